@@ -1,0 +1,17 @@
+"""Differentially private linear models with a proven guarantee and nothing to tune."""
+
+from privfit.accounting import BudgetExceeded, Ledger
+from privfit.estimators import DPLinearSVC, DPLogisticRegression
+from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, strict
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BudgetExceeded",
+    "DPLinearSVC",
+    "DPLogisticRegression",
+    "Ledger",
+    "PrivacyLeakError",
+    "PrivacyLeakWarning",
+    "strict",
+]

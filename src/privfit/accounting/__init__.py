@@ -1,0 +1,6 @@
+"""What a question costs: pure maths and bookkeeping."""
+
+from privfit.accounting.ledger import BudgetExceeded, Entry, Ledger
+from privfit.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
+
+__all__ = ["BudgetExceeded", "Entry", "Ledger", "epsilon_from_rho", "rho_from_epsilon"]

@@ -1,0 +1,107 @@
+"""What each mechanism costs in zero-concentrated differential privacy, and what a total cost promises.
+
+Every number here is rounded against us: costs and epsilons up, noise scales up, budgets down. The
+claims cited as P1, P2, ... are stated and proved in docs/privacy.md.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import numpy as np
+
+Conversion = Literal["tight", "classic"]
+
+MIN_RHO, MAX_RHO = 1e-12, 1e3
+MIN_DELTA, MAX_DELTA = 1e-15, 0.5
+_LEAST_RHO = MIN_RHO * (1.0 - 1e-7)  # so that the epsilon of MIN_RHO converts back
+
+# Relative rounding allowance: a handful of float64 operations err by less than 2**-50.
+_SLACK = 2.0**-50
+
+# Every mechanism's noise is scaled up by this much beyond its price. It pays for the rounding of the
+# scale itself, for the half ulp by which T shares of budget / T may exceed the budget (see Ledger), and
+# for the finite granularity of the secure noise.
+NOISE_MARGIN = 1.0 + 2.0**-30
+
+# Renyi orders a = 1 + b on a fixed geometric grid. A fixed grid makes the conversions exactly monotone
+# (each order's bound is, operation by operation, and a minimum over the same orders keeps it so), and its
+# spacing costs less than 4e-9 of epsilon. The optimal b solves rho b^2 = log(1/delta) (classic) or
+# rho b^2 + log(1 + b) = log(1/delta) (tight), which lies inside the grid for all allowed rho and delta.
+_B = 2.0 ** np.arange(-6.0, 23.0, 2.0**-12)
+_A = 1.0 + _B
+_OFFSET = {
+    "classic": np.zeros_like(_B),
+    # (a-1) log(1 - 1/a) - log(a), which is negative: (1 - s) keeps it on the safe side
+    "tight": (_B * np.log1p(-1.0 / _A) - np.log(_A)) * (1.0 - _SLACK),
+}
+
+
+def gaussian_cost(sensitivity: float, sigma: float) -> float:
+    """Return the rho of Gaussian noise: sensitivity^2 / (2 sigma^2) (P1)."""
+    return (
+        _positive("sensitivity", sensitivity) ** 2 / (2.0 * _positive("sigma", sigma) ** 2) * (1.0 + _SLACK)
+    )
+
+
+def gaussian_sigma(sensitivity: float, rho: float) -> float:
+    """Return the standard deviation that makes a Gaussian query of this L2 sensitivity cost rho (P1)."""
+    return _positive("sensitivity", sensitivity) / math.sqrt(2.0 * _positive("rho", rho)) * NOISE_MARGIN
+
+
+def pure_cost(epsilon: float) -> float:
+    """Return the rho of an epsilon-DP mechanism: epsilon^2 / 2 (P2)."""
+    return _positive("epsilon", epsilon) ** 2 / 2.0 * (1.0 + _SLACK)
+
+
+def bounded_range_cost(epsilon: float) -> float:
+    """Return the rho of an epsilon-bounded-range mechanism such as Gumbel selection: epsilon^2 / 8 (P3)."""
+    return _positive("epsilon", epsilon) ** 2 / 8.0 * (1.0 + _SLACK)
+
+
+def epsilon_from_rho(rho: float, delta: float, conversion: Conversion = "tight") -> float:
+    """Return an epsilon such that rho-zCDP implies (epsilon, delta)-DP, rounded up.
+
+    "classic" is rho + 2 sqrt(rho log(1/delta)) (Bun & Steinke 2016), the paper's; "tight" is strictly
+    better (Canonne, Kamath & Steinke 2020). Both are minima over Renyi orders of the same shape (P4).
+    """
+    if not _LEAST_RHO <= rho <= MAX_RHO:
+        raise ValueError(f"rho must lie between {MIN_RHO:g} and {MAX_RHO:g}, got {rho!r}.")
+    epsilons = (_A * (1.0 + _SLACK)) * rho + _order_terms(delta, conversion)
+    return max(0.0, float(epsilons.min()))
+
+
+def rho_from_epsilon(epsilon: float, delta: float, conversion: Conversion = "tight") -> float:
+    """Return the largest rho for which rho-zCDP implies (epsilon, delta)-DP, rounded down.
+
+    It is the inverse of `epsilon_from_rho`, never beyond it: converting back gives at most `epsilon`.
+    An epsilon worth more than rho = 1e3 gets rho = 1e3, a stronger promise than asked for.
+    """
+    _positive("epsilon", epsilon)
+    rhos = (epsilon - _order_terms(delta, conversion)) / (_A * (1.0 + _SLACK)) * (1.0 - _SLACK)
+    rho = float(rhos.max())
+    if rho < _LEAST_RHO:
+        raise ValueError(
+            f"epsilon={epsilon!r} at delta={delta!r} is worth less than rho={MIN_RHO:g}, "
+            "too little for any question; raise epsilon."
+        )
+    return min(rho, MAX_RHO)
+
+
+def _order_terms(delta: float, conversion: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return what each Renyi order adds to a * rho."""
+    if conversion not in _OFFSET:
+        raise ValueError(f"conversion must be one of {get_args(Conversion)}, got {conversion!r}.")
+    if not MIN_DELTA <= delta <= MAX_DELTA:
+        raise ValueError(f"delta must lie between {MIN_DELTA:g} and {MAX_DELTA:g}, got {delta!r}.")
+    terms: np.ndarray[tuple[int], np.dtype[np.float64]] = (
+        -math.log(delta) * (1.0 + _SLACK) + _OFFSET[conversion]
+    ) / _B
+    return terms
+
+
+def _positive(name: str, value: float) -> float:
+    if not (value > 0.0 and math.isfinite(value)):
+        raise ValueError(f"{name} must be a positive finite number, got {value!r}.")
+    return float(value)

@@ -1,0 +1,1 @@
+"""Exact sums over records: no noise, no budget, no policy."""

@@ -1,0 +1,149 @@
+"""The compiled loops over margins: clipped gradient coefficients, and losses along a line. X is not touched.
+
+Each loss gets loops of its own, compiled around its two functions. What a loop computes for a record
+depends on that record alone.
+"""
+
+import functools
+import hashlib
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from privfit.engine.base import FloatArray
+from privfit.engine.kernels import LARGEST, Function, compiled
+from privfit.losses import Loss, exp
+
+LANES = 32  # records side by side in the logistic ladder
+REACH = 600.0  # exponents up to here, positive or negative, leave room for products
+LOG_ROOM = 350.0  # two products of at most e**350 multiply without overflow
+
+
+class Loops(NamedTuple):
+    """A loss's compiled loops; see the functions inside `loops`."""
+
+    coefficients: Callable[[FloatArray, FloatArray, FloatArray, float, FloatArray], None]
+    loss_sums: Callable[[FloatArray, FloatArray, float, float, float, FloatArray], None]
+
+
+@functools.cache
+def loops(loss: Loss) -> Loops:
+    """Return the loops of a loss, compiled on first use."""
+    value, derivative = loss.value, loss.derivative
+
+    @_compiled_for(loss)
+    def coefficients(m: FloatArray, y: FloatArray, norms: FloatArray, clip: float, out: FloatArray) -> None:
+        """Write y * l'(m), scaled down where its product with the row's norm exceeds `clip`."""
+        for i in range(len(out)):
+            slope = derivative(m[i])
+            length = abs(slope) * norms[i]
+            out[i] = y[i] * slope * (clip / length if length > clip else 1.0)
+
+    @_compiled_for(loss)
+    def loss_sums(
+        m: FloatArray, d: FloatArray, spacing: float, clip: float, magic: float, out: FloatArray
+    ) -> None:
+        """Add the losses at margins m - k * spacing * d, clipped and rounded to the grid, to out[k]."""
+        steps = spacing * np.arange(len(out))
+        for i in range(len(m)):
+            for k in range(len(out)):
+                out[k] += (min(value(m[i] - steps[k] * d[i]), clip) + magic) - magic
+
+    return Loops(coefficients, loss_sums)
+
+
+def _compiled_for(loss: Loss) -> Callable[[Function], Function]:
+    # The cache on disk is told about changes of this file only. The loss's source, digested into the
+    # name, keeps an edited loss from running yesterday's machine code.
+    source = Path(loss.value.__code__.co_filename)
+    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12] if source.exists() else ""
+
+    def compile_named(function: Function) -> Function:
+        function.__qualname__ = f"{function.__name__}.{loss.name}.{digest}"
+        return compiled()(function)
+
+    return compile_named
+
+
+@compiled()
+def shift(m: FloatArray, d: FloatArray, step: float, out: FloatArray) -> None:
+    """Write the margins m - step * d, within +-LARGEST."""
+    for i in range(len(out)):
+        out[i] = min(max(m[i] - step * d[i], -LARGEST), LARGEST)
+
+
+@compiled()
+def logistic_sums(m: FloatArray, d: FloatArray, spacing: float, clip: float, out: FloatArray) -> None:
+    """Add the clipped logistic losses at margins m - k * spacing * d to the pair out[:, k], sum and error.
+
+    Two exponentials per record serve all k, for exp(-m + k h d) = exp(-m) * exp(h d)**k. The factors
+    1 + E of many records are multiplied before a logarithm is taken; see `rounding.loss_slack`.
+    """
+    count = out.shape[1] - 1
+    cap = exp(clip)
+    rounds_left = rounds = int(LOG_ROOM / clip)
+    products = np.ones((count + 1, LANES))
+    E = np.empty(LANES)
+    ratio = np.empty(LANES)
+    for start in range(0, len(m), LANES):
+        width = min(LANES, len(m) - start)
+        far = False
+        for lane in range(width):
+            i = start + lane
+            E[lane] = exp(-m[i])
+            ratio[lane] = exp(spacing * d[i])
+            far |= abs(m[i]) + abs(count * spacing * d[i]) > REACH
+        if far:
+            multiply_far(m, d, spacing, cap, start, E, ratio, products)
+        for k in range(count + 1):
+            for lane in range(width):
+                products[k, lane] *= min(1.0 + E[lane], cap)
+                E[lane] *= ratio[lane]
+        rounds_left -= 1
+        if rounds_left == 0:
+            add_logarithms(products, out)
+            rounds_left = rounds
+    add_logarithms(products, out)
+
+
+@compiled()
+def multiply_far(
+    m: FloatArray,
+    d: FloatArray,
+    spacing: float,
+    cap: float,
+    start: int,
+    E: FloatArray,
+    ratio: FloatArray,
+    products: FloatArray,
+) -> None:
+    """Take the records whose powers could overflow out of the ladder, with an exponential per step."""
+    for lane in range(min(LANES, len(m) - start)):
+        i = start + lane
+        if abs(m[i]) + abs((products.shape[0] - 1) * spacing * d[i]) > REACH:
+            for k in range(products.shape[0]):
+                products[k, lane] *= min(1.0 + exp((k * spacing) * d[i] - m[i]), cap)
+            E[lane], ratio[lane] = 0.0, 1.0  # a factor of one at every step
+
+
+@compiled()
+def add_logarithms(products: FloatArray, out: FloatArray) -> None:
+    """Add the logarithm of each row's product to out[:, k] with Neumaier's compensation; reset to one."""
+    for k in range(products.shape[0]):
+        product = 1.0
+        for lane in range(LANES + 1):
+            if lane == LANES or product > math.exp(LOG_ROOM):
+                term = math.log(product)
+                total = out[0, k] + term
+                if out[0, k] >= term:
+                    out[1, k] += (out[0, k] - total) + term
+                else:
+                    out[1, k] += (term - total) + out[0, k]
+                out[0, k] = total
+                product = 1.0
+            if lane < LANES:
+                product *= products[k, lane]
+                products[k, lane] = 1.0

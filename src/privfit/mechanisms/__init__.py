@@ -1,0 +1,1 @@
+"""How an answer is blurred: numbers in, noisy numbers out, never records."""

@@ -1,0 +1,90 @@
+"""What a solver is, what it returns, and how it is found by name."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.accounting.zcdp import Conversion
+from privfit.curator import Curator
+
+
+@dataclass(frozen=True)
+class Step:
+    """What was released in one iteration, and what it cost."""
+
+    iteration: int
+    step: float
+    rho_gradient: float
+    rho_selection: float
+    sigma: float
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The released weights (the intercept, if there is one, last) and how they were reached."""
+
+    w: NDArray[np.float64]
+    trace: tuple[Step, ...] = ()
+
+    @property
+    def n_iter(self) -> int:
+        """Number of steps taken."""
+        return len(self.trace)
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A frozen, keyword-only configuration that turns a curator's answers into weights."""
+
+    name: ClassVar[str]
+    private: ClassVar[bool]
+
+    @property
+    def conversion(self) -> Conversion:
+        """How an (epsilon, delta) promise is turned into this solver's budget."""
+        ...
+
+    def solve(self, curator: Curator) -> Solution:
+        """Ask questions until the budget or the work is done."""
+        ...
+
+
+class BudgetWarning(UserWarning):
+    """The budget was too small to learn anything."""
+
+
+SOLVERS: dict[str, type[Solver]] = {}
+
+S = TypeVar("S", bound=Solver)
+
+
+def register(solver: type[S]) -> type[S]:
+    """Make a solver available under its name."""
+    SOLVERS[solver.name] = solver
+    return solver
+
+
+def get_solver(solver: str | Solver) -> Solver:
+    """Return the solver of this name with its defaults, or the solver itself."""
+    if isinstance(solver, str):
+        if solver not in SOLVERS:
+            raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a solver object, got {solver!r}.")
+        return SOLVERS[solver]()
+    if isinstance(solver, type) or not isinstance(solver, Solver):
+        raise ValueError(f"solver must be a name or a solver object with its settings, got {solver!r}.")
+    return solver
+
+
+def warn_zero_model(curator: Curator, needed: float) -> None:
+    """Tell the user that the budget bought no step and how much one step needs."""
+    warnings.warn(
+        f"The budget bought no step, so the model is zero: one step needs rho={needed:.4g} "
+        f"and {curator.remaining:.4g} was left; raise epsilon.",
+        BudgetWarning,
+        stacklevel=2,
+    )

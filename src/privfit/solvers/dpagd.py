@@ -1,0 +1,134 @@
+"""DP-AGD: Algorithm 1 of Lee & Kifer (KDD 2018), line by line, with its errata corrected (docs/dpagd.md)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.accounting import BudgetExceeded
+from privfit.accounting.zcdp import Conversion, pure_cost
+from privfit.curator import Curator
+from privfit.solvers.base import Solution, Step, register, warn_zero_model
+
+# Share of the budget that buys the number of records when the regulariser needs it and it is not public.
+COUNT_SHARE = 0.002
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class DPAGD:
+    """Noisy gradient descent that buys a better gradient whenever the line search rejects the last one.
+
+    Use it to reproduce the paper. Its line search takes nearly all of the budget.
+
+    Parameters
+    ----------
+    splits : float
+        The first shares are epsilon / (2 splits) each for the gradient and for the step size.
+    C_grad, C_obj : float
+        Clipping thresholds of a record's gradient norm and of its loss.
+    gamma : float
+        The gradient's share grows by 1 + gamma when no step is better than standing still.
+    m : int
+        Number of non-zero candidate steps, equally spaced up to alpha_max.
+    alpha_max : float
+        Largest candidate at the start.
+    tau, eta : int, float
+        Every tau iterations alpha_max becomes 1 + eta times the largest step chosen since.
+    selection : {"laplace", "exponential", "gumbel"}
+        Noise of the private argmin; "laplace" is the paper's.
+    conversion : {"classic", "tight"}
+        How (epsilon, delta) becomes a zCDP budget; "classic" is the paper's.
+    batch_size : float, optional
+        Expected size of a fresh random subset for each iteration; all records by default.
+    """
+
+    name: ClassVar[str] = "dpagd"
+    private: ClassVar[bool] = True
+
+    splits: float = 60.0
+    C_grad: float = 3.0
+    C_obj: float = 3.0
+    gamma: float = 0.1
+    m: int = 20
+    alpha_max: float = 2.0
+    tau: int = 10
+    eta: float = 0.1
+    selection: Literal["laplace", "exponential", "gumbel"] = "laplace"
+    conversion: Conversion = "classic"
+    batch_size: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("splits", "C_grad", "C_obj", "gamma", "m", "alpha_max", "tau", "eta", "batch_size"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"DPAGD needs a positive finite {name}, got {value!r}.")
+        if self.selection not in ("laplace", "exponential", "gumbel"):
+            raise ValueError(f"selection must be laplace, exponential or gumbel, got {self.selection!r}.")
+
+    def solve(self, curator: Curator) -> Solution:
+        """Run Algorithm 1 until a charge no longer fits (E2, E3)."""
+        eps_nmax = eps_ng = curator.epsilon / (2 * self.splits)
+        rho_nmax = pure_cost(eps_nmax)
+        rho_ng = eps_ng**2 / (4 * math.log(1.25 / curator.delta))
+        if curator.remaining < rho_ng + rho_nmax:
+            warn_zero_model(curator, needed=rho_ng + rho_nmax)
+            return Solution(np.zeros(curator.n_weights))
+        alpha_max = self.alpha_max
+        point = curator.at(np.zeros(curator.n_weights))
+        trace: list[Step] = []
+        try:
+            n = self._n_records(curator)
+            while True:
+                if self.batch_size is not None:  # E7
+                    batch = curator.sample(min(1.0, self.batch_size / n))
+                    point, n_batch = batch.at(point.w), min(self.batch_size, n)
+                else:
+                    batch, n_batch = curator, n
+                steps = alpha_max * np.arange(self.m + 1) / self.m
+                g = batch.gradient(point, self.C_grad, rho_ng)
+                tries = 0
+                while True:
+                    direction = _unit(g.value + n_batch * curator.alpha * point.w)  # E1, E6
+                    line = batch.along(point, direction)
+                    penalties = _penalties(point.w, direction, steps, n_batch * curator.alpha)
+                    i = batch.choose_step(
+                        line, steps, self.C_obj, rho_nmax, shape=self.selection, penalties=penalties
+                    )
+                    tries += 1
+                    if i > 0:
+                        break
+                    rho_old, rho_ng = rho_ng, (1 + self.gamma) * rho_ng
+                    g = batch.refine(g, rho_ng - rho_old)
+                point = batch.move(line, steps[i])
+                trace.append(Step(len(trace) + 1, float(steps[i]), g.rho, tries * rho_nmax, g.sigma))
+                if len(trace) % self.tau == 0:
+                    alpha_max = (1 + self.eta) * max(step.step for step in trace[-self.tau :])
+        except BudgetExceeded:
+            return Solution(point.w, tuple(trace))
+
+    def _n_records(self, curator: Curator) -> float:
+        """Return n if anything needs it: declared, or bought (E6). Without a regulariser nothing does."""
+        if curator.n_records is not None:
+            return curator.n_records
+        if curator.alpha == 0.0 and self.batch_size is None:
+            return 0.0
+        return max(1.0, float(curator.count(COUNT_SHARE * curator.remaining).value[0]))
+
+
+def _unit(v: NDArray[np.float64]) -> NDArray[np.float64]:
+    norm = float(np.linalg.norm(v))
+    return v / norm if norm > 0.0 else v
+
+
+def _penalties(
+    w: NDArray[np.float64], direction: NDArray[np.float64], steps: NDArray[np.float64], strength: float
+) -> NDArray[np.float64]:
+    """Return strength/2 ||w - step * direction||^2 for every step."""
+    points = w - steps[:, None] * direction
+    penalties: NDArray[np.float64] = strength / 2 * np.einsum("ij,ij->i", points, points)
+    return penalties

@@ -1,0 +1,103 @@
+"""Bad input: one clear sentence, before anything is charged."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from privfit import DPLinearSVC, DPLogisticRegression, Ledger
+
+X = np.random.default_rng(0).normal(size=(50, 3))
+Y = np.arange(50) % 2
+
+
+def spoilt(value):
+    bad = X.copy()
+    bad[7, 1] = value
+    return bad
+
+
+CASES = [
+    ("NaN in X", {}, spoilt(np.nan), Y, "X contains NaN or inf"),
+    ("inf in X", {}, spoilt(np.inf), Y, "X contains NaN or inf"),
+    ("NaN in sparse X", {}, sparse.csr_matrix(spoilt(np.nan)), Y, "X contains NaN or inf"),
+    ("NaN in y", {}, X, np.where(np.arange(50) == 3, np.nan, Y), "y contains NaN or inf"),
+    ("inf in y", {}, X, np.where(np.arange(50) == 3, np.inf, Y), "y contains NaN or inf"),
+    ("None in y", {}, X, np.where(np.arange(50) == 3, None, Y), "y contains missing labels"),
+    ("one class", {}, X, np.zeros(50), "y has only one class; declare both with classes="),
+    ("three classes", {}, X, np.arange(50) % 3, "more than two classes"),
+    ("continuous y", {}, X, X[:, 0], "Unknown label type"),
+    ("unknown label", {"classes": (0, 2)}, X, Y, r"labels that are not in classes=\(0, 2\)"),
+    ("one class declared", {"classes": (1, 1)}, X, Y, "two different labels"),
+    ("three classes declared", {"classes": (0, 1, 2)}, X, Y, "two different labels"),
+    ("epsilon zero", {"epsilon": 0.0}, X, Y, "epsilon must be a positive finite number, got 0.0"),
+    ("epsilon negative", {"epsilon": -1.0}, X, Y, "epsilon must be a positive finite number"),
+    ("epsilon NaN", {"epsilon": np.nan}, X, Y, "epsilon must be a positive finite number"),
+    ("epsilon text", {"epsilon": "1"}, X, Y, "epsilon must be a positive finite number"),
+    ("delta zero", {"delta": 0.0}, X, Y, "delta must lie between 1e-15 and 0.5"),
+    ("delta one", {"delta": 1.0}, X, Y, "delta must lie between 1e-15 and 0.5"),
+    ("delta negative", {"delta": -1e-6}, X, Y, "delta must lie between"),
+    ("rho zero", {"rho": 0.0}, X, Y, "rho must be a positive finite number"),
+    ("rho too large", {"rho": 1e9}, X, Y, "rho must lie between"),
+    ("alpha negative", {"alpha": -1.0}, X, Y, "alpha must be a non-negative finite number"),
+    ("n_records zero", {"n_records": 0}, X, Y, "n_records must be a positive finite number"),
+    ("n_records negative", {"n_records": -5}, X, Y, "n_records must be a positive finite number"),
+    ("bounds reversed", {"feature_bounds": (1.0, 0.0)}, X, Y, "low < high in every column"),
+    ("bounds wrong length", {"feature_bounds": ([0, 0], 1.0)}, X, Y, "one number for each of the 3 columns"),
+    ("bounds not a pair", {"feature_bounds": 1.0}, X, Y, r"feature_bounds must be \(low, high\)"),
+    (
+        "sparse bounds",
+        {"feature_bounds": (1.0, 2.0)},
+        sparse.csr_matrix(X),
+        Y,
+        "must include 0 in every column",
+    ),
+    ("empty X", {}, X[:0], Y[:0], "0 sample"),
+    ("no columns", {}, X[:, :0], Y, "0 feature"),
+    ("lengths differ", {}, X, Y[:-1], "inconsistent numbers of samples"),
+    (
+        "unknown solver",
+        {"solver": "magic"},
+        X,
+        Y,
+        r"solver must be one of \['dpagd', 'majority', 'nonprivate'\]",
+    ),
+    ("solver class", {"solver": DPLinearSVC}, X, Y, "solver must be a name or a solver object"),
+]
+
+
+@pytest.mark.parametrize("model", [DPLogisticRegression, DPLinearSVC])
+@pytest.mark.parametrize(("params", "X", "y", "message"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_one_clear_sentence_before_any_charge(model, params, X, y, message):
+    ledger = Ledger(rho=2000.0)
+    with pytest.raises(ValueError, match=message) as caught:
+        model(ledger=ledger, **params).fit(X, y)
+    assert ledger.spent == 0.0
+    assert ledger.entries == ()
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_messages_do_not_quote_the_data():
+    with pytest.raises(ValueError, match="not in classes") as caught:
+        DPLogisticRegression(classes=("well", "unwell")).fit(X, np.array(["well", "hiv"])[Y])
+    assert "hiv" not in str(caught.value)
+
+
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+def test_prediction_wants_the_features_of_the_fit(method):
+    model = DPLogisticRegression(random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="X has 2 features, but DPLogisticRegression is expecting 3"):
+        getattr(model, method)(X[:, :2])
+    with pytest.raises(ValueError, match="X contains NaN or inf"):
+        getattr(model, method)(spoilt(np.nan))
+
+
+@pytest.mark.parametrize("value", [1e300, 1e-300, 0.0])
+def test_extreme_but_finite_features_train_to_a_finite_model(value):
+    for model in (DPLogisticRegression, DPLinearSVC):
+        fitted = model(random_state=0).fit(spoilt(value), Y)
+        assert np.isfinite(fitted.coef_).all()
+
+
+def test_one_record_and_constant_columns_are_ordinary_tables():
+    DPLogisticRegression(random_state=0, classes=(0, 1)).fit(X[:1], Y[:1])
+    DPLogisticRegression(random_state=0).fit(np.ones((50, 3)), Y)

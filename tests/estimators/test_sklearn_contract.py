@@ -1,0 +1,28 @@
+"""scikit-learn's own contract. Nothing is exempt unless differential privacy makes it impossible."""
+
+import warnings
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from privfit import DPLinearSVC, DPLogisticRegression, PrivacyLeakWarning
+
+IMPOSSIBLE: dict[str, str] = {}
+
+
+@parametrize_with_checks(
+    [DPLogisticRegression(), DPLinearSVC()], expected_failed_checks=lambda estimator: IMPOSSIBLE
+)
+def test_scikit_learn_contract(estimator, check):
+    with warnings.catch_warnings():
+        # the checks use labels such as 1 and 2 without declaring them
+        warnings.simplefilter("ignore", PrivacyLeakWarning)
+        check(estimator)
+
+
+@pytest.mark.parametrize("estimator", [DPLogisticRegression(), DPLinearSVC()])
+def test_poor_score_is_the_only_allowance_claimed(estimator):
+    """A few dozen records at epsilon 1 cannot be learnt privately; everything else must hold."""
+    tags = estimator.__sklearn_tags__()
+    assert tags.classifier_tags.poor_score
+    assert not tags.no_validation

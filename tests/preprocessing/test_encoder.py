@@ -1,0 +1,304 @@
+import math
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from privfit.preprocessing import Categorical, Label, Numeric, Schema, SchemaEncoder
+
+# "nan", "None", "1" and "True" are there to be confused with a missing value, a number or a truth value.
+SCHEMA = Schema(
+    [
+        Numeric("age", 20, 60),
+        Categorical("sex", ["Female", "Male"]),
+        Categorical("code", ["nan", "None", "1", "2", "True"]),
+        Numeric("gain", -1, 3),
+    ],
+    Label("income", ["low", "high"]),
+)
+BLOCKS = [slice(1, 3), slice(3, 8)]
+ROWS = [
+    [30, "Male", "1", 0.0],
+    [None, "?", "None", 9.0],
+    [61, "Female", "2", -1.0],
+    [20, None, "7", math.nan],
+]
+EXPECTED = [
+    [0.25, 0, 1, 0, 0, 1, 0, 0, 0.25],
+    [0.5, 0, 0, 0, 1, 0, 0, 0, 1],
+    [1, 1, 0, 0, 0, 0, 1, 0, 0],
+    [0, 0, 0, 0, 0, 0, 0, 0, 0.5],
+]
+
+
+def encode(X, schema=SCHEMA):
+    return SchemaEncoder(schema, sparse_output=False).transform(X)
+
+
+anything = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.floats(width=32).map(np.float32),
+    st.sampled_from([10**400, -(10**400), math.nan, math.inf, -math.inf, pd.NA, pd.NaT, np.float64("nan")]),
+    st.sampled_from(["", "?", "nan", "NaN", "inf", "-inf", "1e999", "None", "40", " 40 ", "1", 1, 1.0, True]),
+    st.sampled_from(["Female", "Male", " Male", "male", "2"]),
+    st.text(max_size=5),
+    st.binary(max_size=3),
+    st.complex_numbers(),
+    st.lists(st.integers(), max_size=2),
+)
+row = st.tuples(anything, anything, anything, anything)
+
+
+@given(st.lists(row, min_size=1, max_size=8), st.randoms(use_true_random=False))
+def test_row_encoding_depends_on_that_row_alone(rows, random):
+    together = encode(rows)
+    alone = np.vstack([encode([row]) for row in rows])
+    np.testing.assert_array_equal(together, alone)
+
+    order = random.sample(range(len(rows)), len(rows))
+    np.testing.assert_array_equal(encode([rows[i] for i in order]), together[order])
+
+
+@given(st.lists(row, max_size=8))
+def test_encoding_is_finite_within_the_unit_interval_and_at_most_one_hot(rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        encoded = encode(rows)
+    assert encoded.shape == (len(rows), 9)
+    assert np.all((encoded >= 0) & (encoded <= 1))
+    for block in BLOCKS:
+        assert set(np.unique(encoded[:, block])) <= {0.0, 1.0}
+        assert np.all(encoded[:, block].sum(axis=1) <= 1)
+
+
+finite = st.floats(min_value=-8e307, max_value=8e307)
+
+
+@given(st.lists(finite, min_size=2, max_size=2, unique=True), st.lists(st.floats(), max_size=5))
+def test_any_bounds_give_the_unit_interval(bounds, values):
+    low, high = sorted(bounds)
+    schema = Schema([Numeric("x", low, high)], SCHEMA.label)
+    encoded = encode({"x": [*values, low, high]}, schema)[:, 0]
+    assert np.all((encoded >= 0) & (encoded <= 1))
+    assert encoded[-2:].tolist() == [0, 1]
+
+
+def test_bounds_that_floats_cannot_hold_still_give_the_unit_interval():
+    low, high = 2**53, 2**53 + 3
+    assert encode([[high]], Schema([Numeric("x", low, high)], SCHEMA.label)) == 1
+
+
+def test_known_rows_have_known_encodings():
+    np.testing.assert_array_equal(encode(ROWS), EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (40, 0.5),
+        ("30", 0.25),
+        (" 50 ", 0.75),
+        (b"30", 0.25),
+        (math.inf, 1),
+        (-math.inf, 0),
+        ("inf", 1),
+        ("1e999", 1),
+        pytest.param(10**400, 1, id="huge"),
+        pytest.param(-(10**400), 0, id="-huge"),
+        (19.99, 0),
+        (math.nan, 0.5),
+        ("nan", 0.5),
+        (None, 0.5),
+        (pd.NA, 0.5),
+        ("", 0.5),
+        ("?", 0.5),
+        ("forty", 0.5),
+        (25j, 0.5),
+        ([30, 31], 0.5),
+    ],
+)
+def test_number_is_clipped_and_a_missing_one_is_the_middle(value, expected):
+    assert encode([[value, "Male", "1", 0]])[0, 0] == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "category"),
+    [
+        ("nan", "nan"),
+        (" nan ", "nan"),
+        ("None", "None"),
+        ("1", "1"),
+        (1, "1"),
+        (1.0, "1"),
+        (np.int8(1), "1"),
+        (np.float32(1), "1"),
+        (True, "True"),
+        (np.True_, "True"),
+        (None, None),
+        (math.nan, None),
+        (pd.NA, None),
+        (pd.NaT, None),
+        (math.inf, None),
+        (1.5, None),
+        ("", None),
+        ("true", None),
+        (b"1", None),
+        ([1], None),
+    ],
+)
+def test_category_is_matched_as_written_and_anything_else_leaves_zeros(value, category):
+    expected = [float(category == known) for known in SCHEMA.columns[2].categories]
+    assert encode([[30, "Male", value, 0]])[0, BLOCKS[1]].tolist() == expected
+
+
+def test_category_outside_the_schema_creates_no_column():
+    rows = [[30, f"new-{i}", "1", 0] for i in range(50)]
+    encoder = SchemaEncoder(SCHEMA, sparse_output=False).fit(rows)
+    encoded = encoder.transform(rows)
+    assert encoded.shape == (50, len(encoder.get_feature_names_out())) == (50, 9)
+    assert not encoded[:, BLOCKS[0]].any()
+
+
+def test_fit_keeps_nothing_of_the_data():
+    fitted = SchemaEncoder(SCHEMA).fit(ROWS)
+    assert vars(fitted) == vars(SchemaEncoder(SCHEMA))
+
+
+def test_encoder_counts_as_fitted_from_the_start():
+    check_is_fitted(SchemaEncoder(SCHEMA))
+
+
+def _columns_of(rows):
+    return dict(zip(["age", "sex", "code", "gain"], map(list, zip(*rows, strict=True)), strict=True))
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        lambda rows: rows,
+        lambda rows: [tuple(row) for row in rows],
+        lambda rows: np.array(rows, dtype=object),
+        _columns_of,
+        lambda rows: {name: np.array(column, dtype=object) for name, column in _columns_of(rows).items()},
+        lambda rows: pd.DataFrame(_columns_of(rows)),
+        lambda rows: pd.DataFrame(_columns_of(rows)).convert_dtypes(),
+        lambda rows: pd.DataFrame(_columns_of(rows)).astype({"sex": "category", "code": "category"}),
+        lambda rows: pd.DataFrame(_columns_of(rows), index=[7, 7, 3, 1]),
+        lambda rows: pd.DataFrame(_columns_of(rows))[["gain", "code", "sex", "age"]],
+        lambda rows: pl.DataFrame(_columns_of(rows)),
+        lambda rows: pl.DataFrame(_columns_of(rows)).with_columns(pl.col("sex").cast(pl.Categorical)),
+        lambda rows: _columns_of(rows) | {"income": ["low"] * len(rows)},
+    ],
+)
+def test_every_container_gives_the_same_matrix(container):
+    np.testing.assert_array_equal(encode(container(ROWS)), EXPECTED)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_integer_category_survives_a_missing_neighbour(frame):
+    schema = Schema([Categorical("code", ["1", "2"])], SCHEMA.label)
+    np.testing.assert_array_equal(encode(frame({"code": [1, 2]}), schema), [[1, 0], [0, 1]])
+    np.testing.assert_array_equal(encode(frame({"code": [1, None]}), schema), [[1, 0], [0, 0]])
+
+
+def test_numeric_array_is_accepted():
+    schema = Schema([Numeric("a", 0, 2), Categorical("b", ["0", "1"])], SCHEMA.label)
+    np.testing.assert_array_equal(encode(np.array([[1, 0], [5, 1]]), schema), [[0.5, 1, 0], [1, 0, 1]])
+    np.testing.assert_array_equal(encode(np.array([[np.nan, 1.0]]), schema), [[0.5, 0, 1]])
+
+
+def test_output_is_canonical_sparse_float32_unless_dense_is_asked_for():
+    sparse = SchemaEncoder(SCHEMA).fit_transform(ROWS)
+    assert isinstance(sparse, csr_matrix)
+    assert sparse.dtype == np.float32
+    assert sparse.has_canonical_format
+    assert np.all(sparse.data != 0)
+    dense = SchemaEncoder(SCHEMA, sparse_output=False).fit_transform(ROWS)
+    assert isinstance(dense, np.ndarray)
+    assert dense.dtype == np.float32
+    np.testing.assert_array_equal(sparse.toarray(), dense)
+
+
+def test_no_rows_give_no_rows():
+    assert encode(pd.DataFrame(columns=["age", "sex", "code", "gain"])).shape == (0, 9)
+
+
+def test_feature_names_match_the_columns():
+    names = SchemaEncoder(SCHEMA).get_feature_names_out()
+    assert names.tolist() == (
+        ["age", "sex=Female", "sex=Male", "code=nan", "code=None", "code=1", "code=2", "code=True", "gain"]
+    )
+    assert (
+        SchemaEncoder(SCHEMA).get_feature_names_out(["age", "sex", "code", "gain"]).tolist() == names.tolist()
+    )
+    with pytest.raises(ValueError, match="must be the schema's column names in order"):
+        SchemaEncoder(SCHEMA).get_feature_names_out(["sex", "age", "code", "gain"])
+
+
+def test_works_in_a_pipeline_and_as_a_clone():
+    frame = pd.DataFrame(_columns_of(ROWS))
+    pipeline = clone(make_pipeline(SchemaEncoder(SCHEMA), LogisticRegression()))
+    pipeline.fit(frame, ["low", "high", "low", "high"])
+    assert pipeline.predict(frame).shape == (4,)
+    assert pipeline.n_features_in_ == 4
+    assert pipeline.feature_names_in_.tolist() == list(frame.columns)
+    assert pipeline[:-1].get_feature_names_out().shape == (9,)
+    revived = pickle.loads(pickle.dumps(pipeline))
+    np.testing.assert_array_equal(revived.predict_proba(frame), pipeline.predict_proba(frame))
+
+
+def test_set_output_gives_a_named_frame():
+    encoder = SchemaEncoder(SCHEMA, sparse_output=False).set_output(transform="pandas")
+    frame = encoder.fit_transform(pd.DataFrame(_columns_of(ROWS), index=[7, 5, 3, 1]))
+    assert frame.columns.tolist() == list(SCHEMA.feature_names)
+    assert frame.index.tolist() == [7, 5, 3, 1]
+
+
+@pytest.mark.parametrize("method", ["fit", "transform"])
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (
+            {"age": [1], "sex": ["Male"], "gain": [0]},
+            ValueError,
+            "no column 'code', which the schema declares",
+        ),
+        (pd.DataFrame({"age": [1]}), ValueError, "no column 'sex', which the schema declares"),
+        (pl.DataFrame({"age": [1]}), ValueError, "no column 'sex', which the schema declares"),
+        (np.zeros((2, 3)), ValueError, r"declares 4 columns, but the array has shape \(2, 3\)"),
+        (np.zeros(4), ValueError, r"declares 4 columns, but the array has shape \(4,\)"),
+        ([[1, "Male", "1", 0], [1, "Male", "1"]], ValueError, "Row 1 does not have the 4 values"),
+        (["abcd"], ValueError, "Row 0 does not have the 4 values"),
+        ([1, 2, 3, 4], ValueError, "Row 0 does not have the 4 values"),
+        (csr_matrix((2, 4)), TypeError, "a 2-d array or a list of rows, not csr_matrix"),
+        ("abcd", TypeError, "a 2-d array or a list of rows, not str"),
+        (_columns_of(ROWS) | {"gain": [1]}, ValueError, "'gain' and column 'age' differ in length"),
+        (
+            _columns_of(ROWS) | {"sex": "Male"},
+            ValueError,
+            "'sex' must be one sequence with one value per row",
+        ),
+        (_columns_of(ROWS) | {"age": 3}, ValueError, "'age' must be one sequence with one value per row"),
+        (
+            pd.DataFrame([[1, 2, "Male", "1", 0]], columns=["age", "age", "sex", "code", "gain"]),
+            ValueError,
+            "'age' must be one sequence with one value per row",
+        ),
+    ],
+)
+def test_data_of_another_shape_are_refused(method, X, error, message):
+    with pytest.raises(error, match=message):
+        getattr(SchemaEncoder(SCHEMA), method)(X)
