@@ -126,6 +126,8 @@ class Curator:
         table (Q5). No amplification is claimed. (Under add/remove a subset of *fixed* size would not do:
         one record more in the table may replace a record of the subset, which doubles sensitivities.)
         """
+        if not 0.0 <= probability <= 1.0:
+            raise ValueError(f"probability must lie between 0 and 1, got {probability!r}.")
         rows = self._noise.poisson_rows(self._engine.n_records, probability)
         return Curator(
             self._engine.subset(rows),
@@ -196,7 +198,8 @@ class Curator:
         score_width = width(clip + 2.0 * loss_slack(clip), monotone=True, relation=self.relation)
         scale = selection_scale(score_width, rho, shape)
         self._ledger.charge(rho, what="step size", mechanism=f"noisy min, {shape}, scale {scale:.6g}")
-        scores = self._lines[line].loss_sums(steps[-1] / count, count, clip) + penalties
+        # only differences between penalties matter; small numbers add less rounding to the scores
+        scores = self._lines[line].loss_sums(steps[-1] / count, count, clip) + (penalties - np.min(penalties))
         chosen = select_min(scores, score_width, rho, shape, self._noise)
         self._on_answer(self._ledger)
         return chosen

@@ -30,56 +30,46 @@ def compilable(function: Function) -> Function:
 LOG2_E = 1.4426950408889634
 LN2_HIGH = 6.93147180369123816490e-01  # the leading bits of ln 2: exact when multiplied by |n| < 2**11
 LN2_LOW = 1.90821492927058770002e-10
-TAYLOR = tuple(1.0 / math.factorial(k) for k in range(14))
+TO_INTEGER = 1.5 * 2.0**52  # adding it rounds to an integer and leaves that integer in the low bits
+T = tuple(1.0 / math.factorial(k) for k in range(14))
 
 
 @compilable
 def exp(x: float) -> float:
-    """Exponential to about one unit in the last place, with x clamped to [-708, 709] so it stays normal."""
+    """Exponential within two units in the last place, with x clamped to [-708, 709] so it stays normal.
+
+    exp(x) = 2**n * exp(r) with |r| <= ln(2) / 2, where thirteen terms of the series are enough.
+    """
     x = min(max(x, -708.0), 709.0)
-    n = math.floor(x * LOG2_E + 0.5)
+    shifted = x * LOG2_E + TO_INTEGER
+    n = shifted - TO_INTEGER
     r = (x - n * LN2_HIGH) - n * LN2_LOW
-    series = TAYLOR[13]
-    series = series * r + TAYLOR[12]
-    series = series * r + TAYLOR[11]
-    series = series * r + TAYLOR[10]
-    series = series * r + TAYLOR[9]
-    series = series * r + TAYLOR[8]
-    series = series * r + TAYLOR[7]
-    series = series * r + TAYLOR[6]
-    series = series * r + TAYLOR[5]
-    series = series * r + TAYLOR[4]
-    series = series * r + TAYLOR[3]
-    series = series * r + TAYLOR[2]
-    series = series * r + 1.0
-    series = series * r + 1.0
-    # 2**n, by writing its exponent field.
-    return series * np.int64((np.int64(n) + 1023) << 52).view(np.float64)
+    r2 = r * r
+    r4 = r2 * r2
+    low = ((1.0 + r) + r2 * (T[2] + r * T[3])) + r4 * ((T[4] + r * T[5]) + r2 * (T[6] + r * T[7]))
+    high = (T[8] + r * T[9]) + r2 * (T[10] + r * T[11]) + r4 * (T[12] + r * T[13])
+    power = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)  # 2**n
+    return (low + r4 * r4 * high) * power
 
 
 @compilable
 def log1p_unit(e: float) -> float:
-    """log(1 + e) for 0 <= e <= 1, as 2 artanh(e / (2 + e)): the series in s**2 <= 1/9 needs 17 terms."""
+    """log(1 + e) for 0 <= e <= 1, to a few units in the last place.
+
+    It is 2 artanh(s) with s = e / (2 + e), whose series in s**2 <= 1/9 needs seventeen terms.
+    """
     s = e / (2.0 + e)
     t = s * s
-    series = 1 / 33
-    series = series * t + 1 / 31
-    series = series * t + 1 / 29
-    series = series * t + 1 / 27
-    series = series * t + 1 / 25
-    series = series * t + 1 / 23
-    series = series * t + 1 / 21
-    series = series * t + 1 / 19
-    series = series * t + 1 / 17
-    series = series * t + 1 / 15
-    series = series * t + 1 / 13
-    series = series * t + 1 / 11
-    series = series * t + 1 / 9
-    series = series * t + 1 / 7
-    series = series * t + 1 / 5
-    series = series * t + 1 / 3
-    series = series * t + 1.0
-    return 2.0 * s * series
+    t2 = t * t
+    t4 = t2 * t2
+    t8 = t4 * t4
+    first = ((1.0 + t * (1 / 3)) + t2 * (1 / 5 + t * (1 / 7))) + t4 * (
+        (1 / 9 + t * (1 / 11)) + t2 * (1 / 13 + t * (1 / 15))
+    )
+    second = ((1 / 17 + t * (1 / 19)) + t2 * (1 / 21 + t * (1 / 23))) + t4 * (
+        (1 / 25 + t * (1 / 27)) + t2 * (1 / 29 + t * (1 / 31))
+    )
+    return 2.0 * s * (first + t8 * (second + t8 * (1 / 33)))
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,9 @@ def tight_delta(epsilon, rho):
 
 
 def tight_epsilon(rho, delta):
-    excess = lambda epsilon: tight_delta(epsilon, rho)[0] - math.log(delta)  # noqa: E731
+    def excess(epsilon):
+        return tight_delta(epsilon, rho)[0] - math.log(delta)
+
     if excess(0.0) <= 0.0:
         return 0.0
     return brentq(excess, 0.0, 2.0 * classic_epsilon(rho, delta), xtol=1e-300, rtol=1e-14)

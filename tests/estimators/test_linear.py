@@ -303,11 +303,9 @@ def test_works_in_a_pipeline(table):
 
 def test_interrupting_a_fit_leaves_the_account_right_and_says_what_was_spent(table):
     ledger = Ledger(rho=1.0)
-    charged = 0
 
     class Interrupting(DPAGD):
         def solve(self, curator):
-            nonlocal charged
             curator.count(0.25)
             signal.raise_signal(signal.SIGINT)
 

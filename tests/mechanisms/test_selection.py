@@ -7,6 +7,7 @@ source, which cannot be seeded, gives a false alarm with probability ALPHA: 12 o
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -179,15 +180,8 @@ def test_no_neighbour_tells_more_than_the_price(m, shape, relation, monotone, pr
     interval = width(sensitivity, monotone=monotone, relation=relation)
     for rho in (0.005, 0.5):
         scale = selection_scale(interval, rho, shape)
-        pairs = list(
-            outcome_pairs(
-                lambda scores, scale=scale: probabilities(scores, scale, shape),
-                m,
-                sensitivity,
-                relation,
-                monotone,
-            )
-        )
+        law = partial(probabilities, scale=scale, shape=shape)
+        pairs = list(outcome_pairs(law, m, sensitivity, relation, monotone))
         worst, epsilon = max(worst_log_ratio(p, q) for p, q in pairs), interval / scale
         assert worst <= epsilon * (1.0 + EXACT)
         assert worst >= 0.5 * epsilon  # the neighbours are adversarial enough to see a factor of two
@@ -197,14 +191,14 @@ def test_no_neighbour_tells_more_than_the_price(m, shape, relation, monotone, pr
 
 @pytest.mark.parametrize("m", [2, 21])
 def test_gumbel_selection_has_bounded_range(m):
-    law = lambda scores: argmin_probabilities(scores, 1.0, "gumbel")  # noqa: E731
+    law = partial(argmin_probabilities, scale=1.0, shape="gumbel")
     for p, q in outcome_pairs(law, m, 0.5, "add-remove", monotone=True):
         assert np.ptp(np.log(p / q)) <= 0.5 * (1.0 + EXACT)
 
 
 def test_the_wrong_sign_is_caught_at_twenty_epsilon():
     scale, sensitivity = 1.0, 0.1
-    law = lambda scores: wrong_sign_probabilities(scores, scale)  # noqa: E731
+    law = partial(wrong_sign_probabilities, scale=scale)
     worst = {
         m: max(
             worst_log_ratio(p, q) for p, q in outcome_pairs(law, m, sensitivity, "add-remove", monotone=True)
@@ -218,7 +212,7 @@ def test_the_wrong_sign_is_caught_at_twenty_epsilon():
 @pytest.mark.parametrize("m", [2, 21])
 def test_permute_and_flip_at_the_price_of_gumbel_is_caught(m):
     # exponential noise on scores of width D is permute-and-flip, (D / scale)-DP without bounded range
-    law = lambda scores: argmin_probabilities(scores, 1.0, "exponential")  # noqa: E731
+    law = partial(argmin_probabilities, scale=1.0, shape="exponential")
     pairs = outcome_pairs(law, m, 0.5, "add-remove", monotone=True)
     assert max(worst_renyi_excess(p, q, bounded_range_cost(0.5)) for p, q in pairs) > 2.0
 
@@ -229,7 +223,7 @@ def test_permute_and_flip_at_the_price_of_gumbel_is_caught(m):
 def test_the_scale_of_monotone_scores_under_add_remove_is_caught_elsewhere(m, shape, relation, monotone):
     sensitivity, rho = 0.5, 0.1
     scale = selection_scale(sensitivity, rho, shape)
-    law = lambda scores: argmin_probabilities(scores, scale, shape)  # noqa: E731
+    law = partial(argmin_probabilities, scale=scale, shape=shape)
     pairs = outcome_pairs(law, m, sensitivity, relation, monotone)
     assert max(worst_log_ratio(p, q) for p, q in pairs) > 1.3 * sensitivity / scale
 

@@ -14,6 +14,7 @@ import os
 import threading
 import uuid
 import weakref
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -223,7 +224,7 @@ class Ledger:
             text = f"{self.spent:.6g} of rho = {self.rho:.6g} spent in {len(self._entries)} charges"
             if self.delta:
                 text += f", and {self.spent_delta:.3g} of delta = {self.delta:.3g}"
-            if self._promise["delta"] > self.spent_delta:
+            with suppress(ValueError):  # outside the range of the conversion there is no epsilon to name
                 text += f"; at delta = {self._promise['delta']:g} that is epsilon = {self.epsilon():.6g}"
             return text + "."
 

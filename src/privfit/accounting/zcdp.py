@@ -27,7 +27,7 @@ NOISE_MARGIN = 1.0 + 2.0**-30
 
 # Renyi orders a = 1 + b on a fixed geometric grid. A fixed grid makes the conversions exactly monotone
 # (each order's bound is, operation by operation, and a minimum over the same orders keeps it so), and its
-# spacing costs less than 4e-9 of epsilon. The optimal b solves rho b^2 = log(1/delta) (classic) or
+# spacing costs less than 1e-8 of epsilon when delta is small beside it. The optimal b solves rho b^2 = log(1/delta) (classic) or
 # rho b^2 + log(1 + b) = log(1/delta) (tight), which lies inside the grid for all allowed rho and delta.
 _B = 2.0 ** np.arange(-6.0, 23.0, 2.0**-12)
 _A = 1.0 + _B
@@ -40,9 +40,7 @@ _OFFSET = {
 
 def gaussian_cost(sensitivity: float, sigma: float) -> float:
     """Return the rho of Gaussian noise: sensitivity^2 / (2 sigma^2) (P1)."""
-    return (
-        _positive("sensitivity", sensitivity) ** 2 / (2.0 * _positive("sigma", sigma) ** 2) * (1.0 + _SLACK)
-    )
+    return pure_cost(_positive("sensitivity", sensitivity) / _positive("sigma", sigma))
 
 
 def gaussian_sigma(sensitivity: float, rho: float) -> float:

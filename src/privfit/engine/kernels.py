@@ -48,7 +48,7 @@ def dense_squares(X: Rows, out: FloatArray) -> None:
 
 @compiled(fastmath=REGROUPED)
 def dense_margins(X: Rows, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
-    """Write y * (X.w + offset), within +-LARGEST; zero where huge terms of both signs overflowed."""
+    """Write y * (X.w + offset), within +-LARGEST; zero where infinities of both signs met."""
     n, p = X.shape
     stride = (n + STREAMS - 1) // STREAMS
     for first in range(stride):

@@ -56,9 +56,7 @@ class LocalEngine:
 
     def _check(self) -> None:
         if self.y.shape != (self.n_records,):
-            raise ValueError(
-                f"y must have one label per row of X: {self.n_records}, got shape {self.y.shape}"
-            )
+            raise ValueError(f"y must have shape ({self.n_records},), one label per row, got {self.y.shape}")
         if not np.all(np.abs(self.y) == 1.0):
             raise ValueError("y must hold +1 and -1 only")
         if self.n_records > MAX_RECORDS:

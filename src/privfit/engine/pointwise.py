@@ -89,15 +89,18 @@ def logistic_sums(m: FloatArray, d: FloatArray, spacing: float, clip: float, out
     E = np.empty(LANES)
     ratio = np.empty(LANES)
     for start in range(0, len(m), LANES):
-        width = min(LANES, len(m) - start)
-        far = False
+        m_lanes, d_lanes = m[start : start + LANES], d[start : start + LANES]
+        width = len(m_lanes)
+        # Separate short loops, because each of them becomes vector instructions.
         for lane in range(width):
-            i = start + lane
-            E[lane] = exp(-m[i])
-            ratio[lane] = exp(spacing * d[i])
-            far |= abs(m[i]) + abs(count * spacing * d[i]) > REACH
-        if far:
-            multiply_far(m, d, spacing, cap, start, E, ratio, products)
+            E[lane] = exp(-m_lanes[lane])
+        for lane in range(width):
+            ratio[lane] = exp(spacing * d_lanes[lane])
+        far = 0
+        for lane in range(width):
+            far += abs(m_lanes[lane]) + abs(count * spacing * d_lanes[lane]) > REACH
+        if far > 0:
+            multiply_far(m_lanes, d_lanes, spacing, cap, E, ratio, products)
         for k in range(count + 1):
             for lane in range(width):
                 products[k, lane] *= min(1.0 + E[lane], cap)
@@ -115,17 +118,16 @@ def multiply_far(
     d: FloatArray,
     spacing: float,
     cap: float,
-    start: int,
     E: FloatArray,
     ratio: FloatArray,
     products: FloatArray,
 ) -> None:
     """Take the records whose powers could overflow out of the ladder, with an exponential per step."""
-    for lane in range(min(LANES, len(m) - start)):
-        i = start + lane
-        if abs(m[i]) + abs((products.shape[0] - 1) * spacing * d[i]) > REACH:
-            for k in range(products.shape[0]):
-                products[k, lane] *= min(1.0 + exp((k * spacing) * d[i] - m[i]), cap)
+    count = products.shape[0] - 1
+    for lane in range(len(m)):
+        if abs(m[lane]) + abs(count * spacing * d[lane]) > REACH:
+            for k in range(count + 1):
+                products[k, lane] *= min(1.0 + exp((k * spacing) * d[lane] - m[lane]), cap)
             E[lane], ratio[lane] = 0.0, 1.0  # a factor of one at every step
 
 

@@ -67,7 +67,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels of two classes.
         """
         solver = get_solver(self.solver)
-        budget = self._budget(solver)
+        budget = self._budget(solver)  # bad settings are refused before the data are looked at
         check_positive("alpha", self.alpha, or_zero=True)
         if self.n_records is not None:
             check_positive("n_records", self.n_records)
@@ -81,7 +81,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.feature_bounds is not None:
             X = clip_features(X, self.feature_bounds)
         noise = noise_source(self.random_state)
-        ledger = Ledger(rho=budget) if self.ledger is None else self.ledger.portion(budget)
+        ledger = self._account(solver, budget)
 
         with budget_bar(type(self).__name__, self.verbose) as show:
             curator = Curator(
@@ -118,6 +118,14 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return self.rho
         check_positive("epsilon", self.epsilon)
         return rho_from_epsilon(self.epsilon, self.delta, solver.conversion)
+
+    def _account(self, solver: Solver, budget: float) -> Ledger:
+        """Open an account for this fit, or a portion of the shared one."""
+        if self.ledger is not None:
+            return self.ledger.portion(budget)
+        if self.rho is not None:
+            return Ledger(rho=budget)
+        return Ledger(epsilon=self.epsilon, delta=self.delta, conversion=solver.conversion)
 
     def _set_solution(self, solution: Solution) -> None:
         w = solution.w

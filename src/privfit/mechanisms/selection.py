@@ -12,13 +12,12 @@ so it doubles both.
 
 from __future__ import annotations
 
-import math
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.accounting.zcdp import NOISE_MARGIN, bounded_range_cost, pure_cost
+from privfit.accounting.zcdp import bounded_range_cost, gaussian_sigma, pure_cost
 from privfit.mechanisms.noise import NoiseSource, Shape
 
 Relation = Literal["add-remove", "replace-one"]
@@ -42,7 +41,8 @@ def selection_cost(width: float, scale: float, shape: Shape) -> float:
 
 def selection_scale(width: float, rho: float, shape: Shape) -> float:
     """Return the noise scale at which noisy selection costs rho."""
-    return width / math.sqrt((8.0 if shape == "gumbel" else 2.0) * rho) * NOISE_MARGIN
+    # a width is paid for like a sensitivity; the bounded range of Gumbel noise halves the scale
+    return gaussian_sigma(width, rho) / (2.0 if shape == "gumbel" else 1.0)
 
 
 def select_max(

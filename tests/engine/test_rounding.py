@@ -1,0 +1,49 @@
+import math
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from privfit.engine.rounding import MAX_RECORDS, gradient_bound, grid, loss_slack, magic
+
+CLIPS = st.floats(1e-100, 1e100)
+
+
+@given(clip=CLIPS)
+def test_the_largest_sum_is_an_exact_number_of_steps(clip: float) -> None:
+    step = grid(clip)
+    assert math.frexp(step)[0] == 0.5, "a power of two"
+    assert 2**20 * step < clip <= 2**21 * step
+    assert Fraction(step) * 2**21 * MAX_RECORDS == Fraction(step) * 2**53
+
+
+@given(clip=CLIPS, share=st.floats(-1, 1))
+def test_magic_rounds_to_the_nearest_step(clip: float, share: float) -> None:
+    value = share * clip
+    rounded = (value + magic(clip)) - magic(clip)
+    assert (Fraction(rounded) / Fraction(grid(clip))).denominator == 1
+    assert abs(Fraction(rounded) - Fraction(value)) <= Fraction(grid(clip)) / 2
+
+
+def test_powers_of_two_are_their_own_ceiling() -> None:
+    assert grid(1.0) == 2.0**-21
+    assert grid(math.nextafter(1.0, 2)) == 2.0**-20
+
+
+def test_no_clip_means_no_rounding_and_no_bound() -> None:
+    assert magic(math.inf) == 0
+    assert gradient_bound(math.inf, 5) == math.inf
+    assert loss_slack(math.inf) == math.inf
+
+
+@pytest.mark.parametrize("clip", [0.0, -1.0, math.nan, 1e-101, 1e101])
+def test_other_clips_are_refused(clip: float) -> None:
+    with pytest.raises(ValueError, match="clip must be infinite or in"):
+        grid(clip)
+
+
+@given(clip=CLIPS, n_weights=st.integers(1, 10**6))
+def test_bounds_are_little_more_than_the_clip(clip: float, n_weights: int) -> None:
+    assert clip < gradient_bound(clip, n_weights) < clip * (1 + 1e-6 * math.sqrt(n_weights))
+    assert 0 < loss_slack(clip) < 1e-4 * clip

@@ -1,0 +1,54 @@
+import multiprocessing
+import os
+import threading
+
+import pytest
+
+from privfit.engine import threads
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("count", [0, 1, 100])
+def test_every_index_is_visited_once(n_threads: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_threads", lambda: n_threads)
+    visited: list[int] = []
+    threads.for_each(visited.append, count)
+    assert sorted(visited) == list(range(count))
+
+
+def test_an_error_in_a_helper_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_threads", lambda: 2)
+    caller = threading.current_thread()
+    helper_failed = threading.Event()
+
+    def fail_in_helper(_: int) -> None:
+        if threading.current_thread() is not caller:
+            helper_failed.set()
+            raise RuntimeError("helper")
+        helper_failed.wait(10)
+
+    with pytest.raises(RuntimeError, match="helper"):
+        threads.for_each(fail_in_helper, 2)
+
+
+def test_a_visit_may_itself_visit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_threads", lambda: 3)
+    visited: list[int] = []
+    threads.for_each(lambda _: threads.for_each(visited.append, 10), 10)
+    assert len(visited) == 100
+
+
+def _meet() -> None:
+    barrier = threading.Barrier(2)
+    threads.for_each(lambda _: barrier.wait(20) and None, 2)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_gets_helpers_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_threads", lambda: 2)
+    _meet()
+    child = multiprocessing.get_context("fork").Process(target=_meet)
+    child.start()
+    child.join(60)
+    assert child.exitcode == 0
