@@ -27,8 +27,9 @@ NOISE_MARGIN = 1.0 + 2.0**-30
 
 # Renyi orders a = 1 + b on a fixed geometric grid. A fixed grid makes the conversions exactly monotone
 # (each order's bound is, operation by operation, and a minimum over the same orders keeps it so), and its
-# spacing costs less than 1e-8 of epsilon when delta is small beside it. The optimal b solves rho b^2 = log(1/delta) (classic) or
-# rho b^2 + log(1 + b) = log(1/delta) (tight), which lies inside the grid for all allowed rho and delta.
+# spacing costs less than 1e-8 of epsilon when delta is small beside it. The optimal b solves
+# rho b^2 = log(1/delta) (classic) or rho b^2 + log(1 + b) = log(1/delta) (tight), which lies inside the
+# grid for all allowed rho and delta.
 _B = 2.0 ** np.arange(-6.0, 23.0, 2.0**-12)
 _A = 1.0 + _B
 _OFFSET = {
