@@ -43,7 +43,9 @@ def demo(epsilon: float = 1.0, delta: float = 1e-6) -> None:
         table.add_column(column, justify="left" if not column else "right")
     fitted = []
     for model, title in ((DPLogisticRegression, "logistic regression"), (DPLinearSVC, "linear SVM")):
-        private = model(epsilon, delta, classes=classes, verbose=1).fit(train.data, train.target)
+        private = model(epsilon, delta, classes=classes, feature_bounds=(0, 1), verbose=1).fit(
+            train.data, train.target
+        )
         others = [model(solver=name, classes=classes) for name in ("nonprivate", "majority")]
         scores = [
             m.score(test.data, test.target)
@@ -68,6 +70,8 @@ def print_trace(title: str, trace: Sequence[Step]) -> None:
     console.print(f"\n[bold]Budget spent per iteration[/bold], {title}, {len(trace)} iterations")
     gradient, selection = [s.rho_gradient for s in trace], [s.rho_selection for s in trace]
     for label, rhos in (("gradient ", gradient), ("step size", selection)):
+        if not any(rhos):
+            continue
         console.print(
             f"  {label} {bars(rhos)}  {min(rhos):.2g} to {max(rhos):.2g}, {sum(rhos):.2g} in all (rho)"
         )

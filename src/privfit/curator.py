@@ -8,7 +8,9 @@ hold and move them but not look inside. The claims Q1, Q2, ... are proved in doc
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,10 +18,12 @@ from numpy.typing import NDArray
 
 from privfit.accounting import Ledger
 from privfit.engine.base import Engine, Line, Point
-from privfit.engine.rounding import MAX_CANDIDATES, gradient_bound, loss_slack
+from privfit.engine.rounding import MAX_CANDIDATES, loss_slack, rise_bound, rise_slack
 from privfit.mechanisms.gaussian import Measurement, measure
 from privfit.mechanisms.noise import NoiseSource, Shape
 from privfit.mechanisms.selection import Relation, select_min, selection_scale, width
+
+__all__ = ["Curator", "Measurement", "SealedLine", "SealedPoint", "Vector"]
 
 Vector = NDArray[np.float64]
 
@@ -56,6 +60,8 @@ class Curator:
         Strength of the regulariser alpha/2 ||w||^2; public.
     n_records : int, optional
         The number of records if it was declared public. Otherwise it has to be bought with `count`.
+    bounds : pair of arrays, optional
+        Lowest and highest value of every column if declared public; the engine's features obey them.
     relation : {"add-remove", "replace-one"}
         Which tables count as neighbours. Replacing one record is removing one and adding one, so every
         sensitivity doubles; the number of records is then the same for both.
@@ -73,6 +79,7 @@ class Curator:
         delta: float,
         alpha: float = 0.0,
         n_records: float | None = None,
+        bounds: tuple[Vector, Vector] | None = None,
         relation: Relation = "add-remove",
         on_answer: Callable[[Ledger], None] = lambda ledger: None,
     ) -> None:
@@ -87,10 +94,52 @@ class Curator:
         self.epsilon, self.delta = epsilon, delta
         self.alpha = alpha
         self.n_records = n_records
+        self.bounds = bounds
         self.relation: Relation = relation
-        self.n_weights = engine.n_weights
-        self.intercept = engine.intercept
-        self.loss = engine.loss.name
+
+    def _over(self, engine: Engine, **changed: Any) -> Curator:
+        """Return a curator over another view of the records that draws on the same account."""
+        public = {
+            name: getattr(self, name)
+            for name in ("epsilon", "delta", "alpha", "n_records", "bounds", "relation")
+        }
+        return Curator(engine, self._ledger, self._noise, on_answer=self._on_answer, **(public | changed))
+
+    # -- what is public -------------------------------------------------------------------------------
+
+    @property
+    def n_weights(self) -> int:
+        """Number of weights, the intercept's included."""
+        return self._engine.n_weights
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return self._engine.n_weights - self._engine.intercept
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last weight is an intercept."""
+        return self._engine.intercept
+
+    @property
+    def loss_slope(self) -> float:
+        """How steep the loss is at margin 0, where every walk starts."""
+        return abs(self._engine.loss.derivative(0.0))
+
+    def raw_weights(self, w: Vector) -> Vector:
+        """Return the weights of the columns that say what w says of this curator's features."""
+        return self._engine.raw_weights(w)
+
+    def penalty_gradient(self, w: Vector) -> Vector:
+        """Return the gradient of the regulariser alpha/2 ||raw weights||^2 at w."""
+        return self.alpha * self._engine.pulled_back(self._engine.raw_weights(w))
+
+    @property
+    def longest_regular_step(self) -> float:
+        """The longest gradient step on the regulariser alone that surely does not overshoot."""
+        strength = self.alpha * self._engine.stretch**2
+        return 1.0 / strength if strength > 0.0 else math.inf
 
     @property
     def remaining(self) -> float:
@@ -129,17 +178,19 @@ class Curator:
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"probability must lie between 0 and 1, got {probability!r}.")
         rows = self._noise.poisson_rows(self._engine.n_records, probability)
-        return Curator(
-            self._engine.subset(rows),
-            self._ledger,
-            self._noise,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            alpha=self.alpha,
-            n_records=None if self.n_records is None else probability * self.n_records,
-            relation=self.relation,
-            on_answer=self._on_answer,
-        )
+        expected = None if self.n_records is None else probability * self.n_records
+        return self._over(self._engine.subset(rows), n_records=expected)
+
+    def clipped(self, low: Vector, high: Vector) -> Curator:
+        """Return a curator over the columns clipped to [low, high]. Nothing is released."""
+        return self._over(self._engine.clipped(low, high), bounds=(low, high))
+
+    def transformed(self, center: Vector, scale: Vector, bias: float = 1.0) -> Curator:
+        """Return a curator over scale * (features - center), the intercept's column holding `bias`.
+
+        Nothing is released. The records are shared, and the map is applied on the fly.
+        """
+        return self._over(self._engine.transformed(center, scale, bias))
 
     # -- questions: check, charge, look, blur, return ---------------------------------------------------
 
@@ -149,9 +200,16 @@ class Curator:
         Sensitivity: `clip` plus rounding (engine.rounding), add/remove; twice that for replace-one.
         Mechanism: Gaussian. Cost: rho. One pass over the data.
         """
-        sensitivity = self._changes * gradient_bound(clip, self.n_weights)
+        sensitivity = self._changes * self._engine.gradient_bound(clip)
         self._ledger.charge(rho, what="gradient", mechanism=f"gaussian, sensitivity {sensitivity:.6g}")
         exact = self._points[point].gradient_sum(clip)
+        return self._release(exact, measure(exact, sensitivity, rho, self._noise))
+
+    def gradient_at(self, w: Vector, clip: float, rho: float) -> Measurement:
+        """Measure the sum of clipped gradients at w: `gradient(at(w), ...)` in a single pass (Q1)."""
+        sensitivity = self._changes * self._engine.gradient_bound(clip)
+        self._ledger.charge(rho, what="gradient", mechanism=f"gaussian, sensitivity {sensitivity:.6g}")
+        exact = self._engine.gradient_at(w, clip)
         return self._release(exact, measure(exact, sensitivity, rho, self._noise))
 
     def refine(self, measurement: Measurement, rho: float) -> Measurement:
@@ -190,16 +248,53 @@ class Curator:
         rounding: scores of width `clip` under add/remove, twice that under replace-one.
         Mechanism: noisy argmin with noise of this shape. Cost: rho. No pass over the data.
         """
-        count = len(steps) - 1
-        if not (
-            1 <= count <= MAX_CANDIDATES and np.allclose(steps, steps[-1] * np.arange(count + 1) / count)
-        ):
-            raise ValueError(f"steps must be 0, h, 2h, ... with at most {MAX_CANDIDATES} of them beyond 0.")
-        score_width = width(clip + 2.0 * loss_slack(clip), monotone=True, relation=self.relation)
+        spacing, count = _spacing(steps)
+        return self._choose(
+            lambda: self._lines[line].loss_sums(spacing, count, clip),
+            clip + 2.0 * loss_slack(clip),
+            rho,
+            shape,
+            penalties,
+        )
+
+    def choose_step_by_rise(
+        self,
+        line: SealedLine,
+        steps: Vector,
+        slope_clip: float,
+        rho: float,
+        *,
+        penalties: Vector | float = 0.0,
+    ) -> int:
+        """Choose the same by how much each record's loss rises above its least along the line (Q10).
+
+        With its slope clipped to `slope_clip`, a record's loss changes by at most L * (largest step) *
+        `slope_clip` along the line, L being the loss's Lipschitz constant. That is the scores' width, however
+        large losses are. Mechanism: noisy argmin with Gumbel noise. Cost: rho. No pass over the data.
+        """
+        spacing, count = _spacing(steps)
+        bound = rise_bound(self._engine.loss.lipschitz, spacing, count, slope_clip)
+        return self._choose(
+            lambda: self._lines[line].rise_sums(spacing, count, slope_clip),
+            bound + 2.0 * rise_slack(bound),
+            rho,
+            "gumbel",
+            penalties,
+        )
+
+    def _choose(
+        self,
+        look: Callable[[], Vector],
+        sensitivity: float,
+        rho: float,
+        shape: Shape,
+        penalties: Vector | float,
+    ) -> int:
+        score_width = width(sensitivity, monotone=True, relation=self.relation)
         scale = selection_scale(score_width, rho, shape)
         self._ledger.charge(rho, what="step size", mechanism=f"noisy min, {shape}, scale {scale:.6g}")
         # only differences between penalties matter; small numbers add less rounding to the scores
-        scores = self._lines[line].loss_sums(steps[-1] / count, count, clip) + (penalties - np.min(penalties))
+        scores = look() + (penalties - np.min(penalties))
         chosen = select_min(scores, score_width, rho, shape, self._noise)
         self._on_answer(self._ledger)
         return chosen
@@ -210,10 +305,59 @@ class Curator:
         Sensitivity: 1, add/remove. (Under replace-one the number is the same for all neighbours and
         should be declared.) Mechanism: Gaussian. Cost: rho.
         """
-        self._ledger.charge(rho, what="number of records", mechanism="gaussian, sensitivity 1")
-        noisy = measure(np.array([float(self._engine.n_records)]), 1.0, rho, self._noise)
+        return self._histogram(
+            "number of records", lambda: np.array([float(self._engine.n_records)]), 1.0, rho
+        )
+
+    def norms(self, edges: Vector, rho: float) -> Measurement:
+        """Measure how many records' feature norms lie between each two of the descending edges (Q7).
+
+        Every record is in one bin. Sensitivity: 1, add/remove. Mechanism: Gaussian. Cost: rho.
+        """
+        return self._histogram("norms", lambda: self._engine.norm_counts(edges), 1.0, rho)
+
+    def curve_norms(self, edges: Vector, folds: Vector, rho: float) -> Measurement:
+        """Measure the same for the norms of the curves z (z - fold) (Q7)."""
+        return self._histogram("norms", lambda: self._engine.curve_counts(edges, folds), 1.0, rho)
+
+    def magnitudes(self, rho: float) -> Measurement:
+        """Measure how many values of each column lie between each two powers of two (Q8).
+
+        A record with k values that are not zero counts 1 / sqrt(k) in the bin of each, so its share has
+        norm 1 however many columns there are. Sensitivity: 1 plus rounding, add/remove. Mechanism:
+        Gaussian. Cost: rho. One pass over the data.
+        """
+        sensitivity = self._engine.magnitude_bound()
+        return self._histogram(
+            "column scales", lambda: self._engine.magnitude_sums().ravel(), sensitivity, rho
+        )
+
+    def _histogram(
+        self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float
+    ) -> Measurement:
+        sensitivity *= self._changes
+        self._ledger.charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}")
+        noisy = measure(look(), sensitivity, rho, self._noise)
         self._on_answer(self._ledger)
         return noisy
+
+    def moments(
+        self, radius: float, curve_radius: float, folds: Vector, weight: float, rho: float
+    ) -> Measurement:
+        """Measure the sums of z and of `weight` times the curves z (z - fold), as one vector (Q9).
+
+        A record is shrunk until its z is no longer than `radius` and its curve than `curve_radius`.
+        Sensitivity: the length of (radius, weight * curve_radius), plus rounding, add/remove. Mechanism:
+        Gaussian. Cost: rho. One pass over the data.
+        """
+        straight, curved = self._engine.moment_bounds(radius, curve_radius, folds)
+        sensitivity = float(np.hypot(straight, weight * curved))
+
+        def look() -> Vector:
+            first, curve = self._engine.moment_sums(radius, curve_radius, folds)
+            return np.concatenate([first, weight * curve])
+
+        return self._histogram("moments", look, sensitivity, rho)
 
     def open(self, rho: float, delta: float = 0.0, *, why: str) -> tuple[Engine, NoiseSource]:
         """Charge the whole cost of a mechanism with a proof of its own, then hand over what it needs.
@@ -226,3 +370,11 @@ class Curator:
     def open_without_privacy(self) -> Engine:
         """Hand the data to a baseline that promises nothing. The estimator's statement says so."""
         return self._engine
+
+
+def _spacing(steps: Vector) -> tuple[float, int]:
+    """Return h and the number of steps beyond 0 of 0, h, 2h, ...; anything else is refused."""
+    count = len(steps) - 1
+    if not (1 <= count <= MAX_CANDIDATES and np.allclose(steps, steps[-1] * np.arange(count + 1) / count)):
+        raise ValueError(f"steps must be 0, h, 2h, ... with at most {MAX_CANDIDATES} of them beyond 0.")
+    return float(steps[-1]) / count, count

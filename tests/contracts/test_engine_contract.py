@@ -10,7 +10,14 @@ import scipy.sparse as sp
 
 from privfit.engine.base import Engine
 from privfit.engine.local import LocalEngine
-from privfit.engine.rounding import MAX_CANDIDATES, gradient_bound, grid, loss_slack
+from privfit.engine.rounding import (
+    MAX_CANDIDATES,
+    gradient_bound,
+    grid,
+    loss_slack,
+    rise_bound,
+    rise_slack,
+)
 from privfit.losses import LOSSES, Loss
 
 Layout = Callable[[np.ndarray], Any]
@@ -57,6 +64,16 @@ class Oracle:
 
     def loss_sum(self, w: np.ndarray, clip: float = inf) -> float:
         return float(np.minimum(self.value(self.y * (self.X @ w)), clip).sum())
+
+
+def moments(
+    Z: np.ndarray, folds: np.ndarray, radius: float, curve_radius: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of shrunken rows and of their curves, written out."""
+    curves = Z * (Z - folds)
+    norms, curved = (np.maximum(np.linalg.norm(rows, axis=1), 1e-300) for rows in (Z, curves))
+    f = np.minimum(1, np.minimum(radius / norms, curve_radius / curved))[:, None]
+    return (f * Z).sum(axis=0), (f * curves).sum(axis=0)
 
 
 class Case:
@@ -178,7 +195,7 @@ class TestEngine:
         point = engine.at(np.array([1e3, 1e3, 1e3, 0.0])[: engine.n_weights])
         for at in (point, point.along(np.ones(engine.n_weights)).move(1e10)):
             gradient = at.gradient_sum(1.0)
-            assert np.linalg.norm(gradient) <= gradient_bound(1.0, engine.n_weights)
+            assert np.linalg.norm(gradient) <= engine.gradient_bound(1.0)
         sums = point.along(-huge * np.ones(engine.n_weights)).loss_sums(1e10, 20, 1.0)
         assert np.all((sums >= 0) & (sums <= 1 + loss_slack(1.0)))
 
@@ -212,3 +229,290 @@ class TestEngine:
             point.along(point.w).loss_sums(1.0, MAX_CANDIDATES + 1)
         with pytest.raises(ValueError, match="clip must be"):
             point.gradient_sum(0.0)
+
+    @pytest.mark.parametrize("clip", [1.0, 0.3, 1e-3, 50.0])
+    def test_gradient_at_is_gradient_sum_bit_for_bit(self, case: Case, clip: float) -> None:
+        engine, _ = case.make(*records(1203))
+        w = weights(engine)
+        np.testing.assert_array_equal(engine.gradient_at(w, clip), engine.at(w).gradient_sum(clip))
+
+    def test_gradient_at_without_a_clip_matches_oracle(self, case: Case) -> None:
+        engine, oracle = case.make(*records())
+        w = weights(engine)
+        np.testing.assert_allclose(engine.gradient_at(w, inf), oracle.gradient_sum(w), rtol=1e-12, atol=1e-12)
+
+    def test_gradient_bound_is_the_clip_and_rounding(self, case: Case) -> None:
+        engine, _ = case.make(*records())
+        for clip in (0.3, 1.0, 50.0, inf):
+            assert engine.gradient_bound(clip) == gradient_bound(clip, engine.n_weights)
+
+    @pytest.mark.parametrize("slope_clip", [0.5, 100.0])
+    def test_rise_sums_match_oracle(self, case: Case, slope_clip: float) -> None:
+        engine, oracle = case.make(*records())
+        w, direction = weights(engine), weights(engine, 1)
+        sums = engine.at(w).along(direction).rise_sums(0.07, 9, slope_clip)
+        slopes = np.clip(oracle.y * (oracle.X @ direction), -slope_clip, slope_clip)
+        losses = oracle.value(oracle.y * (oracle.X @ w) - 0.07 * np.arange(10)[:, None] * slopes)
+        bound = rise_bound(case.loss.lipschitz, 0.07, 9, slope_clip)
+        rounding = engine.n_records * rise_slack(bound)
+        np.testing.assert_allclose(sums, (losses - losses.min(axis=0)).sum(axis=1), atol=rounding)
+
+    def test_norm_counts_match_oracle(self, case: Case) -> None:
+        engine, oracle = case.make(*records())
+        norms = np.linalg.norm(oracle.X[:, :13], axis=1)
+        np.testing.assert_array_equal(
+            engine.norm_counts(np.array([4.0, 3.0, 1.0])), [np.sum(norms > 3.0), np.sum(norms <= 3.0)]
+        )
+
+    def test_norm_on_an_edge_counts_below_it(self, case: Case) -> None:
+        engine, _ = case.make(np.array([[3.0, 4.0], [0.0, 0.0], [30.0, 40.0]]), np.ones(3))
+        np.testing.assert_array_equal(engine.norm_counts(np.array([10.0, 5.0, 2.0, 1.0])), [1, 1, 1])
+        with pytest.raises(ValueError, match="strictly descending"):
+            engine.norm_counts(np.array([1.0, 2.0]))
+
+    @pytest.mark.parametrize(("radius", "curve_radius"), [(0.8, 100.0), (2.0, 0.3), (100.0, 100.0)])
+    def test_moment_sums_match_oracle(self, case: Case, radius: float, curve_radius: float) -> None:
+        X, y = records()
+        engine, oracle = case.make(np.clip(X, -1, 1), y)
+        folds = np.arange(13) % 2.0
+        first, second = moments(oracle.X[:, :13], folds, radius, curve_radius)
+        sums = engine.moment_sums(radius, curve_radius, folds)
+        np.testing.assert_allclose(sums[0], first, atol=engine.n_records * grid(radius))
+        np.testing.assert_allclose(sums[1], second, atol=engine.n_records * grid(curve_radius))
+        for bound, clip in zip(
+            engine.moment_bounds(radius, curve_radius, folds), (radius, curve_radius), strict=True
+        ):
+            assert clip < bound < clip * (1 + 2e-5)
+
+    def test_curve_counts_match_oracle(self, case: Case) -> None:
+        engine, oracle = case.make(*records())
+        folds, Z = np.arange(13) % 2.0, oracle.X[:, :13]
+        norms = np.linalg.norm(Z * (Z - folds), axis=1)
+        np.testing.assert_array_equal(
+            engine.curve_counts(np.array([9.0, 4.0, 2.0, 1.0]), folds),
+            [np.sum(norms > 4), np.sum((norms > 2) & (norms <= 4)), np.sum(norms <= 2)],
+        )
+
+    def test_magnitude_sums_match_oracle(self, case: Case) -> None:
+        X, y = records()
+        X[:5, 0] = [2.0**-31, -(2.0**-30), 2.0**41 + 2.0**20, 0.0, 1.0]
+        engine, oracle = case.make(X, y)
+        sums = engine.magnitude_sums()
+        mantissas, exponents = np.frexp(np.abs(oracle.X[:, :13]))
+        bins = np.clip(np.where(mantissas == 0, -99, exponents - (mantissas == 0.5)) + 30, -1, 70)
+        shares = 1 / np.sqrt(np.maximum((bins >= 0).sum(axis=1), 1))
+        expected = np.zeros((13, 71))
+        for j in range(13):
+            for k in range(71):
+                expected[j, k] = shares[bins[:, j] == k].sum()
+        np.testing.assert_allclose(sums, expected, atol=1e-4)
+        assert sums[0, 0] > 0
+        assert sums[0, -1] > 0
+        assert sums[0, 30] > 0, "a power of two is the largest of its bin"
+        with pytest.raises(ValueError, match="lowest <= highest"):
+            engine.magnitude_sums(3, 2)
+
+    def test_clipped_features_are_those_of_clipped_records(self, case: Case) -> None:
+        X, y = records()
+        low, high = np.linspace(-1, 0, 13).astype(np.float32), np.linspace(0, 2, 13).astype(np.float32)
+        engine, _ = case.make(X, y)
+        expected, _ = case.make(np.clip(X, low, high), y)
+        clipped = engine.clipped(low, high)
+        w = weights(engine)
+        np.testing.assert_array_equal(clipped.gradient_at(w, 1.0), expected.gradient_at(w, 1.0))
+        assert not np.array_equal(engine.gradient_at(w, 1.0), expected.gradient_at(w, 1.0))
+        with pytest.raises(ValueError, match="low <= high"):
+            engine.clipped(high, low)
+
+    @pytest.mark.parametrize("n", [0, 1])
+    def test_few_records_are_described(self, case: Case, n: int) -> None:
+        X, y = records()
+        engine, oracle = case.make(np.clip(X[:n], -1, 1), y[:n])
+        assert engine.norm_counts(np.array([9.0, 1.0, 0.1])).sum() == n
+        assert np.linalg.norm(engine.magnitude_sums(-3, 3)) <= n * engine.magnitude_bound()
+        first, second = engine.moment_sums(10.0, 10.0, np.zeros(13))
+        np.testing.assert_allclose(first, oracle.X[:, :13].sum(axis=0), atol=1e-4)
+        np.testing.assert_allclose(second, (oracle.X[:, :13] ** 2).sum(axis=0), atol=1e-4)
+        line = engine.at(weights(engine)).along(weights(engine, 1))
+        assert line.rise_sums(0.1, 3, 1.0).shape == (4,)
+        assert engine.gradient_at(weights(engine), 1.0).shape == (engine.n_weights,)
+
+
+class ViewCase(Case):
+    """Tables whose columns need a transformation, and the matrix that it should give written out."""
+
+    center = np.array([0.0, 1.0, -0.3, 2000.0, 5.0, 1e6, 1e-9, 0.2, 0.0, -40.0, 0.1, 0.0, 3.0])
+    scale = np.array([1.0, 0.5, 2.0, 1.0, 0.0, 1e-6, 1e8, 0.1, 3.0, 0.3, 0.7, 0.0, 0.25])
+    bias = 0.4
+
+    def records(self, n: int = 203) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(n)
+        Z = rng.standard_normal((n, 13)) * (rng.random((n, 13)) < 0.7)
+        X = self.center + Z / np.where(self.scale > 0, self.scale, 1e-3)
+        X[rng.random((n, 13)) < 0.3] = 0  # absent in a sparse matrix
+        return X, np.where(rng.random(n) < 0.4, 1.0, -1.0)
+
+    def make(self, X: np.ndarray, y: np.ndarray) -> tuple[Engine, Oracle]:
+        engine, oracle = super().make(X, y)
+        oracle.X[:, :13] = self.scale * (oracle.X[:, :13] - self.center)
+        oracle.X[:, 13] = self.bias
+        return engine.transformed(self.center, self.scale, self.bias), oracle
+
+
+@pytest.fixture(params=ENGINES)
+def view_case(request: pytest.FixtureRequest, layout: Layout, loss: Loss) -> ViewCase:
+    return ViewCase(ENGINES[request.param], layout, loss, True)
+
+
+class TestView:
+    @pytest.mark.parametrize("clip", [inf, 1.0, 0.05, 1e4])
+    def test_gradient_sum_matches_oracle(self, view_case: ViewCase, clip: float) -> None:
+        engine, oracle = view_case.make(*view_case.records())
+        w = weights(engine) / np.array([1, 1, 1, 100, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1])
+        gradient = engine.at(w).gradient_sum(clip)
+        # the column of years is 5000 biases from zero, hence its grid and the sums' cancellation
+        rounding = 1e-9 if clip == inf else engine.n_records * clip * 6000 * 2.0**-20
+        expected = oracle.gradient_sum(w, clip)
+        np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-7 + rounding)
+        near = np.abs(view_case.center * view_case.scale) < 10
+        tight = 1e-9 if clip == inf else engine.n_records * clip * 30 * 2.0**-20
+        np.testing.assert_allclose(gradient[:-1][near], expected[:-1][near], rtol=1e-7, atol=1e-7 + tight)
+
+    @pytest.mark.parametrize("clip", [1.0, 0.05, 1e4])
+    def test_gradient_at_is_gradient_sum_bit_for_bit(self, view_case: ViewCase, clip: float) -> None:
+        engine, _ = view_case.make(*view_case.records(1203))
+        w = weights(engine)
+        np.testing.assert_array_equal(engine.gradient_at(w, clip), engine.at(w).gradient_sum(clip))
+
+    def test_losses_match_oracle(self, view_case: ViewCase) -> None:
+        engine, oracle = view_case.make(*view_case.records())
+        w, direction = 1e-3 * weights(engine), 1e-3 * weights(engine, 1)
+        point = engine.at(w)
+        assert point.loss_sum() == pytest.approx(oracle.loss_sum(w), rel=1e-9)
+        line = point.along(direction)
+        expected = [oracle.loss_sum(w - 0.1 * k * direction) for k in range(5)]
+        np.testing.assert_allclose(line.loss_sums(0.1, 4), expected, rtol=1e-9)
+        np.testing.assert_allclose(
+            line.move(0.3).gradient_sum(), oracle.gradient_sum(w - 0.3 * direction), rtol=1e-6, atol=1e-6
+        )
+
+    def test_norm_counts_match_oracle(self, view_case: ViewCase) -> None:
+        engine, oracle = view_case.make(*view_case.records())
+        norms = np.linalg.norm(oracle.X[:, :13], axis=1)
+        edges = np.array([3000.0, 1000.0, 20.0, 5.0, 2.0, 1.0])
+        expected = np.histogram(norms, [0, *edges[-2:0:-1], inf])[0][::-1]
+        np.testing.assert_array_equal(engine.norm_counts(edges), expected)
+
+    @pytest.mark.parametrize(("radius", "curve_radius"), [(0.5, 30.0), (30.0, 30.0), (30.0, 0.1)])
+    def test_moment_sums_match_oracle(self, view_case: ViewCase, radius: float, curve_radius: float) -> None:
+        engine, oracle = view_case.make(*view_case.records())
+        shrink = 1 / (8 + np.abs(view_case.center * view_case.scale))
+        engine, Z = engine.transformed(np.zeros(13), shrink), oracle.X[:, :13] * shrink
+        folds = np.arange(13) % 2.0
+        expected = moments(Z, folds, radius, curve_radius)
+        radii = radius, curve_radius
+        for sums, right, clip in zip(engine.moment_sums(*radii, folds), expected, radii, strict=True):
+            np.testing.assert_allclose(sums, right, atol=engine.n_records * 2.0**-20 * (2 + clip))
+        for bound, clip in zip(engine.moment_bounds(*radii, folds), radii, strict=True):
+            assert clip < bound < clip + 2e-5 * (1 + clip)
+
+    def test_curve_counts_match_oracle(self, view_case: ViewCase) -> None:
+        engine, oracle = view_case.make(*view_case.records())
+        folds, Z = np.arange(13) % 2.0, oracle.X[:, :13]
+        norms = np.linalg.norm(Z * (Z - folds), axis=1)
+        np.testing.assert_array_equal(
+            engine.curve_counts([1e9, 1e4, 100.0, 0.0], folds),
+            [np.sum(norms > 1e4), np.sum((norms > 100) & (norms <= 1e4)), np.sum(norms <= 100)],
+        )
+
+    def test_weights_and_gradients_translate(self, view_case: ViewCase) -> None:
+        X, y = view_case.records()
+        engine, raw = view_case.make(X, y)[0], Case.make(view_case, X, y)[0]
+        w = 1e-3 * weights(engine)
+        there = engine.raw_weights(w)
+        np.testing.assert_allclose(engine.at(w).loss_sum(), raw.at(there).loss_sum(), rtol=1e-9)
+        np.testing.assert_allclose(
+            engine.pulled_back(raw.at(there).gradient_sum()),
+            engine.at(w).gradient_sum(),
+            rtol=1e-6,
+            atol=1e-6,
+        )
+        assert np.linalg.norm(there) <= engine.stretch * np.linalg.norm(w)
+
+    def test_magnitudes_are_those_of_the_raw_features(self, view_case: ViewCase) -> None:
+        X, y = view_case.records()
+        engine, _ = view_case.make(X, y)
+        raw, _ = Case.make(view_case, X, y)
+        np.testing.assert_array_equal(engine.magnitude_sums(), raw.magnitude_sums())
+
+    def test_views_compose(self, view_case: ViewCase) -> None:
+        engine, oracle = view_case.make(*view_case.records())
+        center, scale = np.linspace(-1, 1, 13), np.linspace(0.0, 2, 13)
+        again = engine.transformed(center, scale, 2.0)
+        dropped = view_case.scale == 0
+        oracle.X[:, :13] = np.where(dropped, 0.0, scale * (oracle.X[:, :13] - center))
+        oracle.X[:, 13] = 2.0
+        w = 1e-3 * weights(engine)
+        np.testing.assert_allclose(again.at(w).gradient_sum(), oracle.gradient_sum(w), rtol=1e-7, atol=1e-7)
+
+    def test_the_view_that_changes_nothing_changes_nothing(self, view_case: ViewCase) -> None:
+        engine, _ = Case.make(view_case, *view_case.records())
+        same = engine.transformed(np.zeros(13), np.ones(13))
+        w = 1e-3 * weights(engine)
+        np.testing.assert_array_equal(same.gradient_at(w, 1.0), engine.gradient_at(w, 1.0))
+        assert same.gradient_bound(1.0) == engine.gradient_bound(1.0)
+
+    def test_subset_keeps_the_view(self, view_case: ViewCase) -> None:
+        X, y = view_case.records()
+        rows = np.array([3, 1, 1, 200])
+        engine, part = view_case.make(X, y)[0], view_case.make(X[rows], y[rows])[0]
+        w = weights(engine)
+        np.testing.assert_array_equal(engine.subset(rows).gradient_at(w, 1.0), part.gradient_at(w, 1.0))
+        np.testing.assert_array_equal(
+            engine.subset(rows).norm_counts([9.0, 3.0, 1.0]), part.norm_counts([9.0, 3.0, 1.0])
+        )
+
+    @pytest.mark.parametrize("n", [0, 1])
+    def test_few_records(self, view_case: ViewCase, n: int) -> None:
+        X, y = view_case.records()
+        engine, oracle = view_case.make(X[:n], y[:n])
+        w = 1e-3 * weights(engine)
+        np.testing.assert_allclose(
+            engine.gradient_at(w, 1.0), oracle.gradient_sum(w, 1.0), atol=2 * (engine.gradient_bound(1.0) - 1)
+        )
+        assert engine.norm_counts([2.0, 1.0]) == n
+        if n == 0:
+            np.testing.assert_array_equal(engine.moment_sums(1.0, 1.0, np.zeros(13)), 0)
+
+    def test_clipping_after_transforming_is_refused(self, view_case: ViewCase) -> None:
+        engine, _ = view_case.make(*view_case.records())
+        with pytest.raises(ValueError, match="clip before transforming"):
+            engine.clipped(-np.ones(13), np.ones(13))
+
+    def test_bad_views_are_refused(self, view_case: ViewCase) -> None:
+        engine, _ = Case.make(view_case, *view_case.records())
+        ones = np.ones(13)
+        with pytest.raises(ValueError, match="must have shape"):
+            engine.transformed(np.ones(12), ones)
+        with pytest.raises(ValueError, match="bias must be"):
+            engine.transformed(ones, ones, 0.0)
+        with pytest.raises(ValueError, match="every scale"):
+            engine.transformed(ones, -ones)
+        with pytest.raises(ValueError, match=r"scale \* center"):
+            engine.transformed(inf * ones, ones)
+        view_case.intercept = False
+        engine, _ = Case.make(view_case, *view_case.records())
+        with pytest.raises(ValueError, match="pass intercept=True"):
+            engine.transformed(ones, ones)
+
+    def test_without_an_intercept_features_can_be_scaled(self, view_case: ViewCase) -> None:
+        view_case.intercept = False
+        engine, oracle = Case.make(view_case, *view_case.records())
+        scale = np.where(view_case.scale == 0, 0.0, 0.3 + np.arange(13))
+        engine, oracle.X = engine.transformed(np.zeros(13), scale), oracle.X * scale
+        w = 1e-5 * weights(engine)
+        gradient = engine.gradient_at(w, 1.0)
+        atol = engine.n_records * (engine.gradient_bound(1.0) - 1)
+        np.testing.assert_allclose(gradient, oracle.gradient_sum(w, 1.0), atol=atol)
+        np.testing.assert_array_equal(gradient, engine.at(w).gradient_sum(1.0))
+        assert engine.gradient_bound(1.0) < 1 + 1e-5

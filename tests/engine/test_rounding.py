@@ -1,11 +1,23 @@
 import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privfit.engine.rounding import MAX_RECORDS, gradient_bound, grid, loss_slack, magic
+from privfit.engine.rounding import (
+    MAX_RECORDS,
+    column_clips,
+    gradient_bound,
+    grid,
+    grids,
+    loss_slack,
+    magic,
+    magics,
+    moment_clips,
+    rise_slack,
+)
 
 CLIPS = st.floats(1e-100, 1e100)
 
@@ -47,3 +59,30 @@ def test_other_clips_are_refused(clip: float) -> None:
 def test_bounds_are_little_more_than_the_clip(clip: float, n_weights: int) -> None:
     assert clip < gradient_bound(clip, n_weights) < clip * (1 + 1e-6 * math.sqrt(n_weights))
     assert 0 < loss_slack(clip) < 1e-4 * clip
+    assert 0 < rise_slack(clip) < 2e-6 * clip
+
+
+@given(clips=st.lists(CLIPS, max_size=5))
+def test_columns_have_the_grids_of_their_clips(clips: list[float]) -> None:
+    assert grids(np.array([*clips, math.inf])).tolist() == [*map(grid, clips), 0.0]
+    assert magics(np.array([*clips, math.inf])).tolist() == [*map(magic, clips), 0.0]
+
+
+SIZES = st.floats(-100, 100)
+POSITIVE = st.floats(1e-3, 1e3)
+
+
+@given(z=SIZES, center=SIZES, scale=POSITIVE, bias=POSITIVE, clip=POSITIVE)
+def test_products_of_a_clipped_record_keep_within_their_columns_clips(
+    z: float, center: float, scale: float, bias: float, clip: float
+) -> None:
+    coefficient = clip / math.hypot(z, bias)
+    column, intercept = column_clips(clip, np.array([center]), np.array([scale]), bias)
+    assert abs(coefficient * (center + z / scale)) <= column * (1 + 1e-12)
+    assert coefficient <= intercept * (1 + 1e-12)
+
+
+@given(z=SIZES, base=SIZES, radius=POSITIVE)
+def test_shrunken_moments_keep_within_their_columns_clips(z: float, base: float, radius: float) -> None:
+    f = min(1.0, radius / max(1e-300, abs(z)))
+    assert abs(f * (z - base)) <= moment_clips(radius, np.array([base]))[0] * (1 + 1e-12)

@@ -178,6 +178,13 @@ class Ledger:
         with self._lock:
             return tuple(self._entries)
 
+    def spending(self) -> dict[str, float]:
+        """Return the rho paid for each kind of question, in the order they were first asked."""
+        paid: dict[str, Fraction] = {}
+        for entry in self.entries:
+            paid[entry.what] = paid.get(entry.what, Fraction(0)) + Fraction(entry.rho)
+        return {what: float(rho) for what, rho in paid.items()}
+
     @property
     def spent(self) -> float:
         """Rho paid so far, rounded up."""

@@ -12,6 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from privfit.engine.base import FloatArray
+from privfit.engine.intrinsics import fma, prefetch
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Rows = NDArray[np.float32] | NDArray[np.float64]
@@ -35,14 +36,23 @@ REGROUPED = {"reassoc", "contract", "nsz"}
 STREAMS = 4
 
 
+@compiled()
+def dot(a: FloatArray, b: FloatArray) -> float:
+    """Return a.b, summed from left to right: a library's order may depend on where the arrays lie."""
+    total = 0.0
+    for j in range(len(a)):
+        total += a[j] * b[j]
+    return total
+
+
 @compiled(fastmath=REGROUPED)
-def dense_squares(X: Rows, out: FloatArray) -> None:
-    """Write each row's sum of squares."""
+def dense_squares(X: Rows, center: FloatArray, scale: FloatArray, out: FloatArray) -> None:
+    """Write each row's sum of squares of z = scale * (x - center)."""
     for i in range(X.shape[0]):
         total = 0.0
         for j in range(X.shape[1]):
-            x = np.float64(X[i, j])
-            total += x * x
+            z = scale[j] * (X[i, j] - center[j])
+            total += z * z
         out[i] = total
 
 
@@ -50,36 +60,55 @@ def dense_squares(X: Rows, out: FloatArray) -> None:
 def dense_margins(X: Rows, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
     """Write y * (X.w + offset), within +-LARGEST; zero where infinities of both signs met."""
     n, p = X.shape
-    stride = (n + STREAMS - 1) // STREAMS
-    for first in range(stride):
-        for i in range(first, n, stride):
-            total = 0.0
-            for j in range(p):
-                total += X[i, j] * w[j]
-            margin = y[i] * (total + offset)
-            if margin != margin:
-                margin = 0.0
-            out[i] = min(max(margin, -LARGEST), LARGEST)
+    quarter = (n + STREAMS - 1) // STREAMS
+    for i in range(quarter):
+        # The last rows are visited again rather than by other code, which might regroup them otherwise.
+        k, m, o = min(i + quarter, n - 1), min(i + 2 * quarter, n - 1), min(i + 3 * quarter, n - 1)
+        a = b = c = d = 0.0
+        for j in range(p):
+            a += X[i, j] * w[j]
+            b += X[k, j] * w[j]
+            c += X[m, j] * w[j]
+            d += X[o, j] * w[j]
+        out[i], out[k], out[m], out[o] = a, b, c, d
+    for i in range(n):
+        margin = y[i] * (out[i] + offset)
+        if margin != margin:
+            margin = 0.0
+        out[i] = min(max(margin, -LARGEST), LARGEST)
 
 
 @compiled()
-def dense_combine(X: Rows, coefficients: FloatArray, magic: float, out: FloatArray) -> None:
-    """Add coefficient times (row, 1) over the rows to `out`, each product rounded to the grid of `magic`."""
+def dense_combine(
+    X: Rows, coefficients: FloatArray, magics: FloatArray, following: Rows, out: FloatArray
+) -> None:
+    """Add coefficient times (row, 1) over the rows to `out`, rounded to the grid of each column's magic.
+
+    Meanwhile half of the rows `following`, those of two streams of `dense_margins`, are fetched from
+    memory; the hardware does better with the other half by itself.
+    """
     n, p = X.shape
     quarter = n // STREAMS
+    line = 64 // X.itemsize
     for i in range(quarter):
         k, m, o = i + quarter, i + 2 * quarter, i + 3 * quarter
+        if o < len(following):
+            for j in range(0, p, line):
+                prefetch(following, m, j)
+                prefetch(following, o, j)
         a, b, c, d = coefficients[i], coefficients[k], coefficients[m], coefficients[o]
         for j in range(p):
-            out[j] += (((a * X[i, j] + magic) - magic) + ((b * X[k, j] + magic) - magic)) + (
-                ((c * X[m, j] + magic) - magic) + ((d * X[o, j] + magic) - magic)
+            M = magics[j]
+            out[j] += ((fma(a, X[i, j], M) - M) + (fma(b, X[k, j], M) - M)) + (
+                (fma(c, X[m, j], M) - M) + (fma(d, X[o, j], M) - M)
             )
     for i in range(STREAMS * quarter, n):
-        a = coefficients[i]
         for j in range(p):
-            out[j] += (a * X[i, j] + magic) - magic
+            out[j] += fma(coefficients[i], X[i, j], magics[j]) - magics[j]
+    ones = 0.0
     for i in range(n):
-        out[p] += (coefficients[i] + magic) - magic
+        ones += (coefficients[i] + magics[p]) - magics[p]
+    out[p] += ones
 
 
 @compiled()
@@ -111,15 +140,29 @@ def csr_is_canonical(indptr: Indices, indices: Indices, n_columns: int) -> bool:
     return True
 
 
-@compiled(fastmath=REGROUPED)
-def csr_squares(indptr: Indices, data: Rows, out: FloatArray) -> None:
-    """Write each row's sum of squares."""
+@compiled()
+def csr_squares(
+    indptr: Indices,
+    indices: Indices,
+    data: Rows,
+    center: FloatArray,
+    scale: FloatArray,
+    zeros: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Write each row's sum of squares of z = scale * (x - center).
+
+    `zeros` holds z**2 at x = 0 for every column, then their sum, on a grid where all their sums are exact
+    (`rounding.rounded_up`): what the absent columns contribute is then the sum minus the present ones.
+    """
     for i in range(len(out)):
-        total = 0.0
+        total, absent = 0.0, zeros[-1]
         for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            x = np.float64(data[t])
-            total += x * x
-        out[i] = total
+            j = np.uint64(indices[t])
+            z = scale[j] * (data[t] - center[j])
+            total += z * z
+            absent -= zeros[j]
+        out[i] = total + absent
 
 
 @compiled(fastmath=REGROUPED)
@@ -145,13 +188,19 @@ def csr_margins(
 
 @compiled()
 def csr_combine(
-    indptr: Indices, indices: Indices, data: Rows, coefficients: FloatArray, magic: float, out: FloatArray
+    indptr: Indices,
+    indices: Indices,
+    data: Rows,
+    coefficients: FloatArray,
+    magics: FloatArray,
+    out: FloatArray,
 ) -> None:
-    """Add coefficient times (row, 1) over the rows to `out`, each product rounded to the grid of `magic`."""
+    """Add coefficient times (row, 1) over the rows to `out`, rounded to the grid of each column's magic."""
     ones = 0.0
     for i in range(len(coefficients)):
         a = coefficients[i]
         for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            out[np.uint64(indices[t])] += (a * data[t] + magic) - magic
-        ones += (a + magic) - magic
+            j = np.uint64(indices[t])
+            out[j] += fma(a, data[t], magics[j]) - magics[j]
+        ones += (a + magics[-1]) - magics[-1]
     out[-1] += ones

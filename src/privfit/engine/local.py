@@ -1,5 +1,6 @@
 """The engine for data in this process's memory: NumPy arrays and SciPy CSR matrices."""
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -8,18 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from privfit.engine import rounding, threads
 from privfit.engine.base import FloatArray
-from privfit.engine.matrix import as_matrix
-from privfit.engine.pointwise import logistic_sums, loops, shift
-from privfit.engine.rounding import (
-    MAX_CANDIDATES,
-    MAX_PRODUCT_CLIP,
-    MAX_RECORDS,
-    MIN_PRODUCT_CLIP,
-    magic,
-)
-from privfit.engine.threads import for_each
-from privfit.losses import LOGISTIC, Loss
+from privfit.engine.matrix import Block, as_matrix
+from privfit.engine.place import LocalLine, LocalPoint, frozen
+from privfit.engine.rounding import MAX_RECORDS, column_clips, magics
+from privfit.engine.view import View
+from privfit.losses import Loss
+
+__all__ = ["LocalEngine", "LocalLine", "LocalPoint"]
 
 
 class LocalEngine:
@@ -33,7 +31,7 @@ class LocalEngine:
     y : array of +1 and -1
     loss : Loss
     intercept : bool
-        Whether the last weight is an intercept. Its column of ones is never stored.
+        Whether the last weight is an intercept. Its column is never stored.
 
     Notes
     -----
@@ -49,9 +47,7 @@ class LocalEngine:
         self.n_weights = n_columns + intercept
         self._check()
         self.chunks = _chunks(self.n_records, self.n_weights)
-        self.norms = np.empty(self.n_records)
-        self.for_each_chunk(lambda _, rows: self.matrix.squares(rows, self.norms[rows]))
-        np.sqrt(self.norms + intercept, out=self.norms)
+        self._look_through(View.plain(n_columns, intercept))
         self._check_finite()
 
     def _check(self) -> None:
@@ -67,111 +63,209 @@ class LocalEngine:
         if not np.all(np.isfinite(unusual.data if issparse(unusual) else unusual)):
             raise ValueError("X must be finite, but holds NaN or infinity")
 
+    def _look_through(self, view: View) -> None:
+        """Make the features those that the view shows: one pass over X for their norms."""
+        self.view = view
+        squares = np.empty(self.n_records)
+        self.for_each_block(lambda _, rows, block: block.squares(view, squares[rows]))
+        self.norms = np.sqrt(squares + view.bias * view.bias)
+        self.feature_norms = np.sqrt(squares, out=squares)
+
     def for_each_chunk(self, function: Callable[[int, slice], None]) -> None:
         """Call function(number, rows) for every chunk of rows, on all cores."""
-        for_each(lambda number: function(number, self.chunks[number]), len(self.chunks))
+        threads.for_each(lambda number: function(number, self.chunks[number]), len(self.chunks))
+
+    def for_each_block(self, function: Callable[[int, slice, Block], None]) -> None:
+        """Call function(chunk's number, rows, block) for every block of rows, on all cores."""
+
+        def visit(number: int, rows: slice) -> None:
+            for part, block in self.matrix.blocks(rows):
+                function(number, part, block)
+
+        self.for_each_chunk(visit)
+
+    def exact_sums(self, shape: tuple[int, ...], add: Callable[[Block, FloatArray], None]) -> FloatArray:
+        """Return what add(block, out) adds up over all blocks, for numbers whose sums are exact."""
+        sums = np.zeros((threads.n_threads(), *shape))
+
+        def visit(worker: int) -> None:
+            for rows in self.chunks[worker :: len(sums)]:
+                for _, block in self.matrix.blocks(rows):
+                    add(block, sums[worker])
+
+        threads.for_each(visit, len(sums))
+        total: FloatArray = sums.sum(axis=0)
+        return total
+
+    # -- places ------------------------------------------------------------------------------------------
 
     def products(self, w: FloatArray) -> FloatArray:
-        """Return y * (x, 1).w for every record: one pass over X."""
-        if w.shape != (self.n_weights,):
-            raise ValueError(f"expected {self.n_weights} weights, got shape {w.shape}")
-        offset = float(w[-1]) if self.intercept else 0.0
+        """Return y * (z, bias).w for every record: one pass over X."""
+        weights, offset = self._weights(w)
         out = np.empty(self.n_records)
-        self.for_each_chunk(
-            lambda _, rows: self.matrix.margins(rows, self.y[rows], w, offset, out[rows]),
+        self.for_each_block(
+            lambda _, rows, block: block.margins(self.y[rows], weights, offset, out[rows]),
         )
         return out
 
-    def at(self, w: ArrayLike) -> "LocalPoint":
+    def _weights(self, w: FloatArray) -> tuple[FloatArray, float]:
+        if w.shape != (self.n_weights,):
+            raise ValueError(f"expected {self.n_weights} weights, got shape {w.shape}")
+        return self.view.weights(w)
+
+    def at(self, w: ArrayLike) -> LocalPoint:
         """Return the point w. One pass over X."""
-        w = _frozen(w)
+        w = frozen(w)
         return LocalPoint(self, w, self.products(w))
+
+    def gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
+        """Sum the clipped gradients at w: `at(w).gradient_sum(clip)`, bit for bit, in one pass over X."""
+        weights, offset = self._weights(np.asarray(w, dtype=np.float64))
+        constants = self.gradient_magics(clip)
+        sums = np.zeros((len(self.chunks), len(constants)))
+        self.for_each_block(
+            lambda number, rows, block: block.gradient(
+                self.loss, self.y[rows], self.norms[rows], weights, offset, clip, constants, sums[number]
+            )
+        )
+        return self.view.gradient(sums.sum(axis=0))
+
+    def raw_weights(self, w: FloatArray) -> FloatArray:
+        """Return the weights of the columns of X, and the intercept, that give the margins of w."""
+        weights, offset = self._weights(w)
+        return np.append(weights, offset) if self.intercept else weights
+
+    def pulled_back(self, gradient: FloatArray) -> FloatArray:
+        """Turn a gradient with respect to raw weights into one with respect to this engine's."""
+        return self.view.gradient(gradient if self.intercept else np.append(gradient, 0.0))
+
+    @property
+    def stretch(self) -> float:
+        """How much longer than w the raw weights can be."""
+        return self.view.stretch
+
+    def gradient_magics(self, clip: float) -> FloatArray:
+        """Return the constants that round each column's products, and the coefficient, to their grids."""
+        if clip == math.inf:
+            return np.zeros(self.matrix.shape[1] + 1)
+        rounding.grid(clip)
+        return magics(column_clips(clip, self.view.center, self.view.scale, self.view.bias))
+
+    def gradient_bound(self, clip: float) -> float:
+        """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
+        return self.view.gradient_bound(clip)
+
+    # -- the same records, or some of them, in another form -----------------------------------------------
 
     def subset(self, rows: NDArray[np.integer]) -> "LocalEngine":
         """Return an engine over these records (indices, repeats allowed), for mini-batches."""
         rows = np.asarray(rows, dtype=np.intp)
-        return LocalEngine(self.matrix.take(rows), self.y[rows], self.loss, intercept=self.intercept)
+        engine = copy.copy(self)
+        engine.matrix = as_matrix(self.matrix.take(rows))
+        engine.y, engine.n_records = self.y[rows], len(rows)
+        engine.norms, engine.feature_norms = self.norms[rows], self.feature_norms[rows]
+        engine._check()
+        engine.chunks = _chunks(engine.n_records, engine.n_weights)
+        return engine
 
+    def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "LocalEngine":
+        """Return an engine over the features scale * (z - center) and an intercept column that holds `bias`.
 
-class LocalPoint:
-    """A weight vector w and the signed margins of all records there."""
-
-    def __init__(self, engine: LocalEngine, w: FloatArray, margins: FloatArray) -> None:
-        self.engine = engine
-        self.w = w
-        self.margins = margins
-
-    def gradient_sum(self, clip: float = math.inf) -> FloatArray:
-        """Sum the records' gradients, each clipped to L2 norm `clip`. One pass over X.
-
-        A record's gradient is a multiple of (x, 1), so clipping scales one number per record.
+        X is shared. One pass over X, for the norms. A scale of 0 drops a column.
         """
-        engine = self.engine
-        coefficients = loops(engine.loss).coefficients
-        rounding = magic(clip)
-        sums = np.zeros((len(engine.chunks), engine.matrix.shape[1] + 1))
+        engine = copy.copy(self)
+        engine._look_through(self.view.then(center, scale, bias))
+        return engine
 
-        def add(number: int, rows: slice) -> None:
-            c = np.empty(rows.stop - rows.start)
-            coefficients(self.margins[rows], engine.y[rows], engine.norms[rows], clip, c)
-            engine.matrix.combine(rows, c, rounding, sums[number])
+    def clipped(self, low: ArrayLike, high: ArrayLike) -> "LocalEngine":
+        """Return an engine whose column j is clipped to [low_j, high_j]; X is copied if that changes it.
 
-        engine.for_each_chunk(add)
-        total: FloatArray = sums.sum(axis=0)
-        return total[: engine.n_weights]
+        The bounds are rounded to X's precision. Those of a sparse X must include 0.
+        """
+        if not self.view.is_plain:
+            raise ValueError("clip before transforming: the bounds are those of the raw features")
+        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        if not (low.shape == high.shape == self.matrix.shape[1:] and np.all(low <= high)):
+            raise ValueError(f"low <= high must hold for {self.matrix.shape[1]} columns")
+        matrix = self.matrix.clipped(low, high)
+        if matrix is self.matrix:
+            return self
+        engine = copy.copy(self)
+        engine.matrix = matrix
+        engine._look_through(self.view)
+        return engine
 
-    def loss_sum(self, clip: float = math.inf) -> float:
-        """Sum the losses, each at most `clip`. No pass over X."""
-        return float(_rounded_sums(self.engine, self.margins, self.margins, 0.0, 0, clip)[0])
+    # -- what the features are like -----------------------------------------------------------------------
 
-    def along(self, direction: ArrayLike) -> "LocalLine":
-        """Return the line from here against `direction`. One pass over X."""
-        direction = _frozen(direction)
-        return LocalLine(self, direction, self.engine.products(direction))
+    def norm_counts(self, edges: ArrayLike) -> FloatArray:
+        """Count the records with ||z|| in (edges[k + 1], edges[k]]; the outer bins take all beyond. No pass.
 
+        The intercept's column is not part of the norm. Every record is in one bin.
+        """
+        return _counts(self.feature_norms, edges)
 
-class LocalLine:
-    """The points w - step * direction, with the margins of w and of the direction."""
+    def curve_counts(self, edges: ArrayLike, folds: FloatArray) -> FloatArray:
+        """Count the records by the norm of their curve z * (z - fold), as `norm_counts` does. One pass."""
+        powers = np.empty((2, self.n_records))
 
-    def __init__(self, origin: LocalPoint, direction: FloatArray, slopes: FloatArray) -> None:
-        self.origin = origin
-        self.direction = direction
-        self.slopes = slopes
+        def visit(_: int, rows: slice, block: Block) -> None:
+            powers[:, rows] = block.powers(self.view, folds)
 
-    def loss_sums(self, spacing: float, count: int, clip: float = math.inf) -> FloatArray:
-        """Sum the losses, each at most `clip`, at the steps k * spacing for k = 0..count. No pass over X."""
-        if not 0 <= count <= MAX_CANDIDATES:
-            raise ValueError(f"count must be between 0 and {MAX_CANDIDATES}, got {count}")
-        engine, m, d = self.origin.engine, self.origin.margins, self.slopes
-        if engine.loss is LOGISTIC and MIN_PRODUCT_CLIP <= clip <= MAX_PRODUCT_CLIP:
-            sums = np.zeros((len(engine.chunks), 2, count + 1))
-            engine.for_each_chunk(
-                lambda number, rows: logistic_sums(m[rows], d[rows], spacing, clip, sums[number])
-            )
-            return np.array([math.fsum(sums[:, :, k].flat) for k in range(count + 1)])
-        return _rounded_sums(engine, m, d, spacing, count, clip)
+        self.for_each_block(visit)
+        powers[np.isnan(powers)] = math.inf
+        return _counts(np.sqrt(powers[1]), edges)
 
-    def move(self, step: float) -> LocalPoint:
-        """Return the point w - step * direction. No pass over X, because margins are linear."""
-        origin, engine = self.origin, self.origin.engine
-        margins = np.empty(engine.n_records)
-        engine.for_each_chunk(
-            lambda _, rows: shift(origin.margins[rows], self.slopes[rows], step, margins[rows])
+    def moment_sums(
+        self, radius: float, curve_radius: float, folds: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Sum z and its curve z * (z - fold) over the records, each shrunk to these two norms. One pass.
+
+        The intercept's column is left out.
+        """
+        p = self.matrix.shape[1]
+        base = self.matrix.base(self.view)
+        curved_base = base * (base - folds)
+        clips = (rounding.moment_clips(radius, base), rounding.moment_clips(curve_radius, curved_base))
+        constants = magics(np.stack([np.append(clip, 1.0) for clip in clips]))
+        sums = self.exact_sums(
+            (2, p + 1),
+            lambda block, out: block.moments(self.view, folds, radius, curve_radius, constants, out),
         )
-        return LocalPoint(engine, _frozen(origin.w - step * self.direction), margins)
+        factors = sums[0, p]
+        return sums[0, :p] + base * factors, sums[1, :p] + curved_base * factors
+
+    def moment_bounds(self, radius: float, curve_radius: float, folds: FloatArray) -> tuple[float, float]:
+        """Bound the L2 distances that one record moves the two `moment_sums`."""
+        base = self.matrix.base(self.view)
+        curved_base = base * (base - folds)
+        return rounding.moment_bound(radius, base), rounding.moment_bound(curve_radius, curved_base)
+
+    def magnitude_sums(self, lowest: int = -30, highest: int = 40) -> FloatArray:
+        """Sum the records' shares of each raw column's bins, by ceil(log2 |x|) from `lowest` to `highest`.
+
+        A record with k values that are not zero adds 1 / sqrt(k) to the bin of each. Zeros and what is
+        smaller than the first bin add nothing; the last bin also takes what is larger. One pass over X.
+        """
+        if not -1022 <= lowest <= highest <= 1023:
+            raise ValueError(f"need -1022 <= lowest <= highest <= 1023, got {lowest} and {highest}")
+        shape = (self.matrix.shape[1], highest - lowest + 1)
+        constant = rounding.magic(1.0)
+        return self.exact_sums(shape, lambda block, out: block.magnitudes(lowest, highest, constant, out))
+
+    def magnitude_bound(self) -> float:
+        """Bound the L2 distance that one record moves `magnitude_sums`."""
+        return rounding.magnitude_bound(self.matrix.shape[1])
 
 
-def _rounded_sums(
-    engine: LocalEngine, m: FloatArray, d: FloatArray, spacing: float, count: int, clip: float
-) -> FloatArray:
-    loss_sums = loops(engine.loss).loss_sums
-    rounding = magic(clip)
-    sums = np.zeros((len(engine.chunks), count + 1))
-    engine.for_each_chunk(
-        lambda number, rows: loss_sums(m[rows], d[rows], spacing, clip, rounding, sums[number])
-    )
-    total: FloatArray = sums.sum(axis=0)
-    return total
+def _counts(norms: FloatArray, edges: ArrayLike) -> FloatArray:
+    """Count norms between descending edges; the outer bins take all beyond."""
+    edges = np.asarray(edges, dtype=np.float64)
+    n_bins = len(edges) - 1
+    if n_bins < 1 or not np.all(edges[1:] < edges[:-1]):
+        raise ValueError("edges must be at least two, strictly descending")
+    below = np.searchsorted(edges[::-1], norms, side="left")
+    counts = np.bincount(np.clip(n_bins - below, 0, n_bins - 1), minlength=n_bins)
+    return counts.astype(np.float64)
 
 
 def _chunks(n_records: int, n_weights: int) -> list[slice]:
@@ -179,9 +273,3 @@ def _chunks(n_records: int, n_weights: int) -> list[slice]:
     most = max(1, min(64, 2**24 // max(1, n_weights)))
     size = max(8192, -(-n_records // most))
     return [slice(start, min(start + size, n_records)) for start in range(0, n_records, size)]
-
-
-def _frozen(w: ArrayLike) -> FloatArray:
-    w = np.array(w, dtype=np.float64)
-    w.flags.writeable = False
-    return w

@@ -1,4 +1,4 @@
-"""A feature matrix as the engine sees it: norms, margins and combinations of a range of its rows."""
+"""A feature matrix as the engine sees it: blocks of rows that fit the cache, and what is asked of a block."""
 
 from collections.abc import Iterator
 from typing import Any, Protocol
@@ -6,36 +6,146 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from privfit.engine import kernels
+from privfit.engine import columns, kernels, moments, onepass
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import Rows
+from privfit.engine.kernels import Indices, Rows
+from privfit.engine.view import View
+from privfit.losses import Loss
 
-TILE = 2**17  # entries of a column-major matrix that are turned into rows at a time
+BLOCK_BYTES = 2**22  # of the rows handed to a compiled loop at a time: few calls, little scratch memory
+
+
+class Block(Protocol):
+    """Consecutive rows of X. Array arguments other than weights are those of the rows."""
+
+    def squares(self, view: View, out: FloatArray) -> None:
+        """Write each row's sum of squares as seen through the view, never less than it is."""
+        ...
+
+    def margins(self, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
+        """Write y * (X.w + offset)."""
+        ...
+
+    def combine(self, coefficients: FloatArray, magics: FloatArray, out: FloatArray) -> None:
+        """Add coefficient times (row, 1), rounded to the columns' grids, to `out`."""
+        ...
+
+    def gradient(
+        self,
+        loss: Loss,
+        y: FloatArray,
+        norms: FloatArray,
+        w: FloatArray,
+        offset: float,
+        clip: float,
+        magics: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Do `margins` and, with the clipped slopes of the loss there, `combine` while rows are in cache."""
+        ...
+
+    def powers(self, view: View, folds: FloatArray) -> FloatArray:
+        """Return the rows' sums of squares of z and of its curve, never less than they are."""
+        ...
+
+    def moments(
+        self,
+        view: View,
+        folds: FloatArray,
+        radius: float,
+        curve_radius: float,
+        magics: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Add shrunken z and curves, less the base, to out[0] and out[1]; the factors to out[0, -1]."""
+        ...
+
+    def magnitudes(self, lowest: int, highest: int, magic: float, out: FloatArray) -> None:
+        """Add the rows' shares to the magnitudes of their values."""
+        ...
 
 
 class Matrix(Protocol):
-    """What the engine needs of X. Array arguments other than weights are those of the given rows."""
+    """What the engine needs of X."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns."""
         ...
 
-    def squares(self, rows: slice, out: FloatArray) -> None:
-        """Write each row's sum of squares."""
+    def blocks(self, rows: slice) -> Iterator[tuple[slice, Block]]:
+        """Cut these rows into blocks, each with its place in the matrix."""
         ...
 
-    def margins(self, rows: slice, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
-        """Write y * (X.w + offset)."""
-        ...
-
-    def combine(self, rows: slice, coefficients: FloatArray, magic: float, out: FloatArray) -> None:
-        """Add coefficient times (row, 1), rounded to the grid of `magic`, to `out`."""
+    def base(self, view: View) -> FloatArray:
+        """Return the z whose moments `Block.moments` subtracts in each column."""
         ...
 
     def take(self, rows: Any) -> Any:
         """Return these rows as an array or sparse matrix."""
         ...
+
+    def clipped(self, low: FloatArray, high: FloatArray) -> "Matrix":
+        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        ...
+
+
+class DenseBlock:
+    """Rows in row-major order."""
+
+    def __init__(self, X: Rows) -> None:
+        self.X = X
+
+    def squares(self, view: View, out: FloatArray) -> None:
+        """Write each row's sum of squares as seen through the view."""
+        kernels.dense_squares(self.X, view.center, view.scale, out)
+
+    def margins(self, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
+        """Write y * (X.w + offset)."""
+        kernels.dense_margins(self.X, y, w, offset, out)
+
+    def combine(self, coefficients: FloatArray, magics: FloatArray, out: FloatArray) -> None:
+        """Add coefficient times (row, 1), rounded to the columns' grids, to `out`."""
+        kernels.dense_combine(self.X, coefficients, magics, self.X[:0], out)
+
+    def gradient(
+        self,
+        loss: Loss,
+        y: FloatArray,
+        norms: FloatArray,
+        w: FloatArray,
+        offset: float,
+        clip: float,
+        magics: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Do `margins` and, with the clipped slopes of the loss there, `combine` while rows are in cache."""
+        onepass.gradients(loss).dense(self.X, y, norms, w, offset, clip, magics, out)
+
+    def powers(self, view: View, folds: FloatArray) -> FloatArray:
+        """Return the rows' sums of squares of z and of its curve."""
+        sums = np.empty((2, len(self.X)))
+        moments.dense_powers(self.X, view.center, view.scale, folds, *sums)
+        return sums
+
+    def moments(
+        self,
+        view: View,
+        folds: FloatArray,
+        radius: float,
+        curve_radius: float,
+        magics: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Add shrunken z and curves to out[0] and out[1]."""
+        squares, curves = self.powers(view, folds)
+        moments.dense_moments(
+            self.X, view.center, view.scale, folds, radius, curve_radius, magics, squares, curves, out
+        )
+
+    def magnitudes(self, lowest: int, highest: int, magic: float, out: FloatArray) -> None:
+        """Add the rows' shares to the magnitudes of their values."""
+        columns.dense_magnitudes(self.X, lowest, highest, magic, out)
 
 
 class DenseMatrix:
@@ -45,36 +155,91 @@ class DenseMatrix:
         self.X = X
         self.shape: tuple[int, int] = (X.shape[0], X.shape[1])
 
-    def _tiles(self, rows: slice) -> Iterator[tuple[slice, Rows]]:
-        # Column-major tiles are turned into rows first, and so take the very same arithmetic.
-        if self.X.flags.c_contiguous:
-            yield slice(0, rows.stop - rows.start), self.X[rows]
-            return
-        height = max(16, TILE // self.shape[1])
-        for start in range(rows.start, rows.stop, height):
-            stop = min(start + height, rows.stop)
-            tile = np.empty((stop - start, self.shape[1]), self.X.dtype)
-            kernels.rows_of_columns(self.X.T, start, tile)
-            yield slice(start - rows.start, stop - rows.start), tile
+    def blocks(self, rows: slice) -> Iterator[tuple[slice, DenseBlock]]:
+        """Cut these rows into blocks, each with its place in the matrix."""
+        height = max(16, BLOCK_BYTES // max(1, self.shape[1] * self.X.itemsize))
+        for part in _cut(rows, height):
+            if self.X.flags.c_contiguous:
+                yield part, DenseBlock(self.X[part])
+            else:
+                # Turned into rows first, column-major blocks take the very same arithmetic.
+                X = np.empty((part.stop - part.start, self.shape[1]), self.X.dtype)
+                kernels.rows_of_columns(self.X.T, part.start, X)
+                yield part, DenseBlock(X)
 
-    def squares(self, rows: slice, out: FloatArray) -> None:
-        """Write each row's sum of squares."""
-        for part, X in self._tiles(rows):
-            kernels.dense_squares(X, out[part])
-
-    def margins(self, rows: slice, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
-        """Write y * (X.w + offset)."""
-        for part, X in self._tiles(rows):
-            kernels.dense_margins(X, y[part], w, offset, out[part])
-
-    def combine(self, rows: slice, coefficients: FloatArray, magic: float, out: FloatArray) -> None:
-        """Add coefficient times (row, 1), rounded to the grid of `magic`, to `out`."""
-        for part, X in self._tiles(rows):
-            kernels.dense_combine(X, coefficients[part], magic, out)
+    def base(self, view: View) -> FloatArray:
+        """Return zeros: every z is added as it is."""
+        return np.zeros(len(view.scale))
 
     def take(self, rows: Any) -> Any:
         """Return these rows as an array."""
         return self.X[rows]
+
+    def clipped(self, low: FloatArray, high: FloatArray) -> "DenseMatrix":
+        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        low, high = low.astype(self.X.dtype), high.astype(self.X.dtype)
+        everything = self.blocks(slice(0, self.shape[0]))
+        if all(columns.dense_fits(block.X, low, high) for _, block in everything):
+            return self
+        X: Any = np.clip(self.X, low, high)
+        return DenseMatrix(X)
+
+
+class SparseBlock:
+    """Rows of a CSR matrix; `indptr` alone is cut."""
+
+    def __init__(self, indptr: Indices, indices: Indices, data: Rows) -> None:
+        self.arrays = indptr, indices, data
+
+    def squares(self, view: View, out: FloatArray) -> None:
+        """Write each row's sum of squares as seen through the view, never less than it is."""
+        kernels.csr_squares(*self.arrays, view.center, view.scale, view.squared_base, out)
+
+    def margins(self, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
+        """Write y * (X.w + offset)."""
+        kernels.csr_margins(*self.arrays, y, w, offset, out)
+
+    def combine(self, coefficients: FloatArray, magics: FloatArray, out: FloatArray) -> None:
+        """Add coefficient times (row, 1), rounded to the columns' grids, to `out`."""
+        kernels.csr_combine(*self.arrays, coefficients, magics, out)
+
+    def gradient(
+        self,
+        loss: Loss,
+        y: FloatArray,
+        norms: FloatArray,
+        w: FloatArray,
+        offset: float,
+        clip: float,
+        magics: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Do `margins` and, with the clipped slopes of the loss there, `combine` while rows are in cache."""
+        onepass.gradients(loss).csr(*self.arrays, y, norms, w, offset, clip, magics, out)
+
+    def powers(self, view: View, folds: FloatArray) -> FloatArray:
+        """Return the rows' sums of squares of z and of its curve, never less than they are."""
+        sums = np.empty((2, len(self.arrays[0]) - 1))
+        moments.csr_powers(*self.arrays, view.center, view.scale, folds, view.zeros(folds), *sums)
+        return sums
+
+    def moments(
+        self,
+        view: View,
+        folds: FloatArray,
+        radius: float,
+        curve_radius: float,
+        magics: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Add shrunken z and curves, less the base, to out[0] and out[1]; the factors to out[0, -1]."""
+        map_ = view.center, view.scale, folds
+        squares, curves = self.powers(view, folds)
+        moments.csr_moments(*self.arrays, *map_, radius, curve_radius, magics, squares, curves, out)
+
+    def magnitudes(self, lowest: int, highest: int, magic: float, out: FloatArray) -> None:
+        """Add the rows' shares to the magnitudes of their values."""
+        columns.csr_magnitudes(*self.arrays, lowest, highest, magic, out)
 
 
 class SparseMatrix:
@@ -90,23 +255,36 @@ class SparseMatrix:
         self.X = X
         self.shape: tuple[int, int] = X.shape
 
-    def squares(self, rows: slice, out: FloatArray) -> None:
-        """Write each row's sum of squares."""
-        kernels.csr_squares(self.X.indptr[rows.start : rows.stop + 1], self.X.data, out)
+    def blocks(self, rows: slice) -> Iterator[tuple[slice, SparseBlock]]:
+        """Cut these rows into blocks, each with its place in the matrix."""
+        bytes_per_row = (self.X.data.nbytes + self.X.indices.nbytes) // max(1, self.shape[0])
+        for part in _cut(rows, max(256, BLOCK_BYTES // max(1, bytes_per_row))):
+            indptr = self.X.indptr[part.start : part.stop + 1]
+            yield part, SparseBlock(indptr, self.X.indices, self.X.data)
 
-    def margins(self, rows: slice, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
-        """Write y * (X.w + offset)."""
-        indptr = self.X.indptr[rows.start : rows.stop + 1]
-        kernels.csr_margins(indptr, self.X.indices, self.X.data, y, w, offset, out)
-
-    def combine(self, rows: slice, coefficients: FloatArray, magic: float, out: FloatArray) -> None:
-        """Add coefficient times (row, 1), rounded to the grid of `magic`, to `out`."""
-        indptr = self.X.indptr[rows.start : rows.stop + 1]
-        kernels.csr_combine(indptr, self.X.indices, self.X.data, coefficients, magic, out)
+    def base(self, view: View) -> FloatArray:
+        """Return the z of values that are absent."""
+        return view.base
 
     def take(self, rows: Any) -> Any:
         """Return these rows as a sparse matrix."""
         return self.X[rows]
+
+    def clipped(self, low: FloatArray, high: FloatArray) -> "SparseMatrix":
+        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        if np.any(low > 0.0) or np.any(high < 0.0):
+            raise ValueError("low and high must include 0, the value of what a sparse matrix does not store")
+        low, high = low.astype(self.X.dtype), high.astype(self.X.dtype)
+        if columns.csr_fits(self.X.indices, self.X.data, low, high):
+            return self
+        X = self.X.copy()
+        columns.csr_clip(X.indices, X.data, low, high)
+        return SparseMatrix(X)
+
+
+def _cut(rows: slice, height: int) -> Iterator[slice]:
+    for start in range(rows.start, rows.stop, height):
+        yield slice(start, min(start + height, rows.stop))
 
 
 def as_matrix(X: Any) -> Matrix:

@@ -13,9 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from privfit.engine import kernels
 from privfit.engine.base import FloatArray
 from privfit.engine.kernels import LARGEST, Function, compiled
-from privfit.losses import Loss, exp
+from privfit.losses import Loss, compilable, exp
 
 LANES = 32  # records side by side in the logistic ladder
 REACH = 600.0  # exponents up to here, positive or negative, leave room for products
@@ -27,6 +28,14 @@ class Loops(NamedTuple):
 
     coefficients: Callable[[FloatArray, FloatArray, FloatArray, float, FloatArray], None]
     loss_sums: Callable[[FloatArray, FloatArray, float, float, float, FloatArray], None]
+    rise_sums: Callable[[FloatArray, FloatArray, float, float, float, float, FloatArray], None]
+
+
+@compilable
+def clipped(slope: float, norm: float, clip: float) -> float:
+    """Scale the slope down if its product with the row's norm exceeds `clip`."""
+    length = abs(slope) * norm
+    return slope * (clip / length if length > clip else 1.0)
 
 
 @functools.cache
@@ -34,15 +43,13 @@ def loops(loss: Loss) -> Loops:
     """Return the loops of a loss, compiled on first use."""
     value, derivative = loss.value, loss.derivative
 
-    @_compiled_for(loss)
+    @compiled_for(loss)
     def coefficients(m: FloatArray, y: FloatArray, norms: FloatArray, clip: float, out: FloatArray) -> None:
         """Write y * l'(m), scaled down where its product with the row's norm exceeds `clip`."""
         for i in range(len(out)):
-            slope = derivative(m[i])
-            length = abs(slope) * norms[i]
-            out[i] = y[i] * slope * (clip / length if length > clip else 1.0)
+            out[i] = y[i] * clipped(derivative(m[i]), norms[i], clip)
 
-    @_compiled_for(loss)
+    @compiled_for(loss)
     def loss_sums(
         m: FloatArray, d: FloatArray, spacing: float, clip: float, magic: float, out: FloatArray
     ) -> None:
@@ -52,17 +59,43 @@ def loops(loss: Loss) -> Loops:
             for k in range(len(out)):
                 out[k] += (min(value(m[i] - steps[k] * d[i]), clip) + magic) - magic
 
-    return Loops(coefficients, loss_sums)
+    @compiled_for(loss)
+    def rise_sums(
+        m: FloatArray,
+        d: FloatArray,
+        spacing: float,
+        slope_clip: float,
+        bound: float,
+        magic: float,
+        out: FloatArray,
+    ) -> None:
+        """Add the losses at margins m - k * spacing * d, less the smallest of them, to out[k].
+
+        The slopes d are clipped, and the rises kept within [0, bound] and rounded to the grid.
+        """
+        steps = spacing * np.arange(len(out))
+        values = np.empty(len(out))
+        for i in range(len(m)):
+            slope = min(max(d[i], -slope_clip), slope_clip)
+            for k in range(len(out)):
+                values[k] = value(m[i] - steps[k] * slope)
+            # Losses do not increase with the margin, so the smallest is at an end.
+            smallest = min(values[0], values[-1])
+            for k in range(len(out)):
+                out[k] += (min(max(values[k] - smallest, 0.0), bound) + magic) - magic
+
+    return Loops(coefficients, loss_sums, rise_sums)
 
 
-def _compiled_for(loss: Loss) -> Callable[[Function], Function]:
-    # The cache on disk is told about changes of this file only. The loss's source, digested into the
-    # name, keeps an edited loss from running yesterday's machine code.
-    source = Path(loss.value.__code__.co_filename)
-    digest = hashlib.sha256(source.read_bytes()).hexdigest()[:12] if source.exists() else ""
+def compiled_for(loss: Loss) -> Callable[[Function], Function]:
+    """Compile a loop around a loss's functions, and keep it on disk under a name of its own."""
+    # The cache on disk is told about changes of the loop's file only. The sources of what the loop
+    # calls, digested into the name, keep an edited loss or kernel from running yesterday's machine code.
+    sources = [Path(name) for name in (loss.value.__code__.co_filename, kernels.__file__, __file__)]
+    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources if source.exists()))
 
     def compile_named(function: Function) -> Function:
-        function.__qualname__ = f"{function.__name__}.{loss.name}.{digest}"
+        function.__qualname__ = f"{function.__name__}.{loss.name}.{digest.hexdigest()[:12]}"
         return compiled()(function)
 
     return compile_named

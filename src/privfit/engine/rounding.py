@@ -9,9 +9,15 @@ neighbouring data sets is exactly one record's rounded contribution.
 
 import math
 
+import numpy as np
+
+from privfit.engine.base import FloatArray
+
 MAX_RECORDS = 2**32
 GRID_BITS = 21  # 2**32 records times 2**21 grid steps = 2**53, the integers float64 holds exactly
 MIN_CLIP, MAX_CLIP = 1e-100, 1e100
+MIN_COLUMN_CLIP, MAX_COLUMN_CLIP = 1e-250, 1e250  # after division by a column's scale
+ROUNDINGS = 2.0**-53 * MAX_RECORDS  # one rounding of a sum, in units of the largest summand
 MAX_CANDIDATES = 64  # equal steps along a line; powers computed by repeated products stay accurate
 
 # Clips for which the logistic ladder multiplies factors and takes few logarithms (see `loss_slack`).
@@ -35,6 +41,53 @@ def magic(clip: float) -> float:
     return 0.0 if clip == math.inf else 1.5 * 2.0**52 * grid(clip)
 
 
+def grids(clips: FloatArray) -> FloatArray:
+    """Return the grid's step of every column, 0 where its clip is infinite."""
+    finite = np.isfinite(clips)
+    if not np.all((clips[finite] >= MIN_COLUMN_CLIP) & (clips[finite] <= MAX_COLUMN_CLIP)):
+        raise ValueError(
+            f"values of columns must be bounded by [{MIN_COLUMN_CLIP}, {MAX_COLUMN_CLIP}]; "
+            "the clip, scale or center is too extreme"
+        )
+    mantissa, exponent = np.frexp(np.where(finite, clips, 1.0))
+    steps = np.ldexp(1.0, exponent - (mantissa == 0.5) - GRID_BITS)
+    return np.where(finite, steps, 0.0)
+
+
+def magics(clips: FloatArray) -> FloatArray:
+    """Return the `magic` of every column's clip."""
+    return 1.5 * 2.0**52 * grids(clips)
+
+
+def rounded_up(values: FloatArray) -> FloatArray:
+    """Round non-negative values up to a grid on which all sums of some of them are exact; append the sum.
+
+    With 2**e above twice their sum, the step is 2**(e - 50): rounded up, they sum to less than
+    2**50 + len(values) <= 2**53 steps. Each value grows by less than a step, and none shrinks.
+    """
+    total = float(np.sum(values))
+    if not 0.0 < total < math.inf:
+        return np.append(values, total)
+    step = math.ldexp(1.0, max(math.frexp(total)[1] - 49, -1074))
+    rounded = np.maximum(np.ceil(values / step), values > 0.0) * step  # a tiny quotient may underflow
+    return np.append(rounded, np.sum(rounded))
+
+
+def column_clips(clip: float, center: FloatArray, scale: FloatArray, bias: float) -> FloatArray:
+    """Bound |coefficient * x_j| for every column of X, and the coefficient, given clipped gradients.
+
+    The gradient coefficient * (z, bias) with z = scale * (x - center) has norm at most `clip`. Hence
+    |coefficient| <= clip / bias and |coefficient * x_j| <= clip / scale_j + |center_j| * clip / bias.
+    Dropped columns have no bound; nor has the coefficient without an intercept, when centers are 0.
+    """
+    with np.errstate(divide="ignore"):
+        columns = clip / scale
+    largest = clip / bias if bias else math.inf
+    if bias and clip < math.inf:
+        columns = columns + np.abs(center) * largest
+    return np.append(columns, largest)
+
+
 def gradient_bound(clip: float, n_weights: int) -> float:
     """Bound the L2 norm of one record's share of `gradient_sum(clip)`.
 
@@ -49,6 +102,81 @@ def gradient_bound(clip: float, n_weights: int) -> float:
     if clip == math.inf:
         return math.inf
     return clip * (1 + 2.0**-30 + n_weights * 2.0**-53) + math.sqrt(n_weights) * grid(clip) / 2
+
+
+def view_gradient_bound(clip: float, center: FloatArray, scale: FloatArray, bias: float) -> float:
+    """Bound the L2 norm of one record's share of a gradient sum over z = scale * (x - center) and bias.
+
+    Sums P_j of coefficient * x_j and A of coefficients are exact on the grids g_j and g of `column_clips`;
+    column j's gradient is scale_j * (P_j - center_j * A), the intercept's is bias * A. Beside `clip`,
+    enlarged by 2**-30 + n_weights * 2**-53 as in `gradient_bound`, a record's share holds
+      scale_j g_j / 2 in column j and bias g / 2    rounding of its products and of its coefficient,
+      |scale_j center_j| g / 2                      the latter times the center.
+    Computing the fold from exact sums rounds three times: center_j * A, at most n |center_j| clip / bias
+    in size, by u = 2**-53 of that, and the difference and the product by u of the result, a vector of at
+    most n times the bound so far. Two neighbouring data sets each carry this error, and u n <= 2**-21.
+    The factor 1 + 2**-10 covers products of the errors named.
+    """
+    if clip == math.inf:
+        return math.inf
+    grid(clip)  # refuses what `gradient_bound` refuses
+    sizes = np.append(scale, bias)
+    steps = np.where(sizes > 0.0, grids(column_clips(clip, center, scale, bias)), 0.0)
+    base = _norm(scale * center)
+    share = clip * (1 + 2.0**-30 + len(steps) * 2.0**-53)
+    share += (_norm(sizes * steps) + base * float(steps[-1])) / 2
+    centers = base * clip / bias if bias else 0.0  # without an intercept nothing is centred
+    return share + 2 * ROUNDINGS * (centers + 2 * share) * (1 + 2.0**-10)
+
+
+def moment_clips(radius: float, base: FloatArray) -> FloatArray:
+    """Bound, per column, what `moment_sums` adds to a sum whose shares have norm at most `radius`.
+
+    Sparse rows add f * (value - base) where a value is present, base being an absent one's, and f <= 1.
+    """
+    return radius + np.abs(base)
+
+
+def moment_bound(radius: float, base: FloatArray) -> float:
+    """Bound the L2 norm of one record's share of one of the `moment_sums`.
+
+    A record adds f * v, v being z or its curve, with f such that its norm is at most `radius` whatever z
+    is. In float64 the norm is the root of a sum of p rounded terms, and a curve z * (z - 1) near z = 1 is
+    off by a few u of 1. Sparse sums are D + base * F, where F sums f and D the f * (v - base) of present
+    values, each within a few u. Rounding D and F to their grids moves a share by half a step of each
+    column, and by 2**-22 of base. The fold rounds base * F and the result, for two data sets of n records
+    with u n <= 2**-21 each. For dense rows base is zero and D is the answer.
+    """
+    if not MIN_CLIP <= radius <= MAX_CLIP:
+        raise ValueError(f"radius must be in [{MIN_CLIP}, {MAX_CLIP}], got {radius!r}")
+    p = len(base)
+    steps = grids(moment_clips(radius, base))
+    share = radius * (1 + 2.0**-30 + p * 2.0**-53) + math.sqrt(p) * 2.0**-49
+    share += _norm(steps) / 2 + _norm(base) * (2.0**-30 + grid(1.0) / 2)
+    return share + 2 * ROUNDINGS * (_norm(base) + share) * (1 + 2.0**-10)
+
+
+def magnitude_bound(n_columns: int) -> float:
+    """Bound the L2 norm of one record's share of `magnitude_sums`.
+
+    With k of its values not zero, a record adds 1 / sqrt(k) to k bins: a vector of norm 1, however many
+    columns there are. Rounding to the grid of 1 moves each by half a step; the sums are exact.
+    """
+    return 1.0 + 2.0**-30 + math.sqrt(n_columns) * grid(1.0) / 2
+
+
+def rise_bound(lipschitz: float, spacing: float, count: int, slope_clip: float) -> float:
+    """Bound what a record adds to each of `rise_sums`, before rounding: the loss's change along the line."""
+    return lipschitz * abs(spacing) * count * slope_clip
+
+
+def rise_slack(bound: float) -> float:
+    """Return tau: one more record moves every sum of rises by a value in [-tau, bound + tau].
+
+    Rises are forced into [0, bound] and rounded to its grid, and their sums are exact; 2**-20 bound is for
+    one rounding of the total by the caller, as in `loss_slack`.
+    """
+    return grid(bound) / 2 + 2.0**-20 * bound
 
 
 def loss_slack(clip: float) -> float:
@@ -74,3 +202,7 @@ def loss_slack(clip: float) -> float:
     if MIN_PRODUCT_CLIP <= clip <= MAX_PRODUCT_CLIP:
         return 2.0**-20 * (2 + 8 * clip) * (1 + 2.0**-10)
     return grid(clip) / 2 + 2.0**-20 * clip
+
+
+def _norm(values: FloatArray) -> float:
+    return float(np.linalg.norm(values))

@@ -16,7 +16,13 @@ from privfit.curator import Curator
 from privfit.engine.local import LocalEngine
 from privfit.estimators.progress import budget_bar
 from privfit.estimators.statement import PrivacyStatement
-from privfit.estimators.validation import check_finite, check_positive, clip_features, encode_labels
+from privfit.estimators.validation import (
+    check_bounds,
+    check_finite,
+    check_positive,
+    clip_features,
+    encode_labels,
+)
 from privfit.losses import get_loss
 from privfit.mechanisms.noise import noise_source
 from privfit.solvers import Solution, Solver, get_solver
@@ -33,7 +39,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         delta: float = 1e-6,
         *,
         rho: float | None = None,
-        solver: str | Solver = "dpagd",
+        solver: str | Solver = "adaptive",
         alpha: float = 0.0,
         fit_intercept: bool = True,
         classes: Any = None,
@@ -78,14 +84,14 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
         check_finite("X", X)
         self.classes_, signs, classes_leaked = encode_labels(y, self.classes)
-        if self.feature_bounds is not None:
-            X = clip_features(X, self.feature_bounds)
+        bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
         noise = noise_source(self.random_state)
         ledger = self._account(solver, budget)
 
+        engine = LocalEngine(X, signs, get_loss(self._loss), intercept=self.fit_intercept)
         with budget_bar(type(self).__name__, self.verbose) as show:
             curator = Curator(
-                LocalEngine(X, signs, get_loss(self._loss), intercept=self.fit_intercept),
+                engine if bounds is None else engine.clipped(*bounds),
                 ledger,
                 noise,
                 epsilon=self.epsilon
@@ -94,6 +100,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 delta=self.delta,
                 alpha=self.alpha,
                 n_records=self.n_records,
+                bounds=bounds,
                 on_answer=show,
             )
             try:
@@ -102,8 +109,9 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 interrupt.add_note(f"The fit was interrupted and released no model: {ledger.statement()}")
                 raise
         self._set_solution(solution)
+        self.feature_bounds_ = bounds if solution.bounds is None else solution.bounds
         self.ledger_ = ledger if solver.private else None
-        self.privacy_ = self._statement(solver, ledger, noise.secure, classes_leaked)
+        self.privacy_ = self._statement(solver, ledger, noise.secure, classes_leaked, solution.notes)
         return self
 
     def _budget(self, solver: Solver) -> float:
@@ -135,7 +143,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.trace_ = solution.trace
 
     def _statement(
-        self, solver: Solver, ledger: Ledger, secure: bool, classes_leaked: bool
+        self, solver: Solver, ledger: Ledger, secure: bool, classes_leaked: bool, notes: tuple[str, ...]
     ) -> PrivacyStatement:
         assumptions = ["each person has at most one record", "the columns and their order are public"]
         if classes_leaked:
@@ -153,10 +161,11 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         relation = "add or remove one record"
         if not solver.private:
-            return PrivacyStatement(math.inf, 1.0, math.inf, relation, ())
+            return PrivacyStatement(math.inf, 1.0, math.inf, relation, (), {}, notes)
         spent = ledger.spent
         epsilon = epsilon_from_rho(max(spent, 1e-12), self.delta, solver.conversion) if spent else 0.0
-        return PrivacyStatement(epsilon, self.delta, spent, relation, tuple(assumptions))
+        spending = ledger.spending()
+        return PrivacyStatement(epsilon, self.delta, spent, relation, tuple(assumptions), spending, notes)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the signed distance-like score of every row; positive means the second class."""
@@ -165,6 +174,8 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False
         )
         check_finite("X", X)
+        if self.feature_bounds_ is not None:
+            X = clip_features(X, *self.feature_bounds_)
         scores: NDArray[np.float64] = np.asarray(X @ self.coef_.ravel()) + self.intercept_[0]
         return scores
 
@@ -221,6 +232,9 @@ _REFERENCE = """
     ----------
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
         As in scikit-learn's linear classifiers.
+    feature_bounds_ : pair of arrays or None
+        Lowest and highest value of every column that the model knows, declared or bought; predictions clip
+        the features to them, as the fit did.
     n_iter_ : int
         Number of steps taken.
     privacy_ : PrivacyStatement

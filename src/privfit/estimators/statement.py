@@ -20,6 +20,10 @@ class PrivacyStatement:
         Which pairs of tables the promise is about.
     assumptions : tuple of str
         What the promise rests on, and what it does not cover.
+    spending : dict
+        What was bought, and for how much rho.
+    notes : tuple of str
+        What the solver decided from what it had bought.
     """
 
     epsilon: float
@@ -27,6 +31,8 @@ class PrivacyStatement:
     rho: float
     relation: str
     assumptions: tuple[str, ...]
+    spending: dict[str, float]
+    notes: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -44,8 +50,15 @@ class PrivacyStatement:
             f"e^epsilon = {_round_up(math.exp(min(self.epsilon, 700.0)))}, except with probability "
             f"{self.delta:g}. This holds whatever else the reader knows, and cannot be undone by later "
             "processing. It is not a promise about what is true of people in general: the model may well "
-            "reveal that. It rests on: " + "; ".join(self.assumptions) + "."
+            "reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bought()
         )
+
+    def _bought(self) -> str:
+        total = sum(self.spending.values())
+        if not total:
+            return "Nothing was bought."
+        shares = ", ".join(f"{what} {rho / total:.1%}" for what, rho in self.spending.items())
+        return "; ".join((f"The budget bought: {shares}", *self.notes)) + "."
 
     def __str__(self) -> str:
         return self.text

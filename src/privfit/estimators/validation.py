@@ -79,8 +79,8 @@ def _encode_declared(
     return classes, np.where(positive, 1.0, -1.0), False
 
 
-def clip_features(X: Features, bounds: tuple[Any, Any]) -> Features:
-    """Return a copy of the features clipped to public bounds, scalars or one per column."""
+def check_bounds(X: Features, bounds: tuple[Any, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return public bounds as one low and one high for every column."""
     try:
         low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), X.shape[1:]) for b in bounds)
     except (TypeError, ValueError):
@@ -90,13 +90,15 @@ def clip_features(X: Features, bounds: tuple[Any, Any]) -> Features:
         ) from None
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise ValueError("feature_bounds must be finite with low < high in every column.")
-    low, high = low.astype(X.dtype), high.astype(X.dtype)
-    if not sparse.issparse(X):
-        return np.clip(X, low, high)
-    if (low > 0.0).any() or (high < 0.0).any():
+    if sparse.issparse(X) and ((low > 0.0).any() or (high < 0.0).any()):
         raise ValueError(
             "feature_bounds of sparse X must include 0 in every column; densify X or widen them."
         )
-    X = X.copy()
-    X.data = np.clip(X.data, low[X.indices], high[X.indices])
-    return X
+    return low, high
+
+
+def clip_features(X: Features, low: NDArray[np.float64], high: NDArray[np.float64]) -> Features:
+    """Return the features clipped to the bounds of the fit."""
+    if not sparse.issparse(X):
+        return np.clip(X, low, high)
+    return type(X)((np.clip(X.data, low[X.indices], high[X.indices]), X.indices, X.indptr), shape=X.shape)

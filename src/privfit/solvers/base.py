@@ -26,10 +26,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Solution:
-    """The released weights (the intercept, if there is one, last) and how they were reached."""
+    """The released weights (the intercept, if any, last), how they were reached, and what was decided.
+
+    `bounds` are those the features were clipped to, where the solver bought them.
+    """
 
     w: NDArray[np.float64]
     trace: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+    bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 
     @property
     def n_iter(self) -> int:

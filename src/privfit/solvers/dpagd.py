@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields
 from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privfit.accounting import BudgetExceeded
 from privfit.accounting.zcdp import Conversion, pure_cost
-from privfit.curator import Curator
+from privfit.curator import Curator, SealedLine, Vector
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
 
 # Share of the budget that buys the number of records when the regulariser needs it and it is not public.
 COUNT_SHARE = 0.002
 
 
-@register
 @dataclass(frozen=True, kw_only=True)
-class DPAGD:
-    """Noisy gradient descent that buys a better gradient whenever the line search rejects the last one.
-
-    Use it to reproduce the paper. Its line search takes nearly all of the budget.
+class LineSearchDescent(ABC):
+    """Algorithm 1 without its prices and scores, which a subclass states.
 
     Parameters
     ----------
-    splits : float
-        The first shares are epsilon / (2 splits) each for the gradient and for the step size.
-    C_grad, C_obj : float
-        Clipping thresholds of a record's gradient norm and of its loss.
+    C_grad : float
+        Clipping threshold of a record's gradient norm.
     gamma : float
         The gradient's share grows by 1 + gamma when no step is better than standing still.
     m : int
@@ -39,47 +34,49 @@ class DPAGD:
         Largest candidate at the start.
     tau, eta : int, float
         Every tau iterations alpha_max becomes 1 + eta times the largest step chosen since.
-    selection : {"laplace", "exponential", "gumbel"}
-        Noise of the private argmin; "laplace" is the paper's.
-    conversion : {"classic", "tight"}
-        How (epsilon, delta) becomes a zCDP budget; "classic" is the paper's.
     batch_size : float, optional
         Expected size of a fresh random subset for each iteration; all records by default.
     """
 
-    name: ClassVar[str] = "dpagd"
     private: ClassVar[bool] = True
 
-    splits: float = 60.0
     C_grad: float = 3.0
-    C_obj: float = 3.0
     gamma: float = 0.1
     m: int = 20
     alpha_max: float = 2.0
     tau: int = 10
     eta: float = 0.1
-    selection: Literal["laplace", "exponential", "gumbel"] = "laplace"
-    conversion: Conversion = "classic"
     batch_size: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("splits", "C_grad", "C_obj", "gamma", "m", "alpha_max", "tau", "eta", "batch_size"):
-            value = getattr(self, name)
-            if value is not None and not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"DPAGD needs a positive finite {name}, got {value!r}.")
-        if self.selection not in ("laplace", "exponential", "gumbel"):
-            raise ValueError(f"selection must be laplace, exponential or gumbel, got {self.selection!r}.")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int | float) and not (value > 0 and math.isfinite(value)):
+                raise ValueError(
+                    f"{type(self).__name__} needs a positive finite {field.name}, got {value!r}."
+                )
+
+    @abstractmethod
+    def shares(self, curator: Curator) -> tuple[float, float]:
+        """Return the first rho_ng, of a gradient, and rho_nmax, of a choice."""
+
+    @abstractmethod
+    def choose(self, curator: Curator, line: SealedLine, steps: Vector, rho: float, penalties: Vector) -> int:
+        """Choose one of the steps privately."""
+
+    def answer(self, path: list[Vector]) -> Vector:
+        """Return what is released of the points visited: the last one."""
+        return path[-1]
 
     def solve(self, curator: Curator) -> Solution:
         """Run Algorithm 1 until a charge no longer fits (E2, E3)."""
-        eps_nmax = eps_ng = curator.epsilon / (2 * self.splits)
-        rho_nmax = pure_cost(eps_nmax)
-        rho_ng = eps_ng**2 / (4 * math.log(1.25 / curator.delta))
+        rho_ng, rho_nmax = self.shares(curator)
         if curator.remaining < rho_ng + rho_nmax:
             warn_zero_model(curator, needed=rho_ng + rho_nmax)
             return Solution(np.zeros(curator.n_weights))
         alpha_max = self.alpha_max
         point = curator.at(np.zeros(curator.n_weights))
+        path = [point.w]
         trace: list[Step] = []
         try:
             n = self._n_records(curator)
@@ -96,20 +93,19 @@ class DPAGD:
                     direction = _unit(g.value + n_batch * curator.alpha * point.w)  # E1, E6
                     line = batch.along(point, direction)
                     penalties = _penalties(point.w, direction, steps, n_batch * curator.alpha)
-                    i = batch.choose_step(
-                        line, steps, self.C_obj, rho_nmax, shape=self.selection, penalties=penalties
-                    )
+                    i = self.choose(batch, line, steps, rho_nmax, penalties)
                     tries += 1
                     if i > 0:
                         break
                     rho_old, rho_ng = rho_ng, (1 + self.gamma) * rho_ng
                     g = batch.refine(g, rho_ng - rho_old)
                 point = batch.move(line, steps[i])
+                path.append(point.w)
                 trace.append(Step(len(trace) + 1, float(steps[i]), g.rho, tries * rho_nmax, g.sigma))
                 if len(trace) % self.tau == 0:
                     alpha_max = (1 + self.eta) * max(step.step for step in trace[-self.tau :])
         except BudgetExceeded:
-            return Solution(point.w, tuple(trace))
+            return Solution(self.answer(path), tuple(trace))
 
     def _n_records(self, curator: Curator) -> float:
         """Return n if anything needs it: declared, or bought (E6). Without a regulariser nothing does."""
@@ -120,15 +116,56 @@ class DPAGD:
         return max(1.0, float(curator.count(COUNT_SHARE * curator.remaining).value[0]))
 
 
-def _unit(v: NDArray[np.float64]) -> NDArray[np.float64]:
+@register
+@dataclass(frozen=True, kw_only=True)
+class DPAGD(LineSearchDescent):
+    """Noisy gradient descent that buys a better gradient whenever the line search rejects the last one.
+
+    Use it to reproduce the paper, not for accuracy: its line search takes nearly all of the budget.
+
+    Parameters
+    ----------
+    splits : float
+        The first shares are epsilon / (2 splits) each for the gradient and for the step size.
+    C_obj : float
+        Clipping threshold of a record's loss.
+    selection : {"laplace", "exponential", "gumbel"}
+        Noise of the private argmin; "laplace" is the paper's.
+    conversion : {"classic", "tight"}
+        How (epsilon, delta) becomes a zCDP budget; "classic" is the paper's.
+    C_grad, gamma, m, alpha_max, tau, eta, batch_size
+        As in `LineSearchDescent`.
+    """
+
+    name: ClassVar[str] = "dpagd"
+
+    splits: float = 60.0
+    C_obj: float = 3.0
+    selection: Literal["laplace", "exponential", "gumbel"] = "laplace"
+    conversion: Conversion = "classic"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.selection not in ("laplace", "exponential", "gumbel"):
+            raise ValueError(f"selection must be laplace, exponential or gumbel, got {self.selection!r}.")
+
+    def shares(self, curator: Curator) -> tuple[float, float]:
+        """Return the paper's shares: the costs of eps-DP selection and of the classic Gaussian mechanism."""
+        eps_nmax = eps_ng = curator.epsilon / (2 * self.splits)
+        return eps_ng**2 / (4 * math.log(1.25 / curator.delta)), pure_cost(eps_nmax)
+
+    def choose(self, curator: Curator, line: SealedLine, steps: Vector, rho: float, penalties: Vector) -> int:
+        """Compare sums of losses, each clipped to C_obj."""
+        return curator.choose_step(line, steps, self.C_obj, rho, shape=self.selection, penalties=penalties)
+
+
+def _unit(v: Vector) -> Vector:
     norm = float(np.linalg.norm(v))
     return v / norm if norm > 0.0 else v
 
 
-def _penalties(
-    w: NDArray[np.float64], direction: NDArray[np.float64], steps: NDArray[np.float64], strength: float
-) -> NDArray[np.float64]:
+def _penalties(w: Vector, direction: Vector, steps: Vector, strength: float) -> Vector:
     """Return strength/2 ||w - step * direction||^2 for every step."""
     points = w - steps[:, None] * direction
-    penalties: NDArray[np.float64] = strength / 2 * np.einsum("ij,ij->i", points, points)
+    penalties: Vector = strength / 2 * np.einsum("ij,ij->i", points, points)
     return penalties

@@ -1,0 +1,129 @@
+"""The compiled loops of first and second moments: how far to shrink each row, and sums of shrunken rows.
+
+Beside a row z = scale * (x - center) stands its curve z * (z - fold), column by column: z**2 where fold is 0,
+and where it is 1 a number that vanishes for 0/1 columns. A row is shrunk by f = min(1, radius / ||z||,
+curve_radius / ||curve||); see `rounding.moment_bound`.
+"""
+
+import math
+
+import numpy as np
+
+from privfit.engine.base import FloatArray
+from privfit.engine.kernels import REGROUPED, Indices, Rows, compiled
+
+
+@compiled()
+def factor(squares: float, curves: float, radius: float, curve_radius: float) -> float:
+    """Return f for a row with these sums of squares of z and of its curve, and 0 where they overflowed."""
+    if not squares + curves < math.inf:
+        return 0.0
+    f = 1.0
+    if squares > radius * radius:
+        f = radius / math.sqrt(squares)
+    if f * math.sqrt(curves) > curve_radius:
+        f = curve_radius / math.sqrt(curves)
+    return f
+
+
+@compiled(fastmath=REGROUPED)
+def dense_powers(
+    X: Rows,
+    center: FloatArray,
+    scale: FloatArray,
+    folds: FloatArray,
+    squares: FloatArray,
+    curves: FloatArray,
+) -> None:
+    """Write each row's sums of squares of z and of its curve."""
+    for i in range(X.shape[0]):
+        straight, curved = 0.0, 0.0
+        for j in range(X.shape[1]):
+            z = scale[j] * (X[i, j] - center[j])
+            curve = z * (z - folds[j])
+            straight += z * z
+            curved += curve * curve
+        squares[i], curves[i] = straight, curved
+
+
+@compiled()
+def dense_moments(
+    X: Rows,
+    center: FloatArray,
+    scale: FloatArray,
+    folds: FloatArray,
+    radius: float,
+    curve_radius: float,
+    magics: FloatArray,
+    squares: FloatArray,
+    curves: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Add f * z to out[0] and f times its curve to out[1], rounded to the columns' grids."""
+    for i in range(X.shape[0]):
+        f = factor(squares[i], curves[i], radius, curve_radius)
+        if f > 0.0:  # otherwise z may be infinite
+            for j in range(X.shape[1]):
+                z = scale[j] * (X[i, j] - center[j])
+                out[0, j] += (f * z + magics[0, j]) - magics[0, j]
+                out[1, j] += (f * (z * (z - folds[j])) + magics[1, j]) - magics[1, j]
+
+
+@compiled()
+def csr_powers(
+    indptr: Indices,
+    indices: Indices,
+    data: Rows,
+    center: FloatArray,
+    scale: FloatArray,
+    folds: FloatArray,
+    zeros: FloatArray,
+    squares: FloatArray,
+    curves: FloatArray,
+) -> None:
+    """Write each row's sums of squares of z and of its curve, never less than they are.
+
+    `zeros` holds those of absent values, each row followed by its sum, as in `kernels.csr_squares`.
+    """
+    p = len(scale)
+    for i in range(len(indptr) - 1):
+        straight, curved = zeros[0, p], zeros[1, p]
+        present, present_curved = 0.0, 0.0
+        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            j = np.uint64(indices[t])
+            z = scale[j] * (data[t] - center[j])
+            curve = z * (z - folds[j])
+            present += z * z
+            present_curved += curve * curve
+            straight -= zeros[0, j]
+            curved -= zeros[1, j]
+        squares[i], curves[i] = present + straight, present_curved + curved
+
+
+@compiled()
+def csr_moments(
+    indptr: Indices,
+    indices: Indices,
+    data: Rows,
+    center: FloatArray,
+    scale: FloatArray,
+    folds: FloatArray,
+    radius: float,
+    curve_radius: float,
+    magics: FloatArray,
+    squares: FloatArray,
+    curves: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Add f times (z, curve), less those of an absent value, to out[0] and out[1]; f itself comes last."""
+    p = len(scale)
+    for i in range(len(indptr) - 1):
+        f = factor(squares[i], curves[i], radius, curve_radius)
+        if f > 0.0:
+            for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                j = np.uint64(indices[t])
+                first = scale[j] * data[t]
+                second = first * (scale[j] * (data[t] - 2.0 * center[j]) - folds[j])
+                out[0, j] += (f * first + magics[0, j]) - magics[0, j]
+                out[1, j] += (f * second + magics[1, j]) - magics[1, j]
+            out[0, p] += (f + magics[0, p]) - magics[0, p]

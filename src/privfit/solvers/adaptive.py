@@ -1,0 +1,132 @@
+"""The default solver: noisy gradient descent in private geometry, with nothing to tune.
+
+Everything the walk needs is bought first, for about a tenth of the budget: how many records there are, how
+large the features, how long and how spread. Features are then standardised (on the fly, in the kernels), so
+that the right step is known and only one thing is left to decide: how long to walk. The noise alone moves
+every weight by about one in the time 1 / sigma, sigma being the noise that the whole budget leaves on one
+gradient; that is the length of the walk, unless two looks at the released weights say that the optimum is
+further away. docs/solvers.md has the measurements, docs/research.md what was tried and did not help.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privfit.accounting.zcdp import Conversion
+from privfit.curator import Curator, Vector
+from privfit.solvers.base import Solution, Step, register
+from privfit.solvers.geometry import COUNT_SHARE, bounded, standardised
+
+BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
+LOW_SNR, CLIPS = 200.0, (0.6, 1.0)  # clip closer to the norm of a typical gradient, 1/2, the worse the signal
+STEPS = (100, 300)  # passes over the data; more only smooth the same walk
+PACE = 15.0  # walk time per step that momentum still follows
+STEP, MOMENTUM = 5.0, 0.95  # curvature is at most about 1/4 after standardising, so 5 is stable
+LONGEST_STEP = 200.0  # beyond it momentum cannot follow even well-conditioned data
+LOOKS = (0.2, 0.4)  # fractions of the planned walk after which the distance covered is looked at
+AMBITION = 0.4  # lengthen only if the signal outweighs the noise 2.5 times: a needless mile costs more
+LENGTHEN, MOST_STEPS = 4.0, 600  # how far a look may lengthen the walk
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class Adaptive:
+    """Standardise privately, then walk for as long as the budget carries.
+
+    Use it unless you know better; it needs no settings. With few records, or a tiny budget, no solver learns
+    much: expect little below (number of records) x sqrt(2 rho) = 50.
+    """
+
+    name: ClassVar[str] = "adaptive"
+    private: ClassVar[bool] = True
+
+    conversion: Conversion = "tight"
+
+    def solve(self, curator: Curator) -> Solution:
+        """Buy the geometry, walk, and average the second half of the walk."""
+        budget = curator.remaining
+        if curator.n_records is not None:
+            n = float(curator.n_records)
+        else:
+            n = max(1.0, float(curator.count(COUNT_SHARE * budget).value[0]))
+        features = standardised(bounded(curator, budget), budget, n, BIAS)
+        walker = features.curator
+        w, trace, decision = _Walk(walker, n).run()
+        return Solution(walker.raw_weights(w), tuple(trace), (*features.notes, decision), walker.bounds)
+
+
+class _Walk:
+    """Heavy-ball descent with a budget shared evenly among the steps that are left."""
+
+    def __init__(self, features: Curator, n: float) -> None:
+        self.features, self.n = features, n
+        self.d = features.n_weights
+        carried = n * math.sqrt(2.0 * features.remaining)
+        self.clip = float(np.clip(carried / math.sqrt(self.d) / LOW_SNR, *CLIPS))
+        # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
+        duration = carried / self.clip / math.sqrt(2.0 * features.loss_slope)
+        self.planned = int(np.clip(math.ceil(duration / PACE), *STEPS))
+        self.length = min(duration / self.planned, LONGEST_STEP, features.longest_regular_step)
+        self.momentum = min(1.0 - min(STEP, self.length) / self.length, MOMENTUM)
+        self.rhos: list[float] = []
+
+    def run(self) -> tuple[Vector, list[Step], str]:
+        """Return the budget-weighted mean of the last half of the walk, the trace, and what was decided."""
+        features, steps = self.features, self.planned
+        w = velocity = np.zeros(self.d)
+        path: list[Vector] = []
+        trace: list[Step] = []
+        looks = [max(1, int(share * steps)) for share in LOOKS]
+        covered: list[tuple[float, float]] = []
+        while len(path) < steps:
+            g = features.gradient_at(w, self.clip, features.remaining / (steps - len(path)))
+            self.rhos.append(g.rho)
+            velocity = self.momentum * velocity + g.value / self.n + features.penalty_gradient(w)
+            w = w - self.length * (1.0 - self.momentum) * velocity
+            path.append(w)
+            trace.append(Step(len(path), self.length, g.rho, 0.0, g.sigma))
+            if len(path) in looks:
+                covered.append(self._distance(w))
+                if len(covered) == len(looks):
+                    steps = self._lengthened(*covered)
+        tail = slice(steps - steps // 2, None)
+        mean: Vector = np.average(path[tail], axis=0, weights=self.rhos[tail])
+        return mean, trace, _decision(self.planned, steps)
+
+    def _distance(self, w: Vector) -> tuple[float, float]:
+        """Return how far noise alone would be by now, in units of its plan, and how far the signal is.
+
+        The noise of step s has entered w with weight h_s = 1 - momentum^(t - s + 1) by step t.
+        """
+        t = len(self.rhos)
+        h = 1.0 - self.momentum ** np.arange(t, 0, -1)
+        noise = (
+            self.d
+            * (self.length * self.clip / self.n) ** 2
+            * float(np.sum(h**2 / (2.0 * np.array(self.rhos))))
+        )
+        return math.sqrt(self.d) * float(h.sum()) / self.planned, float(w @ w) - noise
+
+    def _lengthened(self, first: tuple[float, float], second: tuple[float, float]) -> int:
+        """Return the number of steps after which signal and noise would be balanced.
+
+        The signal's distance grows like time^e. It is extrapolated from the two looks, and the walk goes on
+        until it has fallen to the noise's, which grows like time.
+        """
+        (k1, s1), (k2, s2) = first, second
+        if s1 <= 0.0 or s2 <= 0.0 or AMBITION * math.sqrt(s2) <= k2:
+            return self.planned
+        e = float(np.clip(math.log(s2 / s1) / (2.0 * math.log(k2 / k1)), 0.0, 0.6))
+        balanced = k2 * (AMBITION * math.sqrt(s2) / k2) ** (1.0 / (1.0 - e))
+        factor = float(np.clip(balanced / math.sqrt(self.d), 1.0, LENGTHEN))
+        return min(int(self.planned * factor), max(MOST_STEPS, self.planned))
+
+
+def _decision(planned: int, steps: int) -> str:
+    if steps == planned:
+        return f"two looks at the released weights kept the walk at its planned {planned} steps"
+    return f"two looks at the released weights lengthened the walk from {planned} to {steps} steps"
