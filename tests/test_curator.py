@@ -13,6 +13,12 @@ from privfit.engine.local import LocalEngine
 from privfit.losses import LOSSES
 
 STEPS = 2.0 * np.arange(21) / 20
+EDGES = 4.0 * 2.0 ** -np.arange(8.0)
+LOOKS = {
+    "LocalEngine": ("gradient_at", "norm_counts", "curve_counts", "magnitude_sums", "moment_sums"),
+    "LocalPoint": ("gradient_sum", "loss_sum"),
+    "LocalLine": ("loss_sums", "rise_sums"),
+}
 
 
 def make_curator(X, y, *, loss="logistic", rho=1.0, noise=None, **kwargs):
@@ -32,6 +38,14 @@ QUESTIONS = {
     "choose_step": lambda c: c.choose_step(
         c.along(c.at(np.zeros(c.n_weights)), np.ones(c.n_weights)), STEPS, 3.0, 0.01
     ),
+    "gradient_at": lambda c: c.gradient_at(np.full(c.n_weights, 0.3), 1.0, 0.01),
+    "choose_step_by_rise": lambda c: c.choose_step_by_rise(
+        c.along(c.at(np.zeros(c.n_weights)), np.ones(c.n_weights)), STEPS, 1.0, 0.01
+    ),
+    "norms": lambda c: c.norms(EDGES, 0.01),
+    "curve_norms": lambda c: c.curve_norms(EDGES, np.zeros(c.n_features), 0.01),
+    "magnitudes": lambda c: c.magnitudes(0.01),
+    "moments": lambda c: c.moments(1.0, 0.5, np.zeros(c.n_features), 0.7, 0.01),
     "count": lambda c: c.count(0.01),
     "open": lambda c: c.open(0.01, why="test"),
 }
@@ -44,9 +58,9 @@ def test_refused_charge_leaves_the_data_unread(question, monkeypatch):
     def look(*args, **kwargs):
         raise AssertionError("looked at the data after a refusal")
 
-    for name in ("gradient_sum", "loss_sum"):
-        monkeypatch.setattr(f"privfit.engine.local.LocalPoint.{name}", look)
-    monkeypatch.setattr("privfit.engine.local.LocalLine.loss_sums", look)
+    for owner, names in LOOKS.items():
+        for name in names:
+            monkeypatch.setattr(f"privfit.engine.local.{owner}.{name}", look)
     with pytest.raises(BudgetExceeded, match=r"needs rho=0\.01, 0\.001 left of 0\.001"):
         QUESTIONS[question](curator)
     assert ledger.spent == 0.0
@@ -55,7 +69,7 @@ def test_refused_charge_leaves_the_data_unread(question, monkeypatch):
     assert not noise.argmax_inputs
 
 
-@pytest.mark.parametrize("question", ["gradient", "choose_step", "count"])
+@pytest.mark.parametrize("question", sorted(set(QUESTIONS) - {"open"}))
 def test_questions_charge_then_look_then_blur(question, monkeypatch):
     curator, ledger, noise = make_curator(*data())
     events = []
@@ -72,8 +86,9 @@ def test_questions_charge_then_look_then_blur(question, monkeypatch):
     from privfit.engine import local
 
     spy(Ledger, "charge", "charge")
-    spy(local.LocalPoint, "gradient_sum", "look")
-    spy(local.LocalLine, "loss_sums", "look")
+    for owner, names in LOOKS.items():
+        for name in names:
+            spy(getattr(local, owner), name, "look")
     spy(noise, "gaussian", "blur")
     spy(noise, "noisy_argmax", "blur")
     QUESTIONS[question](curator)
@@ -180,8 +195,16 @@ def test_no_neighbour_moves_a_question_beyond_its_noise(loss, relation, X, y, w,
         line = curator.along(point, direction)
         for shape in ("laplace", "exponential", "gumbel"):
             curator.choose_step(line, STEPS, clip, 0.03, shape=shape)
+        curator.choose_step_by_rise(line, STEPS, clip, 0.03)
+        view = curator.transformed(np.array([0.3, -5.0]), np.array([2.0, 0.1]), 0.3)
+        view.gradient_at(w, clip, 0.04)
+        view.norms(EDGES, 0.05)
+        view.curve_norms(EDGES, np.array([1.0, 0.0]), 0.06)
+        view.moments(clip, 0.3 * clip, np.array([1.0, 0.0]), 0.7, 0.07)
+        view.magnitudes(0.08)
         noises.append(noise)
-    for (a, sigma), (b, _), rho in zip(*(n.gaussian_inputs for n in noises), (0.01, 0.02), strict=True):
+    rhos = (0.01, 0.02, 0.04, 0.05, 0.06, 0.07, 0.08)
+    for (a, sigma), (b, _), rho in zip(*(n.gaussian_inputs for n in noises), rhos, strict=True):
         assert np.linalg.norm(a - b) <= sigma * math.sqrt(2 * rho)
     for (a, scale, shape), (b, _, _) in zip(*(n.argmax_inputs for n in noises), strict=True):
         moved = a - b

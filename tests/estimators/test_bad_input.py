@@ -59,7 +59,7 @@ CASES = [
         {"solver": "magic"},
         X,
         Y,
-        r"solver must be one of \['dpagd', 'majority', 'nonprivate'\]",
+        r"solver must be one of \['adaptive', 'dpagd',",
     ),
     ("solver class", {"solver": DPLinearSVC}, X, Y, "solver must be a name or a solver object"),
 ]

@@ -40,7 +40,8 @@ def test_learns_and_has_what_scikit_learn_users_expect(model, table):
     assert fitted.n_features_in_ == 4
     assert fitted.n_iter_ == len(fitted.trace_) > 0
     np.testing.assert_array_equal(fitted.classes_, [0, 1])
-    np.testing.assert_allclose(fitted.decision_function(X), X @ fitted.coef_[0] + fitted.intercept_[0])
+    known = np.clip(X, *fitted.feature_bounds_)
+    np.testing.assert_allclose(fitted.decision_function(X), known @ fitted.coef_[0] + fitted.intercept_[0])
     np.testing.assert_array_equal(fitted.predict(X), (fitted.decision_function(X) > 0).astype(int))
 
 
@@ -55,16 +56,20 @@ def test_probabilities_are_the_logistic_function_of_the_scores(table):
 
 def test_spends_what_was_promised_and_no_more(table):
     fitted = DPLogisticRegression(epsilon=0.7, delta=1e-7, random_state=0).fit(*table)
-    assert fitted.ledger_.rho == rho_from_epsilon(0.7, 1e-7, "classic")
+    assert fitted.ledger_.rho == rho_from_epsilon(0.7, 1e-7)
     assert 0 < fitted.privacy_.rho == fitted.ledger_.spent <= fitted.ledger_.rho
     assert fitted.privacy_.epsilon <= 0.7
     assert fitted.privacy_.epsilon == pytest.approx(0.7, rel=0.05)
     assert fitted.privacy_.delta == 1e-7
 
 
-def test_a_solver_object_chooses_the_conversion(table):
-    fitted = DPLogisticRegression(0.7, solver=DPAGD(conversion="tight"), random_state=0).fit(*table)
-    assert fitted.ledger_.rho == rho_from_epsilon(0.7, 1e-6, "tight")
+@pytest.mark.parametrize(
+    ("solver", "conversion"), [("dpagd", "classic"), (DPAGD(conversion="tight"), "tight")]
+)
+def test_a_solver_chooses_the_conversion(solver, conversion, table):
+    fitted = DPLogisticRegression(0.7, solver=solver, random_state=0).fit(*table)
+    assert fitted.ledger_.rho == rho_from_epsilon(0.7, 1e-6, conversion)
+    assert fitted.privacy_.epsilon <= 0.7
 
 
 def test_rho_replaces_epsilon(table):
@@ -134,7 +139,7 @@ def test_other_labels_want_declaring(labels, table):
     with pytest.warns(privfit.PrivacyLeakWarning, match=r"set of labels .* classes=\(negative, positive\)"):
         guessed = DPLogisticRegression(random_state=3).fit(X, labels[y])
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", privfit.PrivacyLeakWarning)
         declared = DPLogisticRegression(random_state=3, classes=tuple(labels)).fit(X, labels[y])
     np.testing.assert_array_equal(guessed.predict(X), declared.predict(X))
     assert set(declared.predict(X)) <= set(labels)
@@ -142,11 +147,19 @@ def test_other_labels_want_declaring(labels, table):
     assert not any("read off the data" in a for a in declared.privacy_.assumptions)
 
 
+def test_the_statement_says_what_the_budget_bought_and_what_was_decided(table):
+    statement = DPLogisticRegression(epsilon=4.0, random_state=0).fit(*table).privacy_
+    assert set(statement.spending) == {"number of records", "column scales", "norms", "moments", "gradient"}
+    assert sum(statement.spending.values()) == pytest.approx(statement.rho)
+    assert "The budget bought: number of records 0.2%" in statement.text
+    assert "looks at the released weights" in statement.text
+
+
 @pytest.mark.parametrize("labels", [(0, 1), (-1, 1), (False, True), (0.0, 1.0)])
 def test_conventional_labels_need_no_declaration(labels, table):
     X, y = table
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", privfit.PrivacyLeakWarning)
         fitted = DPLogisticRegression(random_state=3).fit(X, np.array(labels)[y])
     assert fitted.score(X, np.array(labels)[y]) > 0.7
 
@@ -182,9 +195,13 @@ def test_strict_mode_refuses_before_anything_is_charged(table, monkeypatch):
 def test_features_are_clipped_to_declared_bounds(convert, table):
     X, y = table
     bounds = (np.array([-1.0, -2.0, 0.0, -0.5]), 0.5)
-    clipped = DPLogisticRegression(random_state=3).fit(np.clip(X, *bounds), y)
-    declared = DPLogisticRegression(random_state=3, feature_bounds=bounds).fit(convert(X), y)
+    model = DPLogisticRegression(random_state=3, feature_bounds=bounds)
+    clipped = clone(model).fit(np.clip(X, *bounds), y)
+    declared = clone(model).fit(convert(X), y)
     np.testing.assert_allclose(declared.coef_, clipped.coef_, rtol=1e-6)
+    np.testing.assert_allclose(
+        declared.decision_function(convert(X)), clipped.decision_function(np.clip(X, *bounds))
+    )
     assert any("bounds" in a for a in declared.privacy_.assumptions)
 
 

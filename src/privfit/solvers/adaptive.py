@@ -53,7 +53,7 @@ class Adaptive:
             n = float(curator.n_records)
         else:
             n = max(1.0, float(curator.count(COUNT_SHARE * budget).value[0]))
-        features = standardised(bounded(curator, budget), budget, n, BIAS)
+        features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
         w, trace, decision = _Walk(walker, n).run()
         return Solution(walker.raw_weights(w), tuple(trace), (*features.notes, decision), walker.bounds)

@@ -11,18 +11,20 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.curator import Curator, Measurement, Vector
 from privfit.solvers.base import BudgetWarning
 
 COUNT_SHARE = 0.002  # a count of thousands is exact enough at any price
-SCALE_SHARE = 0.025  # scales are wanted to a factor of two only
+SCALE_SHARE = 0.02  # scales are wanted to a factor of two only
 NORM_SHARE = 0.007  # a quantile of norms is wanted to a fifth only
 MOMENT_SHARES = (0.06, 0.2)  # more where the budget is small beside the table: geometry is then worth most
 ENOUGH = 52.0  # below this n sqrt(2 rho) no column's variance can be resolved
 CURVE_WEIGHT = 0.5  # weight of second moments beside first ones; anything from .3 to 1 does
 USEFUL = 1.25  # moments are bought if their noise is below this times the mean second moment of a column
 LOWEST_MAGNITUDE = -30  # exponent of the first bin of Curator.magnitudes
+TAIL = 0.02  # share of a column's visible values that may lie beyond its scale
 RESOLVED = 5.0  # standard deviations that no bin of pure noise reaches (about 1 in 10 000 tables)
 GRID = 2.0 ** (-np.arange(25) / 4)  # norms in steps of a fifth, down to 1/64 of the largest possible
 
@@ -39,48 +41,62 @@ class Features:
     notes: tuple[str, ...] = ()
 
 
-def bounded(curator: Curator, budget: float) -> Features:
-    """Scale the features into [-1, 1]: by public bounds, or by private magnitudes of the columns."""
+def _private_reach(curator: Curator, rho: float) -> tuple[Vector, NDArray[np.bool_]]:
+    """Return a power of two that nearly all values of each column stay below, and which columns share one.
+
+    Columns in which no bin stands out of the noise share the bound of all of them together.
+    """
+    counts = curator.magnitudes(rho)
+    bins = counts.value.reshape(curator.n_features, -1)
+    bounds = np.exp2(LOWEST_MAGNITUDE + np.arange(bins.shape[1], dtype=np.float64))
+    top = _top_bin(bins, RESOLVED * counts.sigma)
+    shared = top < 0
+    if shared.any():
+        together = bins[shared].sum(axis=0, keepdims=True)
+        common = _top_bin(together, RESOLVED * counts.sigma * math.sqrt(shared.sum()))[0]
+        top = np.where(shared, common if common >= 0 else -LOWEST_MAGNITUDE, top)  # 2^0 if nothing is known
+    reach: Vector = bounds[top]
+    return reach, shared
+
+
+def _top_bin(bins: Vector, threshold: float) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return each row's bin that holds its upper tail, counting bins above the threshold; -1 without any."""
+    visible = np.where(bins > threshold, bins, 0.0)
+    tail = np.cumsum(visible[:, ::-1], axis=1)[:, ::-1]
+    inside = (tail >= TAIL * tail[:, :1]) & (tail > 0.0)
+    return np.where(inside.any(axis=1), bins.shape[1] - 1 - np.argmax(inside[:, ::-1], axis=1), -1)
+
+
+def bounded(curator: Curator, budget: float, n: float) -> Features:
+    """Scale the features into [-1, 1] by what is known of the columns: public bounds, private magnitudes.
+
+    Magnitudes are bought even where bounds are declared: a bound must hold for everybody, and a single
+    possible millionaire makes a column of incomes useless. Values beyond a magnitude are clipped.
+    """
+    if curator.bounds is not None and n * math.sqrt(2.0 * budget) <= ENOUGH:
+        reach, shared = np.zeros(curator.n_features), np.ones(curator.n_features, dtype=bool)
+    else:
+        reach, shared = _private_reach(curator, SCALE_SHARE * budget)
     if curator.bounds is not None:
         low, high = curator.bounds
         # shifting [low, high] to start at 0 needs an intercept, and does not help if 0 is inside
         shift = np.where((low < 0.0) & (high > 0.0) | (not curator.intercept), 0.0, low)
-        scale = 1.0 / np.maximum(np.abs(low - shift), np.abs(high - shift))
-        return Features(curator.transformed(shift, scale), (low >= shift).astype(np.float64))
-    scale, unresolved = _private_scales(curator, SCALE_SHARE * budget)
+        size = np.maximum(np.abs(low - shift), np.abs(high - shift))
+        size = np.where(~shared & (shift == 0.0), np.minimum(reach, size), size)
+        low, high = np.maximum(low, shift - size), np.minimum(high, shift + size)
+        scaled = curator.clipped(low, high).transformed(shift, 1.0 / size)
+        return Features(scaled, (low >= shift).astype(np.float64))
     notes = []
-    if unresolved:
-        notes.append(f"{unresolved} columns share one scale because the budget could not tell theirs apart")
+    if shared.any():
+        notes.append(f"{shared.sum()} columns share one scale because the budget could not tell theirs apart")
         warnings.warn(
-            f"The budget could not resolve the scale of {unresolved} of {len(scale)} columns, which share "
-            f"one now; declaring feature_bounds=(low, high) would save {SCALE_SHARE:.1%} of the budget and scale "
-            "each column by its own.",
+            f"The budget could not resolve the scale of {shared.sum()} of {len(reach)} columns, which share "
+            "one now; declare feature_bounds=(low, high) and each is scaled by its own.",
             BudgetWarning,
             stacklevel=2,
         )
-    scaled = curator.clipped(-1.0 / scale, 1.0 / scale).transformed(np.zeros_like(scale), scale)
-    return Features(scaled, np.zeros_like(scale), tuple(notes))
-
-
-def _private_scales(curator: Curator, rho: float) -> tuple[Vector, int]:
-    """Return 1 / (a power of two above nearly all values of the column), and how many columns share one."""
-    counts = curator.magnitudes(rho)
-    bins = counts.value.reshape(curator.n_features, -1)
-    bounds = np.exp2(LOWEST_MAGNITUDE + np.arange(bins.shape[1], dtype=np.float64))
-    top = _highest_bin(bins, RESOLVED * counts.sigma)
-    pooled = top < 0
-    if pooled.any():
-        together = bins[pooled].sum(axis=0, keepdims=True)
-        shared = _highest_bin(together, RESOLVED * counts.sigma * math.sqrt(pooled.sum()))[0]
-        top = np.where(pooled, shared if shared >= 0 else -LOWEST_MAGNITUDE, top)  # 2^0 if nothing is known
-    scales: Vector = 1.0 / bounds[top]
-    return scales, int(pooled.sum())
-
-
-def _highest_bin(bins: Vector, threshold: float) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return each row's last bin above the threshold, -1 if there is none."""
-    above = bins > threshold
-    return np.where(above.any(axis=1), bins.shape[1] - 1 - np.argmax(above[:, ::-1], axis=1), -1)
+    scaled = curator.clipped(-reach, reach).transformed(np.zeros_like(reach), 1.0 / reach)
+    return Features(scaled, np.zeros_like(reach), tuple(notes))
 
 
 def standardised(features: Features, budget: float, n: float, bias: float) -> Features:
