@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import typer
@@ -56,6 +56,7 @@ def demo(epsilon: float = 1.0, delta: float = 1e-6) -> None:
     console.print(table)
     for title, private in fitted:
         print_trace(title, private.trace_)
+        print_spending(private.privacy_.spending)
     console.print(
         Panel(fitted[0][1].privacy_.text, title="What was promised (logistic regression)", width=100)
     )
@@ -75,6 +76,14 @@ def print_trace(title: str, trace: Sequence[Step]) -> None:
         console.print(
             f"  {label} {bars(rhos)}  {min(rhos):.2g} to {max(rhos):.2g}, {sum(rhos):.2g} in all (rho)"
         )
+
+
+def print_spending(spending: Mapping[str, float]) -> None:
+    """Print what the budget bought, most first."""
+    total = sum(spending.values())
+    for what, rho in sorted(spending.items(), key=lambda item: -item[1]):
+        bar = "█" * max(1, round(40 * rho / total))
+        console.print(f"  {what:<18} {bar} {rho / total:.1%}", highlight=False)
 
 
 def bars(values: Sequence[float], width: int = 50) -> str:

@@ -34,7 +34,7 @@ def test_the_scores_width_is_the_longest_rise_and_not_the_loss():
     noise = ScriptedNoise()
     ModernDPAGD(alpha_max=0.5).solve(Curator(engine, Ledger(rho=0.6), noise, epsilon=1.0, delta=1e-6))
     _, scale, _ = noise.argmax_inputs[0]
-    assert scale == pytest.approx(0.5 / np.sqrt(8 * 0.6 / 60 * 0.2), rel=1e-3)
+    assert scale == pytest.approx(0.5 * 3.0 / np.sqrt(8 * 0.6 / 60 * 0.2), rel=1e-3)
 
 
 def test_releases_the_mean_of_the_second_half_of_its_path():

@@ -36,7 +36,7 @@ class NonPrivate:
             return value, point.gradient_sum() / engine.n_records + curator.alpha * w
 
         start = np.zeros(curator.n_weights)
-        options = {"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-15, "maxcor": 30}
+        options = {"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-11, "maxcor": 30}
         result = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
         return Solution(result.x)
 

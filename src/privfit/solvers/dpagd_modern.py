@@ -27,17 +27,19 @@ class ModernDPAGD(LineSearchDescent):
     gradient_share : float
         Share of an iteration's price that goes to its gradient.
     slope_clip : float
-        Clipping threshold of a record's x.direction in the choice of a step.
+        Clipping threshold of a record's x.direction in the choice of a step. Clipping that bites makes long
+        steps look harmless, so it should exceed the norm of most records.
     C_grad, gamma, m, alpha_max, tau, eta, batch_size
         As in `LineSearchDescent`.
     """
 
     name: ClassVar[str] = "dpagd-modern"
 
-    C_grad: float = 1.0
+    C_grad: float = 2.0
+    alpha_max: float = 1.0
     iterations: float = 60.0
     gradient_share: float = 0.8
-    slope_clip: float = 1.0
+    slope_clip: float = 3.0
     conversion: Conversion = "tight"
 
     def shares(self, curator: Curator) -> tuple[float, float]:
