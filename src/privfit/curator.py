@@ -90,7 +90,7 @@ class Curator:
         self._changes = 1.0 if relation == "add-remove" else 2.0
         self._points: WeakKeyDictionary[SealedPoint, Point] = WeakKeyDictionary()
         self._lines: WeakKeyDictionary[SealedLine, Line] = WeakKeyDictionary()
-        self._refinable: tuple[Measurement, Vector] | None = None
+        self._last: tuple[Measurement, str, Vector] | None = None
         self.epsilon, self.delta = epsilon, delta
         self.alpha = alpha
         self.n_records = n_records
@@ -197,39 +197,40 @@ class Curator:
     def gradient(self, point: SealedPoint, clip: float, rho: float) -> Measurement:
         """Measure the sum over records of the loss gradient, each clipped to L2 norm `clip` (Q1).
 
-        Sensitivity: `clip` plus rounding (engine.rounding), add/remove; twice that for replace-one.
+        Sensitivity: `clip` plus rounding (engine.gradient_bound), add/remove; twice that for replace-one.
         Mechanism: Gaussian. Cost: rho. One pass over the data.
         """
-        sensitivity = self._changes * self._engine.gradient_bound(clip)
-        self._ledger.charge(rho, what="gradient", mechanism=f"gaussian, sensitivity {sensitivity:.6g}")
-        exact = self._points[point].gradient_sum(clip)
-        return self._release(exact, measure(exact, sensitivity, rho, self._noise))
+        bound = self._engine.gradient_bound(clip)
+        return self._measure("gradient", lambda: self._points[point].gradient_sum(clip), bound, rho)
 
     def gradient_at(self, w: Vector, clip: float, rho: float) -> Measurement:
         """Measure the sum of clipped gradients at w: `gradient(at(w), ...)` in a single pass (Q1)."""
-        sensitivity = self._changes * self._engine.gradient_bound(clip)
-        self._ledger.charge(rho, what="gradient", mechanism=f"gaussian, sensitivity {sensitivity:.6g}")
-        exact = self._engine.gradient_at(w, clip)
-        return self._release(exact, measure(exact, sensitivity, rho, self._noise))
+        bound = self._engine.gradient_bound(clip)
+        return self._measure("gradient", lambda: self._engine.gradient_at(w, clip), bound, rho)
 
     def refine(self, measurement: Measurement, rho: float) -> Measurement:
-        """Measure the last gradient once more and average the two, weighted by rho (Q2).
+        """Measure the same once more and average the two, weighted by rho (Q2).
 
-        Sensitivity, relation and mechanism are those of `gradient`. Cost: rho more. No pass over the data.
+        Sensitivity, relation and mechanism are those of the first time. Cost: rho more. No pass.
         """
-        if self._refinable is None or self._refinable[0] is not measurement:
-            raise ValueError("Only the gradient measured last can be refined.")
-        exact = self._refinable[1]
-        sensitivity = measurement.sensitivity
-        self._ledger.charge(
-            rho, what="gradient, refined", mechanism=f"gaussian, sensitivity {sensitivity:.6g}"
-        )
-        return self._release(exact, measurement.average(measure(exact, sensitivity, rho, self._noise)))
+        if self._last is None or self._last[0] is not measurement:
+            raise ValueError("Only what was measured last can be refined.")
+        what, exact = self._last[1:]
+        bound = measurement.sensitivity / self._changes
+        again = self._measure(f"{what}, refined", lambda: exact, bound, rho)
+        refined = measurement.average(again)
+        self._last = (refined, what, exact)
+        return refined
 
-    def _release(self, exact: Vector, measurement: Measurement) -> Measurement:
-        self._refinable = (measurement, exact)
+    def _measure(self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float) -> Measurement:
+        """Charge, look, blur with Gaussian noise for this add/remove sensitivity, and return (P1)."""
+        sensitivity *= self._changes
+        self._ledger.charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}")
+        exact = look()
+        noisy = measure(exact, sensitivity, rho, self._noise)
+        self._last = (noisy, what, exact)
         self._on_answer(self._ledger)
-        return measurement
+        return noisy
 
     def choose_step(
         self,
@@ -305,20 +306,18 @@ class Curator:
         Sensitivity: 1, add/remove. (Under replace-one the number is the same for all neighbours and
         should be declared.) Mechanism: Gaussian. Cost: rho.
         """
-        return self._histogram(
-            "number of records", lambda: np.array([float(self._engine.n_records)]), 1.0, rho
-        )
+        return self._measure("number of records", lambda: np.array([float(self._engine.n_records)]), 1.0, rho)
 
     def norms(self, edges: Vector, rho: float) -> Measurement:
         """Measure how many records' feature norms lie between each two of the descending edges (Q7).
 
         Every record is in one bin. Sensitivity: 1, add/remove. Mechanism: Gaussian. Cost: rho.
         """
-        return self._histogram("norms", lambda: self._engine.norm_counts(edges), 1.0, rho)
+        return self._measure("norms", lambda: self._engine.norm_counts(edges), 1.0, rho)
 
     def curve_norms(self, edges: Vector, folds: Vector, rho: float) -> Measurement:
         """Measure the same for the norms of the curves z (z - fold) (Q7)."""
-        return self._histogram("norms", lambda: self._engine.curve_counts(edges, folds), 1.0, rho)
+        return self._measure("norms", lambda: self._engine.curve_counts(edges, folds), 1.0, rho)
 
     def magnitudes(self, rho: float) -> Measurement:
         """Measure how many values of each column lie between each two powers of two (Q8).
@@ -328,18 +327,7 @@ class Curator:
         Gaussian. Cost: rho. One pass over the data.
         """
         sensitivity = self._engine.magnitude_bound()
-        return self._histogram(
-            "column scales", lambda: self._engine.magnitude_sums().ravel(), sensitivity, rho
-        )
-
-    def _histogram(
-        self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float
-    ) -> Measurement:
-        sensitivity *= self._changes
-        self._ledger.charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}")
-        noisy = measure(look(), sensitivity, rho, self._noise)
-        self._on_answer(self._ledger)
-        return noisy
+        return self._measure("column scales", lambda: self._engine.magnitude_sums().ravel(), sensitivity, rho)
 
     def moments(
         self, radius: float, curve_radius: float, folds: Vector, weight: float, rho: float
@@ -357,7 +345,7 @@ class Curator:
             first, curve = self._engine.moment_sums(radius, curve_radius, folds)
             return np.concatenate([first, weight * curve])
 
-        return self._histogram("moments", look, sensitivity, rho)
+        return self._measure("moments", look, sensitivity, rho)
 
     def open(self, rho: float, delta: float = 0.0, *, why: str) -> tuple[Engine, NoiseSource]:
         """Charge the whole cost of a mechanism with a proof of its own, then hand over what it needs.

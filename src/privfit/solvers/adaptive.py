@@ -38,7 +38,7 @@ class Adaptive:
     """Standardise privately, then walk for as long as the budget carries.
 
     Use it unless you know better; it needs no settings. With few records, or a tiny budget, no solver learns
-    much: expect little below (number of records) x sqrt(2 rho) = 50.
+    much: expect little below (number of records) x sqrt(2 rho) = 25.
     """
 
     name: ClassVar[str] = "adaptive"

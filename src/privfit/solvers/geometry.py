@@ -18,9 +18,9 @@ from privfit.solvers.base import BudgetWarning
 
 COUNT_SHARE = 0.002  # a count of thousands is exact enough at any price
 SCALE_SHARE = 0.02  # scales are wanted to a factor of two only
-NORM_SHARE = 0.007  # a quantile of norms is wanted to a fifth only
+NORM_SHARES = (0.007, 0.05)  # a quantile of norms is wanted to a fifth only; more where noise hides even that
 MOMENT_SHARES = (0.06, 0.2)  # more where the budget is small beside the table: geometry is then worth most
-ENOUGH = 52.0  # below this n sqrt(2 rho) no column's variance can be resolved
+ENOUGH = 15.0  # below this n sqrt(2 rho) nothing about the features can be seen through the noise
 CURVE_WEIGHT = 0.5  # weight of second moments beside first ones; anything from .3 to 1 does
 USEFUL = 1.25  # moments are bought if their noise is below this times the mean second moment of a column
 LOWEST_MAGNITUDE = -30  # exponent of the first bin of Curator.magnitudes
@@ -104,6 +104,7 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
     curator = features.curator
     p = curator.n_features
     reach = n * math.sqrt(2.0 * budget)
+    rho_norm = float(np.clip((13.0 / reach) ** 2, *NORM_SHARES)) * budget
     center, scale = np.zeros(p), np.ones(p)
     if reach <= ENOUGH:
         typical, bought = (
@@ -111,23 +112,23 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
             "nothing about the features was bought: too small a budget for this table",
         )
     else:
-        typical = _quantile(
-            curator.norms(math.sqrt(p) * GRID, NORM_SHARE * budget), math.sqrt(p) * GRID, 0.5, n
-        )
+        typical = _quantile(curator.norms(math.sqrt(p) * GRID, rho_norm), math.sqrt(p) * GRID, 0.5, n)
         share = float(np.clip((25.0 / reach) ** 2, *MOMENT_SHARES))
         noise = typical * math.sqrt(1.0 + CURVE_WEIGHT**2) / (reach * math.sqrt(share))
         bought = "of the features only the typical norm was bought: moments would have been too noisy"
         if noise < USEFUL * typical**2 / p:
-            center, scale = _moments(features, typical, share * budget, budget, n)
+            center, scale = _moments(features, typical, share * budget, rho_norm, n)
             edges = 2.0 * math.sqrt(p) * GRID
-            spread = curator.transformed(center, scale).norms(edges, NORM_SHARE * budget)
+            spread = curator.transformed(center, scale).norms(edges, rho_norm)
             typical = _quantile(spread, edges, 0.5, n)
             bought = "the features were centred and scaled by private moments"
     walkable = curator.transformed(center, scale / typical, bias)
     return Features(walkable, features.folds, (*features.notes, bought))
 
 
-def _moments(features: Features, radius: float, rho: float, budget: float, n: float) -> tuple[Vector, Vector]:
+def _moments(
+    features: Features, radius: float, rho: float, rho_norm: float, n: float
+) -> tuple[Vector, Vector]:
     """Return private means and inverse standard deviations.
 
     Asked are z and the curve z (z - fold), with fold 1 for columns that cannot be negative. Of a 0/1 column
@@ -137,7 +138,7 @@ def _moments(features: Features, radius: float, rho: float, budget: float, n: fl
     """
     curator, folds, p = features.curator, features.folds, features.curator.n_features
     edges = math.sqrt(p) * GRID
-    curve_radius = _quantile(curator.curve_norms(edges, folds, NORM_SHARE * budget), edges, 0.1, n)
+    curve_radius = _quantile(curator.curve_norms(edges, folds, rho_norm), edges, 0.1, n)
     weight = CURVE_WEIGHT * radius / curve_radius
     sums = curator.moments(radius, curve_radius, folds, weight, rho)
     mean = np.clip(sums.value[:p] / n, folds - 1.0, 1.0)
@@ -150,6 +151,12 @@ def _moments(features: Features, radius: float, rho: float, budget: float, n: fl
 
 
 def _quantile(counts: Measurement, edges: Vector, share: float, n: float) -> float:
-    """Return an edge that about `share` of the records' norms exceed, from a noisy histogram."""
-    reached = np.cumsum(counts.value) >= share * n
-    return float(edges[int(np.argmax(reached))] if reached.any() else edges[-2])
+    """Return an edge that about `share` of the records' norms exceed, from a noisy histogram.
+
+    How many are above an edge is counted from both ends, each weighted by its accuracy.
+    """
+    above = np.cumsum(counts.value)
+    not_below = n - (above[-1] - above)
+    near = np.arange(1, len(above) + 1) / len(above)
+    reached = (1.0 - near) * above + near * not_below >= share * n
+    return float(edges[int(np.argmax(reached))])
