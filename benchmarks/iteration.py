@@ -80,7 +80,9 @@ def fastest(functions: list[Callable[[], None]], rounds: int) -> list[float]:
     for _ in range(TURNS):
         for i, function in enumerate(functions):
             time.sleep(0.2)  # BLAS threads spin for a while after a product and would slow the next function
-            function()
+            warm = time.perf_counter() + 0.1  # clocks and threads that slept need a while to be at their best
+            while time.perf_counter() < warm:
+                function()
             for _ in range(-(-rounds // TURNS)):
                 start = time.perf_counter()
                 function()
