@@ -74,7 +74,7 @@ def print_trace(title: str, trace: Sequence[Step]) -> None:
         if not any(rhos):
             continue
         console.print(
-            f"  {label} {bars(rhos)}  {min(rhos):.2g} to {max(rhos):.2g}, {sum(rhos):.2g} in all (rho)"
+            f"  {label} {bars(rhos)} rho {min(rhos):.2g} to {max(rhos):.2g}, {sum(rhos):.2g} in all"
         )
 
 
@@ -86,7 +86,7 @@ def print_spending(spending: Mapping[str, float]) -> None:
         console.print(f"  {what:<18} {bar} {rho / total:.1%}", highlight=False)
 
 
-def bars(values: Sequence[float], width: int = 50) -> str:
+def bars(values: Sequence[float], width: int = 40) -> str:
     """Draw the values as at most `width` characters, each the mean of its share of them."""
     cells = min(width, len(values))
     edges = [round(i * len(values) / cells) for i in range(cells + 1)]

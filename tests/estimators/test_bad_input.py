@@ -6,6 +6,8 @@ from scipy import sparse
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger
 
+pytestmark = pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
+
 X = np.random.default_rng(0).normal(size=(50, 3))
 Y = np.arange(50) % 2
 

@@ -22,6 +22,9 @@ from privfit.solvers import DPAGD
 
 MODELS = [DPLogisticRegression, DPLinearSVC]
 
+# small tables with nothing declared: what that costs is not the subject here
+pytestmark = pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
+
 
 @pytest.fixture(scope="module")
 def table():

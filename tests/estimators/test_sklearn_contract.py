@@ -6,6 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privfit import DPLinearSVC, DPLogisticRegression, PrivacyLeakWarning
+from privfit.solvers import BudgetWarning
 
 IMPOSSIBLE: dict[str, str] = {}
 
@@ -17,6 +18,7 @@ def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():
         # the checks use labels such as 1 and 2 without declaring them
         warnings.simplefilter("ignore", PrivacyLeakWarning)
+        warnings.simplefilter("ignore", BudgetWarning)
         check(estimator)
 
 

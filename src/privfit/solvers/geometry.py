@@ -25,7 +25,7 @@ CURVE_WEIGHT = 0.5  # weight of second moments beside first ones; anything from 
 USEFUL = 1.25  # moments are bought if their noise is below this times the mean second moment of a column
 LOWEST_MAGNITUDE = -30  # exponent of the first bin of Curator.magnitudes
 TAIL = 0.02  # share of a column's visible values that may lie beyond its scale
-RESOLVED = 5.0  # standard deviations that no bin of pure noise reaches (about 1 in 10 000 tables)
+RESOLVED = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
 GRID = 2.0 ** (-np.arange(25) / 4)  # norms in steps of a fifth, down to 1/64 of the largest possible
 
 
@@ -41,7 +41,7 @@ class Features:
     notes: tuple[str, ...] = ()
 
 
-def _private_reach(curator: Curator, rho: float) -> tuple[Vector, NDArray[np.bool_]]:
+def _private_sizes(curator: Curator, rho: float) -> tuple[Vector, NDArray[np.bool_]]:
     """Return a power of two that nearly all values of each column stay below, and which columns share one.
 
     Columns in which no bin stands out of the noise share the bound of all of them together.
@@ -55,8 +55,8 @@ def _private_reach(curator: Curator, rho: float) -> tuple[Vector, NDArray[np.boo
         together = bins[shared].sum(axis=0, keepdims=True)
         common = _top_bin(together, RESOLVED * counts.sigma * math.sqrt(shared.sum()))[0]
         top = np.where(shared, common if common >= 0 else -LOWEST_MAGNITUDE, top)  # 2^0 if nothing is known
-    reach: Vector = bounds[top]
-    return reach, shared
+    sizes: Vector = bounds[top]
+    return sizes, shared
 
 
 def _top_bin(bins: Vector, threshold: float) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -74,29 +74,29 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
     possible millionaire makes a column of incomes useless. Values beyond a magnitude are clipped.
     """
     if curator.bounds is not None and n * math.sqrt(2.0 * budget) <= ENOUGH:
-        reach, shared = np.zeros(curator.n_features), np.ones(curator.n_features, dtype=bool)
+        sizes, shared = np.zeros(curator.n_features), np.ones(curator.n_features, dtype=bool)
     else:
-        reach, shared = _private_reach(curator, SCALE_SHARE * budget)
+        sizes, shared = _private_sizes(curator, SCALE_SHARE * budget)
     if curator.bounds is not None:
         low, high = curator.bounds
         # shifting [low, high] to start at 0 needs an intercept, and does not help if 0 is inside
         shift = np.where((low < 0.0) & (high > 0.0) | (not curator.intercept), 0.0, low)
-        size = np.maximum(np.abs(low - shift), np.abs(high - shift))
-        size = np.where(~shared & (shift == 0.0), np.minimum(reach, size), size)
-        low, high = np.maximum(low, shift - size), np.minimum(high, shift + size)
-        scaled = curator.clipped(low, high).transformed(shift, 1.0 / size)
+        widest = np.maximum(np.abs(low - shift), np.abs(high - shift))
+        sizes = np.where(~shared & (shift == 0.0), np.minimum(sizes, widest), widest)
+        low, high = np.maximum(low, shift - sizes), np.minimum(high, shift + sizes)
+        scaled = curator.clipped(low, high).transformed(shift, 1.0 / sizes)
         return Features(scaled, (low >= shift).astype(np.float64))
     notes = []
     if shared.any():
         notes.append(f"{shared.sum()} columns share one scale because the budget could not tell theirs apart")
         warnings.warn(
-            f"The budget could not resolve the scale of {shared.sum()} of {len(reach)} columns, which share "
+            f"The budget could not resolve the scale of {shared.sum()} of {len(sizes)} columns, which share "
             "one now; declare feature_bounds=(low, high) and each is scaled by its own.",
             BudgetWarning,
-            stacklevel=2,
+            stacklevel=4,
         )
-    scaled = curator.clipped(-reach, reach).transformed(np.zeros_like(reach), 1.0 / reach)
-    return Features(scaled, np.zeros_like(reach), tuple(notes))
+    scaled = curator.clipped(-sizes, sizes).transformed(np.zeros_like(sizes), 1.0 / sizes)
+    return Features(scaled, np.zeros_like(sizes), tuple(notes))
 
 
 def standardised(features: Features, budget: float, n: float, bias: float) -> Features:
@@ -107,20 +107,18 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
     rho_norm = float(np.clip((13.0 / reach) ** 2, *NORM_SHARES)) * budget
     center, scale = np.zeros(p), np.ones(p)
     if reach <= ENOUGH:
-        typical, bought = (
-            math.sqrt(p),
-            "nothing about the features was bought: too small a budget for this table",
-        )
+        typical = math.sqrt(p)
+        bought = "nothing about the features was bought: the budget is too small for this table"
     else:
-        typical = _quantile(curator.norms(math.sqrt(p) * GRID, rho_norm), math.sqrt(p) * GRID, 0.5, n)
+        edges = math.sqrt(p) * GRID
+        typical = _quantile(curator.norms(edges, rho_norm), edges, 0.5, n)
         share = float(np.clip((25.0 / reach) ** 2, *MOMENT_SHARES))
         noise = typical * math.sqrt(1.0 + CURVE_WEIGHT**2) / (reach * math.sqrt(share))
         bought = "of the features only the typical norm was bought: moments would have been too noisy"
         if noise < USEFUL * typical**2 / p:
             center, scale = _moments(features, typical, share * budget, rho_norm, n)
-            edges = 2.0 * math.sqrt(p) * GRID
-            spread = curator.transformed(center, scale).norms(edges, rho_norm)
-            typical = _quantile(spread, edges, 0.5, n)
+            spread = curator.transformed(center, scale).norms(2.0 * edges, rho_norm)
+            typical = _quantile(spread, 2.0 * edges, 0.5, n)
             bought = "the features were centred and scaled by private moments"
     walkable = curator.transformed(center, scale / typical, bias)
     return Features(walkable, features.folds, (*features.notes, bought))
