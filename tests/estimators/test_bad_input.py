@@ -82,6 +82,10 @@ def test_messages_do_not_quote_the_data():
     with pytest.raises(ValueError, match="not in classes") as caught:
         DPLogisticRegression(classes=("well", "unwell")).fit(X, np.array(["well", "hiv"])[Y])
     assert "hiv" not in str(caught.value)
+    with pytest.raises(ValueError, match="one label for each row") as caught:
+        DPLogisticRegression().fit(X, Y[:-1])
+    assert "50" not in str(caught.value)
+    assert "49" not in str(caught.value)
 
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])

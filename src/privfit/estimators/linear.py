@@ -19,6 +19,7 @@ from privfit.estimators.statement import PrivacyStatement
 from privfit.estimators.validation import (
     check_bounds,
     check_finite,
+    check_lengths,
     check_positive,
     clip_features,
     encode_labels,
@@ -78,6 +79,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.n_records is not None:
             check_positive("n_records", self.n_records)
         if y is not None:
+            check_lengths(X, y)
             check_finite("y", np.asarray(y))
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False

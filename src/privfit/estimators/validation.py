@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import _num_samples, column_or_1d
 
 from privfit.leaks import leak
 
@@ -28,6 +28,16 @@ def check_finite(name: str, values: Features) -> None:
     data = values.data if sparse.issparse(values) else values
     if np.issubdtype(data.dtype, np.floating) and not np.isfinite(data).all():
         raise ValueError(f"{name} contains NaN or inf; drop or fill in the missing values first.")
+
+
+def check_lengths(X: Any, y: Any) -> None:
+    """Raise if there is not one label for every row, without saying how many there are."""
+    try:
+        differ = _num_samples(X) != _num_samples(y)
+    except TypeError:
+        return  # not tables at all, which scikit-learn's validation explains
+    if differ:
+        raise ValueError("X and y have inconsistent numbers of samples; give exactly one label for each row.")
 
 
 def check_positive(name: str, value: float, *, or_zero: bool = False) -> None:
