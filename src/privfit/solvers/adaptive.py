@@ -77,24 +77,24 @@ class _Walk:
     def run(self) -> tuple[Vector, list[Step], str]:
         """Return the budget-weighted mean of the last half of the walk, the trace, and what was decided."""
         features, steps = self.features, self.planned
-        w = velocity = np.zeros(self.d)
-        path: list[Vector] = []
+        w = velocity = mean = np.zeros(self.d)
+        weight = 0.0
         trace: list[Step] = []
         looks = [max(1, int(share * steps)) for share in LOOKS]
         covered: list[tuple[float, float]] = []
-        while len(path) < steps:
-            g = features.gradient_at(w, self.clip, features.remaining / (steps - len(path)))
+        while len(trace) < steps:
+            g = features.gradient_at(w, self.clip, features.remaining / (steps - len(trace)))
             self.rhos.append(g.rho)
             velocity = self.momentum * velocity + g.value / self.n + features.penalty_gradient(w)
             w = w - self.length * (1.0 - self.momentum) * velocity
-            path.append(w)
-            trace.append(Step(len(path), self.length, g.rho, 0.0, g.sigma))
-            if len(path) in looks:
+            trace.append(Step(len(trace) + 1, self.length, g.rho, 0.0, g.sigma))
+            if len(trace) in looks:
                 covered.append(self._distance(w))
                 if len(covered) == len(looks):
                     steps = self._lengthened(*covered)
-        tail = slice(steps - steps // 2, None)
-        mean: Vector = np.average(path[tail], axis=0, weights=self.rhos[tail])
+            if len(trace) > steps - steps // 2:  # the looks are over before the second half of any plan
+                weight += g.rho
+                mean = mean + (w - mean) * (g.rho / weight)
         return mean, trace, _decision(self.planned, steps)
 
     def _distance(self, w: Vector) -> tuple[float, float]:
