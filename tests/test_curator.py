@@ -224,6 +224,19 @@ def test_the_noise_is_not_larger_than_the_sensitivity_needs():
         assert noise.argmax_inputs[-1][1] == pytest.approx(3.0 / math.sqrt(factor * 0.01), rel=1e-3)
 
 
+def test_moments_of_a_record_at_both_radii_use_up_their_sensitivity():
+    inputs = []
+    for rows in (slice(0, 2), slice(0, 1)):
+        X, y = np.array([[0.1], [0.5]])[rows], np.ones(2)[rows]
+        curator, _, noise = make_curator(X, y, noise=ScriptedNoise(size=0.0))
+        curator.moments(0.5, 0.25, np.ones(1), 2.0, 0.01)  # z = 1/2 and its curve z (z - 1) = -1/4
+        inputs.append(noise.gaussian_inputs[0])
+    (a, sigma), (b, _) = inputs
+    np.testing.assert_allclose(a - b, [0.5, -0.5], atol=1e-6)
+    assert sigma * math.sqrt(2 * 0.01) == pytest.approx(math.hypot(0.5, 0.5), rel=1e-4)
+    assert np.linalg.norm(a - b) <= sigma * math.sqrt(2 * 0.01)
+
+
 def test_a_huge_record_reaches_the_mechanism_clipped():
     X, y = data()
     X[7] = 1e9
