@@ -13,6 +13,7 @@ from privfit.engine.local import LocalEngine
 from privfit.losses import LOSSES
 from privfit.preprocessing import Numeric
 from privfit.solvers import BudgetWarning
+from privfit.solvers.adaptive import _damping
 from privfit.solvers.geometry import bounded, standardised
 
 MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
@@ -131,6 +132,34 @@ def test_a_look_lengthens_the_walk_to_a_far_optimum_and_not_over_noise():
     decisions = [model.fit(X, y).privacy_.notes[-1] for y in (far, noise)]
     assert "lengthened" in decisions[0]
     assert "kept" in decisions[1]
+
+
+@pytest.mark.parametrize("loss", MODELS)
+def test_weights_that_noise_explains_are_taken_back_and_others_are_not(loss):
+    """Labels that no feature explains must be predicted by the majority, whatever the noise has found."""
+    rng = np.random.default_rng(4)
+    X = rng.random((8000, 40))
+    unrelated = (rng.random(8000) < 0.35).astype(int)
+    related = (X[:, 0] + 0.2 * rng.normal(size=8000) > 0.7).astype(int)
+    model = MODELS[loss](0.1, feature_bounds=(0, 1), n_records=8000)
+    scores = [model.set_params(random_state=k).fit(X, unrelated).score(X, unrelated) for k in range(5)]
+    assert np.mean(scores) > 1 - unrelated.mean() - 0.01
+    assert model.fit(X, related).score(X, related) > 0.75
+
+
+@pytest.mark.parametrize("x", [0.01, 1.0, 10.0])
+def test_damping_is_that_of_a_simulated_walk(x):
+    rng = np.random.default_rng(0)
+    steps = 400
+    walks = {}
+    for curvature in (0.0, x):
+        w, paths = np.zeros(4000), []
+        for _ in range(steps):
+            w = w - curvature / steps * w + rng.normal(size=4000) / math.sqrt(steps)
+            paths.append(w)
+        walks[curvature] = np.mean(paths[steps // 2 :], axis=0).var()
+    # the ratio of two sample variances of 4000 draws has a standard error of about 3%; fixed seed
+    assert _damping(x) == pytest.approx(walks[x] / walks[0.0], rel=0.1)
 
 
 @pytest.mark.parametrize("loss", MODELS)
