@@ -140,11 +140,11 @@ def test_weights_that_noise_explains_are_taken_back_and_others_are_not(loss):
     rng = np.random.default_rng(4)
     X = rng.random((8000, 40))
     unrelated = (rng.random(8000) < 0.35).astype(int)
-    related = (X[:, 0] + 0.2 * rng.normal(size=8000) > 0.7).astype(int)
+    related = (X[:, 0] + 0.2 * rng.normal(size=8000) > 0.5).astype(int)
     model = MODELS[loss](0.1, feature_bounds=(0, 1), n_records=8000)
     scores = [model.set_params(random_state=k).fit(X, unrelated).score(X, unrelated) for k in range(5)]
     assert np.mean(scores) > 1 - unrelated.mean() - 0.01
-    assert model.fit(X, related).score(X, related) > 0.75
+    assert model.fit(X, related).score(X, related) > 0.65
 
 
 @pytest.mark.parametrize("x", [0.01, 1.0, 10.0])
