@@ -148,7 +148,7 @@ def _iterate_in_child(queue: Any) -> None:
     queue.put(iterate(LocalEngine(*table(30_000), LOGISTIC)))
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_may_go_on() -> None:
     expected = iterate(LocalEngine(*table(30_000), LOGISTIC))  # the parent's threads are running now

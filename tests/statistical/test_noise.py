@@ -226,7 +226,7 @@ def test_unseeded_noise_ignores_the_seeds_of_the_process():
     seen = set()
     for _ in range(2):
         random.seed(0)
-        np.random.seed(0)  # noqa: NPY002
+        np.random.seed(0)  # noqa: NPY002 -- the global state that must not matter
         noise = noise_source(None)
         seen.add((noise.gaussian(np.zeros(1), 1.0).item(), noise.poisson_rows(200, 0.5).tobytes()))
     assert len({gaussian for gaussian, _ in seen}) == len({rows for _, rows in seen}) == 2
