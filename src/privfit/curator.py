@@ -23,6 +23,8 @@ from privfit.mechanisms.gaussian import Measurement, measure
 from privfit.mechanisms.noise import NoiseSource, Shape
 from privfit.mechanisms.selection import Relation, select_min, selection_scale, width
 
+__all__ = ["Curator", "Engine", "NoiseSource", "SealedLine", "SealedPoint", "Vector"]
+
 __all__ = ["Curator", "Measurement", "SealedLine", "SealedPoint", "Vector"]
 
 Vector = NDArray[np.float64]

@@ -70,8 +70,9 @@ class Ledger:
         promise, all of which goes into the conversion.
     epsilon : float, optional
         Total budget as (epsilon, delta)-DP, converted to the rho it is worth.
-    conversion : {"tight", "classic"}
-        How `epsilon` is converted.
+    conversion : {"tight", "classic", "direct"}
+        How `epsilon` is converted. A "direct" account holds (epsilon^2 / 2, delta) and pays for exactly one
+        thing: a release of the whole that is (epsilon, delta)-DP by a proof of its own (P6).
 
     Notes
     -----
@@ -92,7 +93,8 @@ class Ledger:
         if (rho is None) == (epsilon is None):
             raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
         if epsilon is not None:
-            budget, spendable_delta = rho_from_epsilon(epsilon, delta, conversion), 0.0
+            budget = rho_from_epsilon(epsilon, delta, conversion)
+            spendable_delta = delta if conversion == "direct" else 0.0
         else:
             assert rho is not None
             budget, spendable_delta = _price("rho", rho), _price("delta", delta)
@@ -160,10 +162,17 @@ class Ledger:
             return child
 
     def _check(self, rho: float, delta: float, what: str) -> None:
+        if self._is_direct and (rho, delta) != (self.rho, self.delta):
+            # parts of it would compose, which its conversion does not account for
+            raise ValueError("This account pays for one release of all of it; open another for questions.")
         if self._spent + Fraction(rho) > _ceiling(self.rho):
             raise BudgetExceeded(rho, self.remaining, self.rho, what)
         if self._spent_delta + Fraction(delta) > _ceiling(self.delta):
             raise BudgetExceeded(delta, self.remaining_delta, self.delta, what, unit="delta")
+
+    @property
+    def _is_direct(self) -> bool:
+        return self._promise["epsilon"] is not None and self._promise["conversion"] == "direct"
 
     def _record(self, entry: Entry) -> None:
         self._entries.append(entry)
@@ -217,6 +226,8 @@ class Ledger:
         with self._lock:
             if not self._entries:
                 return 0.0
+            if self._is_direct and delta >= self.delta:
+                return float(self._promise["epsilon"])
             free = math.nextafter(delta - self.spent_delta, 0.0) if self.spent_delta else delta
             if free <= 0.0:
                 raise ValueError(

@@ -122,6 +122,16 @@ class Engine(Protocol):
         """
         ...
 
+    def with_rows_of(self, radius: float, *, shrink_only: bool = False) -> "Engine":
+        """Return an engine over a copy of the rows (x, 1), each scaled to norm `radius`.
+
+        With `shrink_only` shorter rows stay as they are. The intercept's column, if any, is scaled with its
+        row and is then an ordinary last column, so weights mean what they did. Not after `transformed`.
+        Guarantee: no row is longer than radius (1 + 2^-20). A row of zeros, or too long to be squared,
+        becomes zeros.
+        """
+        ...
+
     def norm_counts(self, edges: FloatArray) -> FloatArray:
         """Count the records with feature norm in (edges[k + 1], edges[k]], for descending edges.
 

@@ -195,6 +195,22 @@ class LocalEngine:
         engine._look_through(self.view)
         return engine
 
+    def with_rows_of(self, radius: float, *, shrink_only: bool = False) -> "LocalEngine":
+        """Return an engine over a copy of the rows (x, 1), each scaled to norm `radius`.
+
+        With `shrink_only` shorter rows stay as they are. The intercept becomes an ordinary last column.
+        """
+        if not self.view.is_plain:
+            raise ValueError("scale rows before transforming: their norms are those of the raw features")
+        with np.errstate(divide="ignore"):
+            factors = radius / self.norms
+        if shrink_only:
+            factors = np.minimum(factors, 1.0)
+        factors[~np.isfinite(factors)] = 0.0
+        return LocalEngine(
+            self.matrix.scaled(factors, append=self.intercept), self.y, self.loss, intercept=False
+        )
+
     # -- what the features are like -----------------------------------------------------------------------
 
     def norm_counts(self, edges: ArrayLike) -> FloatArray:

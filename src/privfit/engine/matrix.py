@@ -85,6 +85,10 @@ class Matrix(Protocol):
         """Return these rows as an array or sparse matrix."""
         ...
 
+    def scaled(self, factors: FloatArray, append: bool) -> Any:
+        """Return the rows times these factors, and the factors as a last column if `append`."""
+        ...
+
     def clipped(self, low: FloatArray, high: FloatArray) -> "Matrix":
         """Return the matrix with values in [low, high] per column: itself if all are there already."""
         ...
@@ -174,6 +178,13 @@ class DenseMatrix:
     def take(self, rows: Any) -> Any:
         """Return these rows as an array."""
         return self.X[rows]
+
+    def scaled(self, factors: FloatArray, append: bool) -> Any:
+        """Return the rows times these factors, and the factors as a last column if `append`."""
+        X = np.empty((self.shape[0], self.shape[1] + append), self.X.dtype)
+        np.multiply(self.X, factors[:, None], out=X[:, : self.shape[1]], casting="same_kind")
+        X[:, self.shape[1] :] = factors[:, None]
+        return X
 
     def clipped(self, low: FloatArray, high: FloatArray) -> "DenseMatrix":
         """Return the matrix with values in [low, high] per column: itself if all are there already."""
@@ -269,6 +280,13 @@ class SparseMatrix:
     def take(self, rows: Any) -> Any:
         """Return these rows as a sparse matrix."""
         return self.X[rows]
+
+    def scaled(self, factors: FloatArray, append: bool) -> Any:
+        """Return the rows times these factors, and the factors as a last column if `append`."""
+        scaled = sp.diags_array(factors) @ self.X
+        if append:
+            scaled = sp.hstack([scaled, sp.csr_array(factors[:, None])])
+        return sp.csr_matrix(scaled, dtype=self.X.dtype)
 
     def clipped(self, low: FloatArray, high: FloatArray) -> "SparseMatrix":
         """Return the matrix with values in [low, high] per column: itself if all are there already."""

@@ -23,6 +23,7 @@ from privfit.estimators.validation import (
     check_positive,
     clip_features,
     encode_labels,
+    row_norms,
 )
 from privfit.losses import get_loss
 from privfit.mechanisms.noise import noise_source
@@ -74,7 +75,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Labels of two classes.
         """
         solver = get_solver(self.solver)
-        budget = self._budget(solver)  # bad settings are refused before the data are looked at
+        epsilon, budget = self._budget(solver)  # bad settings are refused before the data are looked at
         check_positive("alpha", self.alpha, or_zero=True)
         if self.n_records is not None:
             check_positive("n_records", self.n_records)
@@ -88,7 +89,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, signs, classes_leaked = encode_labels(y, self.classes)
         bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
         noise = noise_source(self.random_state)
-        ledger = self._account(solver, budget)
+        ledger = self._account(solver, epsilon, budget)
 
         engine = LocalEngine(X, signs, get_loss(self._loss), intercept=self.fit_intercept)
         with budget_bar(type(self).__name__, self.verbose) as show:
@@ -96,9 +97,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 engine if bounds is None else engine.clipped(*bounds),
                 ledger,
                 noise,
-                epsilon=self.epsilon
-                if self.rho is None
-                else epsilon_from_rho(budget, self.delta, solver.conversion),
+                epsilon=epsilon,
                 delta=self.delta,
                 alpha=self.alpha,
                 n_records=self.n_records,
@@ -113,39 +112,51 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._set_solution(solution)
         self.feature_bounds_ = bounds if solution.bounds is None else solution.bounds
         self.ledger_ = ledger if solver.private else None
-        self.privacy_ = self._statement(solver, ledger, noise.secure, classes_leaked, solution.notes)
+        self.privacy_ = self._statement(solver, ledger, noise.secure, classes_leaked, solution, epsilon)
         return self
 
-    def _budget(self, solver: Solver) -> float:
-        """Return the rho of this fit."""
+    def _budget(self, solver: Solver) -> tuple[float, float]:
+        """Return the epsilon and the rho of this fit."""
         if not solver.private and self.ledger is not None:
             raise ValueError(
                 f"solver={solver.name!r} has no price, so it cannot draw on a ledger; remove ledger=."
             )
         if self.rho is not None:
             check_positive("rho", self.rho)
-            epsilon_from_rho(self.rho, self.delta)  # says so if either is out of range
-            return self.rho
-        check_positive("epsilon", self.epsilon)
-        return rho_from_epsilon(self.epsilon, self.delta, solver.conversion)
+            epsilon = epsilon_from_rho(self.rho, self.delta, solver.conversion)
+            if solver.conversion != "direct":
+                return epsilon, self.rho
+            epsilon *= 1.0 - 2.0**-40  # so that its price is not above rho
+        else:
+            check_positive("epsilon", self.epsilon)
+            epsilon = self.epsilon
+        return epsilon, rho_from_epsilon(epsilon, self.delta, solver.conversion)
 
-    def _account(self, solver: Solver, budget: float) -> Ledger:
+    def _account(self, solver: Solver, epsilon: float, budget: float) -> Ledger:
         """Open an account for this fit, or a portion of the shared one."""
+        direct = solver.conversion == "direct"
         if self.ledger is not None:
-            return self.ledger.portion(budget)
-        if self.rho is not None:
+            return self.ledger.portion(budget, self.delta if direct else 0.0)
+        if self.rho is not None and not direct:
             return Ledger(rho=budget)
-        return Ledger(epsilon=self.epsilon, delta=self.delta, conversion=solver.conversion)
+        return Ledger(epsilon=epsilon, delta=self.delta, conversion=solver.conversion)
 
     def _set_solution(self, solution: Solution) -> None:
         w = solution.w
         self.coef_ = (w[:-1] if self.fit_intercept else w).reshape(1, -1).copy()
         self.intercept_ = w[-1:].copy() if self.fit_intercept else np.zeros(1)
+        self.unit_rows_ = solution.unit_rows
         self.n_iter_ = solution.n_iter
         self.trace_ = solution.trace
 
     def _statement(
-        self, solver: Solver, ledger: Ledger, secure: bool, classes_leaked: bool, notes: tuple[str, ...]
+        self,
+        solver: Solver,
+        ledger: Ledger,
+        secure: bool,
+        classes_leaked: bool,
+        solution: Solution,
+        epsilon: float,
     ) -> PrivacyStatement:
         assumptions = ["each person has at most one record", "the columns and their order are public"]
         if classes_leaked:
@@ -163,11 +174,20 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         relation = "add or remove one record"
         if not solver.private:
-            return PrivacyStatement(math.inf, 1.0, math.inf, relation, (), {}, notes)
+            return PrivacyStatement(math.inf, 1.0, math.inf, relation, (), {}, solution.notes)
         spent = ledger.spent
-        epsilon = epsilon_from_rho(max(spent, 1e-12), self.delta, solver.conversion) if spent else 0.0
-        spending = ledger.spending()
-        return PrivacyStatement(epsilon, self.delta, spent, relation, tuple(assumptions), spending, notes)
+        if solver.conversion != "direct":
+            epsilon = epsilon_from_rho(max(spent, 1e-12), self.delta, solver.conversion) if spent else 0.0
+        return PrivacyStatement(
+            epsilon=epsilon,
+            delta=self.delta,
+            rho=spent,
+            relation=relation,
+            assumptions=tuple(assumptions),
+            spending=ledger.spending(),
+            notes=solution.notes,
+            approximate=solver.conversion == "direct",
+        )
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the signed distance-like score of every row; positive means the second class."""
@@ -179,7 +199,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.feature_bounds_ is not None:
             X = clip_features(X, *self.feature_bounds_)
         scores: NDArray[np.float64] = np.asarray(X @ self.coef_.ravel()) + self.intercept_[0]
-        return scores
+        return scores / row_norms(X, self.fit_intercept) if self.unit_rows_ else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted label of every row."""
@@ -237,6 +257,8 @@ _REFERENCE = """
     feature_bounds_ : pair of arrays or None
         Lowest and highest value of every column that the model knows, declared or bought; predictions clip
         the features to them, as the fit did.
+    unit_rows_ : bool
+        Whether the solver scales rows to norm 1, the intercept's column included; predictions then do too.
     n_iter_ : int
         Number of steps taken.
     privacy_ : PrivacyStatement

@@ -24,6 +24,9 @@ class PrivacyStatement:
         What was bought, and for how much rho.
     notes : tuple of str
         What the solver decided from what it had bought.
+    approximate : bool
+        Whether the model was one release that is (epsilon, delta)-DP by a proof of its own. It is then
+        rho-zCDP only except with probability delta, which is how a shared account counts it.
     """
 
     epsilon: float
@@ -33,6 +36,7 @@ class PrivacyStatement:
     assumptions: tuple[str, ...]
     spending: dict[str, float]
     notes: tuple[str, ...] = ()
+    approximate: bool = False
 
     @property
     def text(self) -> str:
@@ -44,7 +48,7 @@ class PrivacyStatement:
             )
         return (
             f"This model is ({_round_up(self.epsilon)}, {self.delta:g})-differentially private "
-            f"({_round_up(self.rho)}-zCDP) with respect to adding or removing one record. In plain words: "
+            f"({self._concentrated()}) with respect to adding or removing one record. In plain words: "
             "whether or not any one person's record was in the table, every conclusion anyone can draw from "
             f"the published model is almost equally likely; the odds change by a factor of at most "
             f"e^epsilon = {_round_up(math.exp(min(self.epsilon, 700.0)))}, except with probability "
@@ -52,6 +56,11 @@ class PrivacyStatement:
             "processing. It is not a promise about what is true of people in general: the model may well "
             "reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bought()
         )
+
+    def _concentrated(self) -> str:
+        if self.approximate:
+            return f"in a shared account: {self.delta:g}-approximately {_round_up(self.rho)}-zCDP"
+        return f"{_round_up(self.rho)}-zCDP"
 
     def _bought(self) -> str:
         total = sum(self.spending.values())

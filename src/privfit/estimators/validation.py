@@ -112,3 +112,10 @@ def clip_features(X: Features, low: NDArray[np.float64], high: NDArray[np.float6
     if not sparse.issparse(X):
         return np.clip(X, low, high)
     return type(X)((np.clip(X.data, low[X.indices], high[X.indices]), X.indices, X.indptr), shape=X.shape)
+
+
+def row_norms(X: Features, intercept: bool) -> NDArray[np.float64]:
+    """Return the norm of every row, an intercept's 1 included; 1 for rows that are zero."""
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.square(X, dtype=np.float64).sum(axis=1)
+    norms: NDArray[np.float64] = np.sqrt(np.asarray(squares, dtype=np.float64).ravel() + intercept)
+    return np.where(norms > 0.0, norms, 1.0)

@@ -27,6 +27,10 @@ class NoiseSource(Protocol):
         """Return values plus independent Gaussian noise of standard deviation sigma."""
         ...
 
+    def laplace(self, values: Vector, scale: float) -> Vector:
+        """Return values plus independent Laplace noise of this scale."""
+        ...
+
     def noisy_argmax(self, scores: Vector, scale: float, shape: Shape) -> int:
         """Return the index of the largest score after independent noise of this shape and scale."""
         ...
@@ -52,6 +56,11 @@ class SeededNoise:
         """Return values plus Gaussian noise."""
         _require_finite(values, sigma)
         return values + sigma * self._rng.standard_normal(values.shape)
+
+    def laplace(self, values: Vector, scale: float) -> Vector:
+        """Return values plus Laplace noise."""
+        _require_finite(values, scale)
+        return values + self._rng.laplace(scale=scale, size=values.shape)
 
     def noisy_argmax(self, scores: Vector, scale: float, shape: Shape) -> int:
         """Return the index of the largest noisy score."""
@@ -85,14 +94,19 @@ class SecureNoise:
         measurement = dp.m.make_gaussian(*space, scale=float(sigma), k=_granularity(sigma))
         return np.asarray(measurement(values.tolist()), dtype=np.float64)
 
+    def laplace(self, values: Vector, scale: float) -> Vector:
+        """Return values plus discrete Laplace noise on a grid 2^-80 times as fine as its scale."""
+        _require_finite(values, scale)
+        space = _floats(values.size), dp.l1_distance(T=float)
+        measurement = dp.m.make_laplace(*space, scale=float(scale), k=_granularity(scale))
+        return np.asarray(measurement(values.tolist()), dtype=np.float64)
+
     def noisy_argmax(self, scores: Vector, scale: float, shape: Shape) -> int:
         """Return the index of the largest noisy score."""
         _require_finite(scores, scale)
         _require_shape(shape)
         if shape == "laplace":
-            space = _floats(scores.size), dp.l1_distance(T=float)
-            laplace = dp.m.make_laplace(*space, scale=float(scale), k=_granularity(scale))
-            return int(np.argmax(laplace(scores.tolist())))
+            return int(np.argmax(self.laplace(scores, scale)))
         # OpenDP draws Gumbel noise under the zCDP measure and exponential noise under max-divergence
         measure = dp.zero_concentrated_divergence() if shape == "gumbel" else dp.max_divergence()
         space = _floats(scores.size), dp.linf_distance(T=float)

@@ -28,13 +28,15 @@ class Step:
 class Solution:
     """The released weights (the intercept, if any, last), how they were reached, and what was decided.
 
-    `bounds` are those the features were clipped to, where the solver bought them.
+    `bounds` are those the features were clipped to, where the solver bought them. `unit_rows` says that
+    the weights are meant for rows scaled to norm 1, the intercept's column included.
     """
 
     w: NDArray[np.float64]
     trace: tuple[Step, ...] = ()
     notes: tuple[str, ...] = ()
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+    unit_rows: bool = False
 
     @property
     def n_iter(self) -> int:

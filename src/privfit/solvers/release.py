@@ -1,0 +1,48 @@
+"""What mechanisms with a proof of their own share: the data are opened once, for the whole promise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from privfit.accounting.zcdp import NOISE_MARGIN, rho_from_epsilon
+from privfit.curator import Curator, Engine, NoiseSource
+
+COUNT_SHARE = 0.01  # of epsilon; n is then known within a few hundred / epsilon
+
+
+@dataclass(frozen=True)
+class Release:
+    """The records and what one mechanism may do with them: be (epsilon, delta)-DP, add/remove.
+
+    `n` is public: declared, or bought with a share of epsilon before the rest is handed over.
+    """
+
+    engine: Engine
+    noise: NoiseSource
+    epsilon: float
+    delta: float
+    n: float
+
+
+def open_release(curator: Curator, *, why: str) -> Release:
+    """Charge the whole promise (epsilon, delta), then open the data for the mechanism named by `why` (P6).
+
+    Without a declared n a noisy count is taken first: with Laplace noise it is (epsilon / 100)-DP, and the
+    mechanism gets what is left of epsilon; the two compose to epsilon.
+    """
+    require_add_remove(curator)
+    epsilon, delta = curator.epsilon, curator.delta
+    engine, noise = curator.open(rho_from_epsilon(epsilon, delta, "direct"), delta, why=why)
+    if curator.n_records is not None:
+        return Release(engine, noise, epsilon, delta, float(curator.n_records))
+    share = COUNT_SHARE * epsilon
+    count = noise.laplace(np.array([float(engine.n_records)]), NOISE_MARGIN / share)
+    return Release(engine, noise, epsilon - share, delta, max(1.0, float(count[0])))
+
+
+def require_add_remove(curator: Curator) -> None:
+    """Refuse replace-one neighbours, which the mechanism's theorem is not about."""
+    if curator.relation != "add-remove":
+        raise ValueError("This solver's guarantee is for adding or removing a record; use solver='adaptive'.")
