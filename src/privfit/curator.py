@@ -135,6 +135,8 @@ class Curator:
 
     def penalty_gradient(self, w: Vector) -> Vector:
         """Return the gradient of the regulariser alpha/2 ||raw weights||^2 at w."""
+        if not self.alpha:
+            return np.zeros_like(w)
         return self.alpha * self._engine.pulled_back(self._engine.raw_weights(w))
 
     @property

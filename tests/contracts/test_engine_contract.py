@@ -324,6 +324,17 @@ class TestEngine:
         with pytest.raises(ValueError, match="low <= high"):
             engine.clipped(high, low)
 
+    @pytest.mark.parametrize("other", LOSSES.values(), ids=LOSSES)
+    def test_with_another_loss_sums_that_loss_over_the_same_records(self, case: Case, other: Loss) -> None:
+        X, y = records()
+        engine, _ = case.make(X, y)
+        expected, _ = Case(case.build, case.layout, other, case.intercept).make(X, y)
+        changed, w = engine.with_loss(other), weights(engine)
+        assert changed.loss is other
+        np.testing.assert_array_equal(changed.gradient_at(w, 1.0), expected.gradient_at(w, 1.0))
+        assert changed.at(w).loss_sum() == expected.at(w).loss_sum()
+        assert engine.loss is case.loss, "the engine itself must not change"
+
     @pytest.mark.parametrize("n", [0, 1])
     def test_few_records_are_described(self, case: Case, n: int) -> None:
         X, y = records()

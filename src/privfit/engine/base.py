@@ -132,6 +132,10 @@ class Engine(Protocol):
         """
         ...
 
+    def with_loss(self, loss: Loss) -> "Engine":
+        """Return an engine over the same records that sums another loss. X is shared; no pass."""
+        ...
+
     def norm_counts(self, edges: FloatArray) -> FloatArray:
         """Count the records with feature norm in (edges[k + 1], edges[k]], for descending edges.
 

@@ -13,9 +13,11 @@ from privfit.engine import rounding, threads
 from privfit.engine.base import FloatArray
 from privfit.engine.matrix import Block, as_matrix
 from privfit.engine.place import LocalLine, LocalPoint, frozen
-from privfit.engine.rounding import MAX_RECORDS, column_clips, magics
+from privfit.engine.rounding import MAX_RECORDS, magics
 from privfit.engine.view import View
 from privfit.losses import Loss
+
+APART = 32  # float64s: two pairs of cache lines, for lines are fetched in pairs
 
 __all__ = ["LocalEngine", "LocalLine", "LocalPoint"]
 
@@ -84,6 +86,11 @@ class LocalEngine:
 
         self.for_each_chunk(visit)
 
+    def partial_sums(self, *shape: int) -> list[FloatArray]:
+        """Return zeros for each chunk to sum into, too far apart for two threads to share a cache line."""
+        size = math.prod(shape)
+        return [row[:size].reshape(shape) for row in np.zeros((len(self.chunks), size + APART))]
+
     def exact_sums(self, shape: tuple[int, ...], add: Callable[[Block, FloatArray], None]) -> FloatArray:
         """Return what add(block, out) adds up over all blocks, for numbers whose sums are exact."""
         sums = np.zeros((threads.n_threads(), *shape))
@@ -121,14 +128,14 @@ class LocalEngine:
     def gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
         """Sum the clipped gradients at w: `at(w).gradient_sum(clip)`, bit for bit, in one pass over X."""
         weights, offset = self._weights(np.asarray(w, dtype=np.float64))
-        constants = self.gradient_magics(clip)
-        sums = np.zeros((len(self.chunks), len(constants)))
+        constants = self.view.gradient_magics(clip)
+        sums = self.partial_sums(len(constants))
         self.for_each_block(
             lambda number, rows, block: block.gradient(
                 self.loss, self.y[rows], self.norms[rows], weights, offset, clip, constants, sums[number]
             )
         )
-        return self.view.gradient(sums.sum(axis=0))
+        return self.view.gradient(np.sum(sums, axis=0))
 
     def raw_weights(self, w: FloatArray) -> FloatArray:
         """Return the weights of the columns of X, and the intercept, that give the margins of w."""
@@ -143,13 +150,6 @@ class LocalEngine:
     def stretch(self) -> float:
         """How much longer than w the raw weights can be."""
         return self.view.stretch
-
-    def gradient_magics(self, clip: float) -> FloatArray:
-        """Return the constants that round each column's products, and the coefficient, to their grids."""
-        if clip == math.inf:
-            return np.zeros(self.matrix.shape[1] + 1)
-        rounding.grid(clip)
-        return magics(column_clips(clip, self.view.center, self.view.scale, self.view.bias))
 
     def gradient_bound(self, clip: float) -> float:
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
@@ -210,6 +210,12 @@ class LocalEngine:
         return LocalEngine(
             self.matrix.scaled(factors, append=self.intercept), self.y, self.loss, intercept=False
         )
+
+    def with_loss(self, loss: Loss) -> "LocalEngine":
+        """Return an engine over the same records that sums another loss. X is shared; no pass."""
+        engine = copy.copy(self)
+        engine.loss = loss
+        return engine
 
     # -- what the features are like -----------------------------------------------------------------------
 

@@ -36,8 +36,8 @@ class LocalPoint:
         """
         engine = self.engine
         coefficients = loops(engine.loss).coefficients
-        magics = engine.gradient_magics(clip)
-        sums = np.zeros((len(engine.chunks), len(magics)))
+        magics = engine.view.gradient_magics(clip)
+        sums = engine.partial_sums(len(magics))
 
         def add(number: int, rows: slice) -> None:
             c = np.empty(rows.stop - rows.start)
@@ -46,7 +46,7 @@ class LocalPoint:
                 block.combine(c[part.start - rows.start : part.stop - rows.start], magics, sums[number])
 
         engine.for_each_chunk(add)
-        return engine.view.gradient(sums.sum(axis=0))
+        return engine.view.gradient(np.sum(sums, axis=0))
 
     def loss_sum(self, clip: float = math.inf) -> float:
         """Sum the losses, each at most `clip`. No pass over X."""
@@ -71,11 +71,11 @@ class LocalLine:
         _check_count(count)
         engine, m, d = self.origin.engine, self.origin.margins, self.slopes
         if engine.loss is LOGISTIC and MIN_PRODUCT_CLIP <= clip <= MAX_PRODUCT_CLIP:
-            sums = np.zeros((len(engine.chunks), 2, count + 1))
+            sums = engine.partial_sums(2, count + 1)
             engine.for_each_chunk(
                 lambda number, rows: logistic_sums(m[rows], d[rows], spacing, clip, sums[number])
             )
-            return np.array([math.fsum(sums[:, :, k].flat) for k in range(count + 1)])
+            return np.array([math.fsum(column) for column in np.concatenate(sums).T.tolist()])
         return _rounded_sums(engine, m, d, spacing, count, clip)
 
     def rise_sums(self, spacing: float, count: int, slope_clip: float) -> FloatArray:
@@ -88,13 +88,13 @@ class LocalLine:
         bound = rise_bound(engine.loss.lipschitz, spacing, count, slope_clip)
         constant = magic(bound)
         rise_sums = loops(engine.loss).rise_sums
-        sums = np.zeros((len(engine.chunks), count + 1))
+        sums = engine.partial_sums(count + 1)
         engine.for_each_chunk(
             lambda number, rows: rise_sums(
                 m[rows], d[rows], spacing, slope_clip, bound, constant, sums[number]
             )
         )
-        total: FloatArray = sums.sum(axis=0)
+        total: FloatArray = np.sum(sums, axis=0)
         return total
 
     def move(self, step: float) -> LocalPoint:
@@ -117,11 +117,11 @@ def _rounded_sums(
 ) -> FloatArray:
     loss_sums = loops(engine.loss).loss_sums
     rounding = magic(clip)
-    sums = np.zeros((len(engine.chunks), count + 1))
+    sums = engine.partial_sums(count + 1)
     engine.for_each_chunk(
         lambda number, rows: loss_sums(m[rows], d[rows], spacing, clip, rounding, sums[number])
     )
-    total: FloatArray = sums.sum(axis=0)
+    total: FloatArray = np.sum(sums, axis=0)
     return total
 
 

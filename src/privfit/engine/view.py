@@ -5,7 +5,7 @@ of coefficient times z is scale * (sum of coefficient times x - center * sum of 
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -13,7 +13,14 @@ from numpy.typing import ArrayLike
 
 from privfit.engine.base import FloatArray
 from privfit.engine.kernels import dot
-from privfit.engine.rounding import gradient_bound, rounded_up, view_gradient_bound
+from privfit.engine.rounding import (
+    column_clips,
+    gradient_bound,
+    grid,
+    magics,
+    rounded_up,
+    view_gradient_bound,
+)
 
 SMALLEST, LARGEST = 1e-100, 1e100  # of scales and of the bias, so that nothing below underflows
 
@@ -28,6 +35,7 @@ class View:
     center: FloatArray
     scale: FloatArray
     bias: float
+    _remembered: dict[float, tuple[FloatArray, float]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def plain(cls, n_columns: int, intercept: bool) -> "View":
@@ -94,11 +102,29 @@ class View:
         # A dropped column's sum was not rounded and may be anything.
         return np.append(np.where(self.scale > 0.0, features, 0.0), self.bias * sums[-1])
 
+    def gradient_magics(self, clip: float) -> FloatArray:
+        """Return the constants that round each column's products, and the coefficient, to their grids."""
+        if clip == math.inf:
+            return np.zeros(len(self.scale) + 1)
+        return self._gradient_rounding(clip)[0]
+
     def gradient_bound(self, clip: float) -> float:
         """Bound the L2 norm of one record's share of a gradient sum."""
-        if self.is_plain:
-            return gradient_bound(clip, len(self.scale) + bool(self.bias))
-        return view_gradient_bound(clip, self.center, self.scale, self.bias)
+        if clip == math.inf:
+            return math.inf
+        return self._gradient_rounding(clip)[1]
+
+    def _gradient_rounding(self, clip: float) -> tuple[FloatArray, float]:
+        """Return the magics and the bound, remembered because every step of a walk asks for the same."""
+        if clip not in self._remembered:
+            grid(clip)  # refuses clips that are too extreme
+            constants = magics(column_clips(clip, self.center, self.scale, self.bias))
+            if self.is_plain:
+                bound = gradient_bound(clip, len(self.scale) + bool(self.bias))
+            else:
+                bound = view_gradient_bound(clip, self.center, self.scale, self.bias)
+            self._remembered[clip] = constants, bound
+        return self._remembered[clip]
 
     @property
     def stretch(self) -> float:
