@@ -89,7 +89,8 @@ class LocalEngine:
     def partial_sums(self, *shape: int) -> list[FloatArray]:
         """Return zeros for each chunk to sum into, too far apart for two threads to share a cache line."""
         size = math.prod(shape)
-        return [row[:size].reshape(shape) for row in np.zeros((len(self.chunks), size + APART))]
+        rows = np.zeros((max(1, len(self.chunks)), size + APART))
+        return [row[:size].reshape(shape) for row in rows]
 
     def exact_sums(self, shape: tuple[int, ...], add: Callable[[Block, FloatArray], None]) -> FloatArray:
         """Return what add(block, out) adds up over all blocks, for numbers whose sums are exact."""
