@@ -1,15 +1,15 @@
 import gzip
 import hashlib
-import os
 import shutil
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_svmlight_file
 from sklearn.preprocessing import OneHotEncoder
 
-from privfit.datasets import adult, load_adult
+from privfit.datasets import adult, load, load_adult
 from privfit.preprocessing import Categorical, Numeric
 
 BUNDLED = files("privfit.datasets").joinpath("files")
@@ -31,12 +31,9 @@ def test_bundled_file_unpacks_to_the_official_bytes(name):
 
 
 @pytest.mark.parametrize("name", OFFICIAL)
-def test_bundled_file_equals_the_reference_copy(name):
-    directory = os.environ.get("PRIVFIT_DATA")
-    if directory is None:
-        pytest.skip("PRIVFIT_DATA, the directory of the reference data, is not set")
-    reference = gzip.decompress((Path(directory) / name).read_bytes())
-    assert gzip.decompress(BUNDLED.joinpath(name).read_bytes()) == reference
+def test_bundled_file_equals_the_reference_copy(name, reference):
+    official = gzip.decompress((reference / name).read_bytes())
+    assert gzip.decompress(BUNDLED.joinpath(name).read_bytes()) == official
 
 
 def test_bundled_files_are_small_and_carry_no_timestamp_or_name():
@@ -185,3 +182,33 @@ def test_damaged_file_is_refused(damage, tmp_path, monkeypatch):
     damage(tmp_path / "files" / "adult.test.gz")
     with pytest.raises(RuntimeError, match=r"adult\.test\.gz is missing or damaged; reinstall privfit\.$"):
         load_adult(split="test")
+
+
+@pytest.mark.parametrize(
+    ("split", "file", "rows"), [("train", "a9a.gz", 32_561), ("test", "a9a.t.gz", 16_281)]
+)
+def test_paper_encoding_is_that_of_libsvm(split, file, rows, reference):
+    bunch = load("adult", encoding="paper", subset=split)
+    assert bunch.data.shape == (rows, 123)
+    with gzip.open(reference / file, "rb") as packed:
+        # LIBSVM counts from 1, and the last feature is only in a record that this copy lacks.
+        expected, labels = load_svmlight_file(packed, n_features=123, zero_based=False)
+    kept = np.flatnonzero(bunch.frame["native-country"] != "Holand-Netherlands")
+    assert (bunch.data[kept] != expected).nnz == 0
+    np.testing.assert_array_equal(bunch.target[kept] == ">50K", labels == 1)
+
+
+def test_paper_encoding_cuts_numbers_into_intervals():
+    bunch = load("adult", encoding="paper", subset="train")
+    first = {bunch.feature_names[j] for j in bunch.data[0].indices}
+    # The first person is 39, the weight is 77,516, and so on.
+    assert first >= {
+        "age=<=40",
+        "fnlwgt=<=106640",
+        "education-num=>12",
+        "capital-gain=>0",
+        "capital-loss=<=0",
+    }
+    assert first >= {"hours-per-week=<=40", "workclass=State-gov", "native-country=United-States"}
+    assert len(first) == 14
+    assert set(bunch.data.data) == {1.0}

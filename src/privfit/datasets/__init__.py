@@ -1,5 +1,7 @@
 """Data sets with their public schema."""
 
 from privfit.datasets.adult import load_adult
+from privfit.datasets.catalogue import load
+from privfit.datasets.download import DownloadError
 
-__all__ = ["load_adult"]
+__all__ = ["DownloadError", "load", "load_adult"]

@@ -1,0 +1,94 @@
+"""Where a data file comes from: the user's directory, else the cache, else its official address."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from privfit.datasets.download import DownloadError, download, file_sha256
+
+_ADVICE = (
+    "put it, plain or as .gz, in a directory and name that with data_dir= or the environment variable "
+    "PRIVFIT_DATA"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A file that is not shipped with the package.
+
+    `file` is its official name and `sha256` the hash of a file of that name. `urls` are tried in order;
+    `members` leads from what is there to the file, zip by zip. Without an address, `why` says why.
+    """
+
+    file: str
+    sha256: str | None = None
+    urls: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    why: str = ""
+
+
+def locate(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Path:
+    """Find a file, or fetch it into the user's cache.
+
+    A file in the user's directory is taken as it is. One in the cache is checked each time, and fetched again
+    if it is not the official one.
+    """
+    directory, named_by = data_dir, "data_dir"
+    if directory is None:
+        directory, named_by = os.environ.get("PRIVFIT_DATA"), "the environment variable PRIVFIT_DATA"
+    if directory:
+        if not Path(directory).is_dir():
+            raise NotADirectoryError(f"{named_by} is {os.fspath(directory)!r}, which is not a directory.")
+        plain = source.file.removesuffix(".gz")
+        for name in (plain, f"{plain}.gz"):
+            if Path(directory, name).is_file():
+                return Path(directory, name)
+    if source.sha256 is None:
+        raise FileNotFoundError(f"{source.file} cannot be downloaded, because {source.why}; {_ADVICE}.")
+    cached = cache_directory() / source.file
+    if cached.is_file() and file_sha256(cached) == source.sha256:
+        return cached
+    problems = []
+    for url in source.urls:
+        try:
+            download(url, cached, sha256=source.sha256, members=source.members)
+            return cached
+        except DownloadError as error:
+            problems.append(f"from {url} ({error})")
+    raise DownloadError(
+        f"{source.file} could not be downloaded {' nor '.join(problems)}; nothing was kept; "
+        f"try again, or {_ADVICE}."
+    )
+
+
+def cache_directory() -> Path:
+    """Return the directory for what can be fetched again, where the operating system wants it."""
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "privfit"
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[TextIO]:
+    """Open a text file, plain or .gz; damage found while it is read is reported in one sentence."""
+    try:
+        with (
+            gzip.open(path, "rt", encoding="ascii")
+            if path.suffix == ".gz"
+            else path.open(encoding="ascii") as file
+        ):
+            yield file
+    except (gzip.BadGzipFile, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is damaged and cannot be read; replace it with a good copy.") from error
