@@ -15,7 +15,14 @@ from privfit.losses import LOSSES
 STEPS = 2.0 * np.arange(21) / 20
 EDGES = 4.0 * 2.0 ** -np.arange(8.0)
 LOOKS = {
-    "LocalEngine": ("gradient_at", "norm_counts", "curve_counts", "magnitude_sums", "moment_sums"),
+    "LocalEngine": (
+        "gradient_at",
+        "norm_counts",
+        "curve_counts",
+        "magnitude_sums",
+        "moment_sums",
+        "value_counts",
+    ),
     "LocalPoint": ("gradient_sum", "loss_sum"),
     "LocalLine": ("loss_sums", "rise_sums"),
 }
@@ -45,7 +52,11 @@ QUESTIONS = {
     "norms": lambda c: c.norms(EDGES, 0.01),
     "curve_norms": lambda c: c.curve_norms(EDGES, np.zeros(c.n_features), 0.01),
     "magnitudes": lambda c: c.magnitudes(0.01),
+    "histograms": lambda c: c.histograms(np.tile(EDGES[::-1], (c.n_features, 1)), 0.01),
     "moments": lambda c: c.moments(1.0, 0.5, np.zeros(c.n_features), 0.7, 0.01),
+    "choose_weights": lambda c: c.choose_weights(
+        c.at(np.zeros(c.n_weights)), np.ones((1, c.n_weights)), 1.0, 0.01
+    ),
     "count": lambda c: c.count(0.01),
     "open": lambda c: c.open(0.01, why="test"),
 }
@@ -202,8 +213,9 @@ def test_no_neighbour_moves_a_question_beyond_its_noise(loss, relation, X, y, w,
         view.curve_norms(EDGES, np.array([1.0, 0.0]), 0.06)
         view.moments(clip, 0.3 * clip, np.array([1.0, 0.0]), 0.7, 0.07)
         view.magnitudes(0.08)
+        view.histograms(np.array([[-1.0, 0.0, 1.0], [0.0, 0.0, 1e4]]), 0.09)
         noises.append(noise)
-    rhos = (0.01, 0.02, 0.04, 0.05, 0.06, 0.07, 0.08)
+    rhos = (0.01, 0.02, 0.04, 0.05, 0.06, 0.07, 0.08, 0.09)
     for (a, sigma), (b, _), rho in zip(*(n.gaussian_inputs for n in noises), rhos, strict=True):
         assert np.linalg.norm(a - b) <= sigma * math.sqrt(2 * rho)
     for (a, scale, shape), (b, _, _) in zip(*(n.argmax_inputs for n in noises), strict=True):
@@ -235,6 +247,19 @@ def test_moments_of_a_record_at_both_radii_use_up_their_sensitivity():
     np.testing.assert_allclose(a - b, [0.5, -0.5], atol=1e-6)
     assert sigma * math.sqrt(2 * 0.01) == pytest.approx(math.hypot(0.5, 0.5), rel=1e-4)
     assert np.linalg.norm(a - b) <= sigma * math.sqrt(2 * 0.01)
+
+
+def test_histograms_of_a_record_use_up_their_sensitivity():
+    X, y = data(p=5)
+    inputs = []
+    for rows in (slice(0, 40), slice(0, 39)):
+        curator, _, noise = make_curator(X[rows], y[rows], noise=ScriptedNoise(size=0.0))
+        curator.histograms(np.zeros((5, 1)), 0.01)
+        inputs.append(noise.gaussian_inputs[0])
+    (a, sigma), (b, _) = inputs
+    np.testing.assert_array_equal((a - b).reshape(5, 2), np.column_stack([X[39] <= 0.0, X[39] > 0.0]))
+    assert np.linalg.norm(a - b) == pytest.approx(math.sqrt(5))
+    assert sigma * math.sqrt(2 * 0.01) == pytest.approx(math.sqrt(5), rel=1e-6)
 
 
 def test_a_huge_record_reaches_the_mechanism_clipped():

@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 from privfit.accounting import Ledger
 from privfit.engine.base import Engine, Line, Point
 from privfit.engine.rounding import MAX_CANDIDATES, loss_slack, rise_bound, rise_slack
+from privfit.losses import Loss
 from privfit.mechanisms.gaussian import Measurement, measure
 from privfit.mechanisms.noise import NoiseSource, Shape
 from privfit.mechanisms.selection import Relation, select_min, selection_scale, width
 
-__all__ = ["Curator", "Engine", "NoiseSource", "SealedLine", "SealedPoint", "Vector"]
-
-__all__ = ["Curator", "Measurement", "SealedLine", "SealedPoint", "Vector"]
+__all__ = ["Curator", "Engine", "Measurement", "NoiseSource", "SealedLine", "SealedPoint", "Vector"]
 
 Vector = NDArray[np.float64]
 
@@ -123,6 +122,11 @@ class Curator:
     def intercept(self) -> bool:
         """Whether the last weight is an intercept."""
         return self._engine.intercept
+
+    @property
+    def loss(self) -> Loss:
+        """The loss whose sum is asked about."""
+        return self._engine.loss
 
     @property
     def loss_slope(self) -> float:
@@ -254,13 +258,15 @@ class Curator:
         Mechanism: noisy argmin with noise of this shape. Cost: rho. No pass over the data.
         """
         spacing, count = _spacing(steps)
-        return self._choose(
+        (chosen,) = self._choose(
+            "step size",
             lambda: self._lines[line].loss_sums(spacing, count, clip),
             clip + 2.0 * loss_slack(clip),
             rho,
             shape,
             penalties,
         )
+        return chosen
 
     def choose_step_by_rise(
         self,
@@ -279,28 +285,73 @@ class Curator:
         """
         spacing, count = _spacing(steps)
         bound = rise_bound(self._engine.loss.lipschitz, spacing, count, slope_clip)
-        return self._choose(
+        (chosen,) = self._choose(
+            "step size",
             lambda: self._lines[line].rise_sums(spacing, count, slope_clip),
             bound + 2.0 * rise_slack(bound),
             rho,
             "gumbel",
             penalties,
         )
+        return chosen
+
+    def choose_weights(
+        self,
+        point: SealedPoint,
+        candidates: Vector,
+        reach: float,
+        rho: float,
+        *,
+        winners: int = 1,
+        penalties: Vector | float = 0.0,
+    ) -> list[int]:
+        """Choose privately among weight vectors, one in each row, those with the least loss (Q12).
+
+        A vector v is scored by the sum over records of how the loss changes from the point w to v, the
+        change x.(v - w) of a record's margin being clipped to +-`reach`. One more record changes a score by
+        at most L * `reach` either way, L being the loss's Lipschitz constant, plus rounding: scores of
+        width 2 L `reach`. Mechanism: noisy argmin with Gumbel noise; further winners are chosen from what
+        is left, at rho / `winners` each. Cost: rho. One pass over the data for every candidate.
+        """
+        if not 1 <= winners <= len(candidates):
+            raise ValueError(f"winners must be between 1 and {len(candidates)} candidates, got {winners}.")
+        bound = rise_bound(self._engine.loss.lipschitz, 1.0, 1, reach)
+
+        def change(v: Vector) -> float:
+            here, there = self._points[point].along(point.w - v).rise_sums(1.0, 1, reach)
+            return float(there - here)  # of each record, one of the two rises is 0
+
+        return self._choose(
+            "weights",
+            lambda: np.array([change(v) for v in candidates]),
+            2.0 * (bound + rise_slack(bound)),
+            rho,
+            "gumbel",
+            penalties,
+            winners,
+        )
 
     def _choose(
         self,
+        what: str,
         look: Callable[[], Vector],
         sensitivity: float,
         rho: float,
         shape: Shape,
         penalties: Vector | float,
-    ) -> int:
+        winners: int = 1,
+    ) -> list[int]:
+        """Charge, look, and name winners one after the other; scores move within `sensitivity` (P2, P3)."""
         score_width = width(sensitivity, monotone=True, relation=self.relation)
-        scale = selection_scale(score_width, rho, shape)
-        self._ledger.charge(rho, what="step size", mechanism=f"noisy min, {shape}, scale {scale:.6g}")
+        scale = selection_scale(score_width, rho / winners, shape)
+        self._ledger.charge(rho, what=what, mechanism=f"noisy min, {shape}, scale {scale:.6g}")
         # only differences between penalties matter; small numbers add less rounding to the scores
         scores = look() + (penalties - np.min(penalties))
-        chosen = select_min(scores, score_width, rho, shape, self._noise)
+        left = list(range(len(scores)))
+        chosen = [
+            left.pop(select_min(scores[left], score_width, rho / winners, shape, self._noise))
+            for _ in range(winners)
+        ]
         self._on_answer(self._ledger)
         return chosen
 
@@ -332,6 +383,16 @@ class Curator:
         """
         sensitivity = self._engine.magnitude_bound()
         return self._measure("column scales", lambda: self._engine.magnitude_sums().ravel(), sensitivity, rho)
+
+    def histograms(self, edges: Vector, rho: float) -> Measurement:
+        """Measure how many values of each column lie between each two of its ascending edges (Q11).
+
+        Row j of `edges` is column j's; the outer bins take all beyond. Every record is in one bin of every
+        column. Sensitivity: the root of the number of columns, add/remove. Mechanism: Gaussian. Cost: rho.
+        One pass over the data.
+        """
+        sensitivity = math.sqrt(self.n_features)
+        return self._measure("histograms", lambda: self._engine.value_counts(edges).ravel(), sensitivity, rho)
 
     def moments(
         self, radius: float, curve_radius: float, folds: Vector, weight: float, rho: float

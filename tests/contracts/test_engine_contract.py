@@ -1,5 +1,6 @@
 """What every engine promises, for every layout of the features and every loss, against plain NumPy."""
 
+import itertools
 from collections.abc import Callable
 from math import inf
 from typing import Any
@@ -312,6 +313,23 @@ class TestEngine:
         with pytest.raises(ValueError, match="lowest <= highest"):
             engine.magnitude_sums(3, 2)
 
+    def test_value_counts_match_oracle(self, case: Case) -> None:
+        X, y = records()
+        X[:4, 0] = [0.0, -0.0, 1.0, -1.0]
+        engine, oracle = case.make(X, y)
+        edges = np.sort(np.random.default_rng(1).normal(size=(13, 6)), axis=1)
+        edges[0] = [-1.0, -1.0, 0.0, 0.5, 1.0, 1e300]
+        counts = engine.value_counts(edges)
+        limits = np.column_stack([np.full(13, -np.inf), edges, np.full(13, np.inf)])
+        for j in range(13):
+            x = oracle.X[:, j]
+            expected = [np.sum((x > a) & (x <= b)) for a, b in itertools.pairwise(limits[j])]
+            np.testing.assert_array_equal(counts[j], expected)
+        assert engine.value_counts(np.empty((13, 0))).tolist() == [[engine.n_records]] * 13
+        for bad in (edges[:, ::-1], edges[1:], edges[0]):
+            with pytest.raises(ValueError, match="13 rows of ascending numbers, one for each column"):
+                engine.value_counts(bad)
+
     def test_clipped_features_are_those_of_clipped_records(self, case: Case) -> None:
         X, y = records()
         low, high = np.linspace(-1, 0, 13).astype(np.float32), np.linspace(0, 2, 13).astype(np.float32)
@@ -335,12 +353,30 @@ class TestEngine:
         assert changed.at(w).loss_sum() == expected.at(w).loss_sum()
         assert engine.loss is case.loss, "the engine itself must not change"
 
+    @pytest.mark.parametrize("shrink_only", [False, True])
+    def test_rows_of_a_norm_match_oracle(self, case: Case, shrink_only: bool) -> None:
+        X, y = records()
+        X[0] = 0.0
+        engine, oracle = case.make(X, y)
+        norms = np.linalg.norm(oracle.X, axis=1)
+        changed = norms > (2.0 if shrink_only else 0.0)
+        oracle.X = oracle.X * np.where(changed, 2.0 / np.maximum(norms, 1e-9), 1.0)[:, None]
+        scaled, w = engine.with_rows_of(2.0, shrink_only=shrink_only), weights(engine)
+        assert scaled.n_weights == engine.n_weights
+        assert not scaled.intercept, "the constant is scaled with its row, so it is no constant any more"
+        np.testing.assert_allclose(scaled.at(w).gradient_sum(), oracle.gradient_sum(w), rtol=1e-5, atol=1e-5)
+        longer = scaled.norm_counts(np.array([9.0, 2.0 * (1 + 2.0**-20), 0.0]))[0]
+        assert longer == 0
+        with pytest.raises(ValueError, match="before transforming"):
+            engine.transformed(np.zeros(13), np.full(13, 2.0)).with_rows_of(1.0)
+
     @pytest.mark.parametrize("n", [0, 1])
     def test_few_records_are_described(self, case: Case, n: int) -> None:
         X, y = records()
         engine, oracle = case.make(np.clip(X[:n], -1, 1), y[:n])
         assert engine.norm_counts(np.array([9.0, 1.0, 0.1])).sum() == n
         assert np.linalg.norm(engine.magnitude_sums(-3, 3)) <= n * engine.magnitude_bound()
+        assert engine.value_counts(np.zeros((13, 1))).sum(axis=1).tolist() == [n] * 13
         first, second = engine.moment_sums(10.0, 10.0, np.zeros(13))
         np.testing.assert_allclose(first, oracle.X[:, :13].sum(axis=0), atol=1e-4)
         np.testing.assert_allclose(second, (oracle.X[:, :13] ** 2).sum(axis=0), atol=1e-4)

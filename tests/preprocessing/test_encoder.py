@@ -1,3 +1,4 @@
+import dataclasses
 import math
 import pickle
 import warnings
@@ -41,6 +42,16 @@ EXPECTED = [
 ]
 
 
+# The same with a level of its own for what is missing or not listed.
+WITH_OTHER = Schema([dataclasses.replace(column, other=True) for column in SCHEMA.columns], SCHEMA.label)
+EXPECTED_WITH_OTHER = [
+    [0.25, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0.25, 0],
+    [0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0],
+    [1, 0, 1, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0],
+    [0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0, 1],
+]
+
+
 def encode(X, schema=SCHEMA):
     return SchemaEncoder(schema, sparse_output=False).transform(X)
 
@@ -62,14 +73,57 @@ anything = st.one_of(
 row = st.tuples(anything, anything, anything, anything)
 
 
-@given(st.lists(row, min_size=1, max_size=8), st.randoms(use_true_random=False))
-def test_row_encoding_depends_on_that_row_alone(rows, random):
-    together = encode(rows)
-    alone = np.vstack([encode([row]) for row in rows])
+@pytest.mark.parametrize("schema", [SCHEMA, WITH_OTHER], ids=["zeros", "other"])
+@given(rows=st.lists(row, min_size=1, max_size=8), random=st.randoms(use_true_random=False))
+def test_row_encoding_depends_on_that_row_alone(schema, rows, random):
+    together = encode(rows, schema)
+    alone = np.vstack([encode([row], schema) for row in rows])
     np.testing.assert_array_equal(together, alone)
 
-    order = random.sample(range(len(rows)), len(rows))
-    np.testing.assert_array_equal(encode([rows[i] for i in order]), together[order])
+    some = random.sample(range(len(rows)), random.randint(1, len(rows)))
+    np.testing.assert_array_equal(encode([rows[i] for i in some], schema), together[some])
+
+
+@given(st.lists(row, min_size=1, max_size=4), st.lists(row, min_size=1, max_size=4))
+def test_what_it_was_fitted_on_makes_no_difference(seen, other):
+    encoders = [SchemaEncoder(SCHEMA).fit(rows) for rows in (seen, other)]
+    a, b = (encoder.transform(other).toarray() for encoder in encoders)
+    np.testing.assert_array_equal(a, b)
+    assert encoders[0].get_feature_names_out().tolist() == encoders[1].get_feature_names_out().tolist()
+    assert repr(vars(encoders[0])) == repr(vars(SchemaEncoder(SCHEMA)))
+
+
+column_values = {
+    "age": st.none() | st.integers(-5, 200) | st.floats(),
+    "sex": st.none() | st.sampled_from(["Female", "Male", "?", ""]),
+    "code": st.none() | st.sampled_from(["1", "nan", "True", "zz"]),
+    "gain": st.none() | st.floats(),
+}
+FRAMES = {
+    "pandas": lambda table: pd.DataFrame(table, dtype=object).infer_objects(),
+    "nullable": lambda table: pd.DataFrame(table).convert_dtypes(),
+    "polars": lambda table: pl.DataFrame(table, strict=False),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+@given(rows=st.lists(st.fixed_dictionaries(column_values), min_size=1, max_size=6), data=st.data())
+def test_row_of_a_frame_is_encoded_as_it_is_alone(frame, rows, data):
+    make = FRAMES[frame]
+    order = data.draw(st.permutations(list(column_values)))
+    together = encode(make({name: [row[name] for row in rows] for name in order}), WITH_OTHER)
+    alone = [encode([[row[name] for name in column_values]], WITH_OTHER)[0] for row in rows]
+    np.testing.assert_array_equal(together, alone)
+
+
+@given(st.lists(row, max_size=8))
+def test_other_level_makes_every_block_one_hot(rows):
+    encoded = encode(rows, WITH_OTHER)
+    assert encoded.shape == (len(rows), 13)
+    assert np.all((encoded >= 0) & (encoded <= 1))
+    for block in (slice(2, 5), slice(5, 11)):
+        assert np.all(encoded[:, block].sum(axis=1) == 1)
+    np.testing.assert_array_equal(encode(rows)[:, 1:8], encoded[:, [2, 3, 5, 6, 7, 8, 9]])
 
 
 @given(st.lists(row, max_size=8))
@@ -103,6 +157,7 @@ def test_bounds_that_floats_cannot_hold_still_give_the_unit_interval():
 
 def test_known_rows_have_known_encodings():
     np.testing.assert_array_equal(encode(ROWS), EXPECTED)
+    np.testing.assert_array_equal(encode(ROWS, WITH_OTHER), EXPECTED_WITH_OTHER)
 
 
 @pytest.mark.parametrize(
@@ -185,6 +240,13 @@ def _columns_of(rows):
     return dict(zip(["age", "sex", "code", "gain"], map(list, zip(*rows, strict=True)), strict=True))
 
 
+def _structured(rows, dtype):
+    blank = {"f": math.nan, "U": "", "O": None}
+    kinds = [np.dtype(kind).kind for _, kind in dtype]
+    rows = [tuple(blank[k] if v is None else v for k, v in zip(kinds, row, strict=True)) for row in rows]
+    return np.array(rows, dtype=dtype)
+
+
 @pytest.mark.parametrize(
     "container",
     [
@@ -201,10 +263,15 @@ def _columns_of(rows):
         lambda rows: pl.DataFrame(_columns_of(rows)),
         lambda rows: pl.DataFrame(_columns_of(rows)).with_columns(pl.col("sex").cast(pl.Categorical)),
         lambda rows: _columns_of(rows) | {"income": ["low"] * len(rows)},
+        lambda rows: _structured(rows, [("age", "f4"), ("sex", "U6"), ("code", object), ("gain", "f8")]),
+        lambda rows: _structured(rows, [("age", object), ("sex", object), ("code", "U4"), ("gain", "f4")])[
+            ["gain", "code", "age", "sex"]
+        ],
     ],
 )
 def test_every_container_gives_the_same_matrix(container):
     np.testing.assert_array_equal(encode(container(ROWS)), EXPECTED)
+    np.testing.assert_array_equal(encode(container(ROWS), WITH_OTHER), EXPECTED_WITH_OTHER)
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
@@ -260,6 +327,25 @@ def test_works_in_a_pipeline_and_as_a_clone():
     np.testing.assert_array_equal(revived.predict_proba(frame), pipeline.predict_proba(frame))
 
 
+def test_set_output_gives_a_polars_frame():
+    encoder = SchemaEncoder(WITH_OTHER, sparse_output=False).set_output(transform="polars")
+    frame = encoder.fit_transform(pl.DataFrame(_columns_of(ROWS)))
+    assert isinstance(frame, pl.DataFrame)
+    assert frame.columns == list(WITH_OTHER.feature_names)
+    np.testing.assert_array_equal(frame.to_numpy(), EXPECTED_WITH_OTHER)
+
+
+def test_sparse_output_cannot_be_a_frame():
+    with pytest.raises(ValueError, match="outputs a scipy sparse matrix"):
+        SchemaEncoder(SCHEMA).set_output(transform="pandas").fit_transform(ROWS)
+
+
+def test_clone_has_the_same_schema_and_nothing_else():
+    encoder = clone(SchemaEncoder(SCHEMA, sparse_output=False).fit(ROWS))
+    assert encoder.get_params() == {"schema": SCHEMA, "sparse_output": False}
+    np.testing.assert_array_equal(encoder.transform(ROWS), EXPECTED)
+
+
 def test_set_output_gives_a_named_frame():
     encoder = SchemaEncoder(SCHEMA, sparse_output=False).set_output(transform="pandas")
     frame = encoder.fit_transform(pd.DataFrame(_columns_of(ROWS), index=[7, 5, 3, 1]))
@@ -280,11 +366,12 @@ def test_set_output_gives_a_named_frame():
         (pl.DataFrame({"age": [1]}), ValueError, "no column 'sex', which the schema declares"),
         (np.zeros((2, 3)), ValueError, r"declares 4 columns, but the array has shape \(2, 3\)"),
         (np.zeros(4), ValueError, r"declares 4 columns, but the array has shape \(4,\)"),
+        (np.zeros(4, [("age", "f8")]), ValueError, "no column 'sex', which the schema declares"),
         ([[1, "Male", "1", 0], [1, "Male", "1"]], ValueError, "Row 1 does not have the 4 values"),
         (["abcd"], ValueError, "Row 0 does not have the 4 values"),
         ([1, 2, 3, 4], ValueError, "Row 0 does not have the 4 values"),
-        (csr_matrix((2, 4)), TypeError, "a 2-d array or a list of rows, not csr_matrix"),
-        ("abcd", TypeError, "a 2-d array or a list of rows, not str"),
+        (csr_matrix((2, 4)), TypeError, "or a list of rows, not csr_matrix"),
+        ("abcd", TypeError, "or a list of rows, not str"),
         (_columns_of(ROWS) | {"gain": [1]}, ValueError, "'gain' and column 'age' differ in length"),
         (
             _columns_of(ROWS) | {"sex": "Male"},

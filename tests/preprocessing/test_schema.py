@@ -3,7 +3,10 @@ import dataclasses
 import math
 import pickle
 
+import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from privfit.preprocessing import Categorical, Label, Numeric, Schema
 
@@ -34,7 +37,16 @@ def test_feature_names_follow_the_columns():
 
 @pytest.mark.parametrize(
     "bounds",
-    [(0, math.inf), (-math.inf, 0), (math.nan, 1), (0, math.nan), (0, "9"), (None, 1), (-(10**400), 0)],
+    [
+        (0, math.inf),
+        (-math.inf, 0),
+        (math.nan, 1),
+        (0, math.nan),
+        (0, "9"),
+        (None, 1),
+        (False, True),
+        (-(10**400), 0),
+    ],
 )
 def test_bounds_that_are_not_finite_numbers_are_refused(bounds):
     with pytest.raises(ValueError, match="bounds of column 'x' must be finite numbers"):
@@ -54,20 +66,46 @@ def test_column_needs_a_name(kind, name):
         kind(name)
 
 
-@pytest.mark.parametrize("category", ["", " a", "a ", None, 1, math.nan])
+@pytest.mark.parametrize("category", ["", " a", "a ", None, 1.5, math.nan, ["a"]])
 def test_category_must_be_a_clean_string(category):
-    with pytest.raises(ValueError, match="column 'x' must be a non-empty string without surrounding space"):
+    with pytest.raises(ValueError, match="'x' must be an integer or a non-empty string without surrounding"):
         Categorical("x", ["b", category])
 
 
-def test_categories_must_be_a_list():
-    with pytest.raises(ValueError, match="must be a list of strings, not the single string 'abc'"):
-        Categorical("x", "abc")
+@pytest.mark.parametrize("categories", ["abc", 3, None, {"a": 1}])
+def test_categories_must_be_a_list(categories):
+    with pytest.raises(ValueError, match="column 'x' must be a list, not the single value"):
+        Categorical("x", categories)
 
 
-def test_categories_must_be_distinct():
-    with pytest.raises(ValueError, match="column 'x' name 'a' more than once"):
-        Categorical("x", ["a", "b", "a"])
+@pytest.mark.parametrize("categories", [["a", "b", "a"], ["a", 1, "1"]])
+def test_categories_must_be_distinct(categories):
+    with pytest.raises(ValueError, match=r"column 'x' name '(a|1)' more than once"):
+        Categorical("x", categories)
+
+
+def test_categories_are_kept_as_the_encoder_reads_them():
+    assert Categorical("x", [1, "2", True]).categories == ("1", "2", "True")
+    assert Categorical("x", np.arange(3)).categories == ("0", "1", "2")
+
+
+def test_other_level_is_a_feature_of_its_own():
+    columns = [Numeric("age", 0, 120, other=True), Categorical("sex", ["Female", "Male"], other=True)]
+    assert Schema(columns, INCOME).feature_names == (
+        ("age", "age=other", "sex=Female", "sex=Male", "sex=other")
+    )
+
+
+def test_other_level_needs_its_name_for_itself():
+    with pytest.raises(ValueError, match="'x' has a category 'other' already"):
+        Categorical("x", ["a", "other"], other=True)
+    assert Categorical("x", ["a", "other"]).feature_names == ("x=a", "x=other")
+
+
+@pytest.mark.parametrize("column", [lambda o: Numeric("x", 0, 1, o), lambda o: Categorical("x", ["a"], o)])
+def test_other_is_yes_or_no(column):
+    with pytest.raises(ValueError, match="other of column 'x' must be True or False, not 'rare'"):
+        column("rare")
 
 
 def test_categories_must_not_be_empty():
@@ -80,6 +118,17 @@ def test_label_needs_two_distinct_classes():
         Label("y", ["a", "a"])
     with pytest.raises(ValueError, match="'y' needs at least two classes, not 1"):
         Label("y", ["a"])
+
+
+def test_classes_stay_what_the_labels_are():
+    assert Label("y", [0, 1]).classes == (0, 1)
+    assert Label("y", np.array([-1, 1])).classes == (-1, 1)
+    assert type(Label("y", np.array([-1, 1])).classes[0]) is int
+    assert Label("y", ["0", "1"]) != Label("y", [0, 1])
+    with pytest.raises(ValueError, match="label 'y' must be all strings, all integers or all booleans"):
+        Label("y", ["0", 1])
+    with pytest.raises(ValueError, match=r"label 'y' must be an integer or a non-empty string .*, not 0\.5"):
+        Label("y", [0.5, 1.5])
 
 
 def test_schema_needs_a_column():
@@ -96,3 +145,120 @@ def test_names_must_be_distinct_and_differ_from_the_label(columns):
 def test_features_must_be_distinct():
     with pytest.raises(ValueError, match="both become the feature 'sex=Male'"):
         Schema([SEX, Numeric("sex=Male", 0, 1)], INCOME)
+
+
+# -- TOML
+
+
+names = st.text(min_size=1, max_size=8).filter(str.strip)
+clean = st.text(min_size=1, max_size=8).map(str.strip).filter(lambda text: text not in ("", "other"))
+nasty = st.sampled_from(
+    ['"', "\\", "'a'", "a\\u0041", "\x00", "x\x1fx", "x\x7fx", "x\r\ny", "é", "😀", "=", "#", "[b]"]
+)
+numerics = st.builds(
+    lambda name, bounds, other: Numeric(name, *sorted(bounds), other),
+    names | nasty,
+    st.lists(st.floats(-8e307, 8e307), min_size=2, max_size=2, unique=True),
+    st.booleans(),
+)
+categoricals = st.builds(
+    Categorical,
+    names | nasty,
+    st.lists(clean | nasty | st.integers(), min_size=1, max_size=5, unique_by=str),
+    st.booleans(),
+)
+labels = st.builds(
+    Label,
+    names | nasty,
+    st.lists(clean | nasty, min_size=2, max_size=3, unique=True)
+    | st.lists(st.integers(), min_size=2, max_size=3, unique=True)
+    | st.permutations([False, True]),
+)
+
+
+@given(st.lists(numerics | categoricals, min_size=1, max_size=4), labels)
+def test_toml_gives_back_the_very_same_schema(columns, label):
+    try:
+        schema = Schema(columns, label)
+    except ValueError:
+        assume(False)  # two names were equal
+    again = Schema.from_toml(schema.to_toml())
+    assert again == schema
+    assert repr(again) == repr(schema)  # 0 is not False, and -0.0 is not 0.0
+
+
+@pytest.mark.parametrize("as_path", [str, lambda path: path])
+def test_toml_file_is_read(tmp_path, as_path):
+    path = tmp_path / "schema.toml"
+    path.write_text(
+        """
+        [label]
+        name = "income"
+        classes = ["low", "high"]
+        [[columns]]
+        name = "age"
+        type = "numeric"
+        low = 17
+        high = 90.5
+        [[columns]]
+        name = "código"
+        type = "categorical"
+        categories = [1, 2, "ñ"]
+        other = true
+        """,
+        encoding="utf-8",
+    )
+    assert Schema.from_toml(as_path(path)) == Schema(
+        [Numeric("age", 17, 90.5), Categorical("código", ["1", "2", "ñ"], other=True)], INCOME
+    )
+
+
+LABEL = '[label]\nname = "y"\nclasses = [0, 1]\n'
+AGE_TOML = '[[columns]]\nname = "age"\ntype = "numeric"\nlow = 0\nhigh = 9\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[columns]\n", "is not valid TOML: .*line 1"),
+        (AGE_TOML, "has no key 'label'"),
+        (LABEL, "has no key 'columns'"),
+        ("columns = [1]\n" + LABEL, r"write each column as a table of its own, under \[\[columns\]\]"),
+        ("columns = 3\n" + LABEL, r"write each column as a table of its own, under \[\[columns\]\]"),
+        ("columns = []\n" + LABEL, "needs at least one column"),
+        ("label = 'y'\n" + AGE_TOML, r"write the label as a table, under \[label\]"),
+        (LABEL + AGE_TOML + "\n[bounds]\n", "unknown key 'bounds'; the keys are columns, label"),
+        (LABEL + AGE_TOML.replace("high = 9", ""), "column 'age' has no key 'high'"),
+        (LABEL + AGE_TOML.replace("high", "maximum"), "column 'age' has an unknown key 'maximum'"),
+        (LABEL + AGE_TOML.replace('name = "age"', ""), "column number 1 has no key 'name'"),
+        (LABEL + AGE_TOML.replace('"numeric"', '"number"'), "'age' needs type = \"numeric\" or type = "),
+        (LABEL + AGE_TOML.replace('"numeric"', "[1]"), "'age' needs type = \"numeric\" or type = "),
+        (LABEL + AGE_TOML.replace("9", "inf"), "bounds of column 'age' must be finite numbers"),
+        (LABEL + AGE_TOML.replace("9", "nan"), "bounds of column 'age' must be finite numbers"),
+        (LABEL + AGE_TOML.replace("9", "true"), "bounds of column 'age' must be finite numbers"),
+        (LABEL + AGE_TOML.replace("9", "1979-05-27"), "bounds of column 'age' must be finite numbers"),
+        (LABEL + AGE_TOML.replace("9", "-9"), "'age' needs low < high"),
+        (LABEL + AGE_TOML + AGE_TOML, "names column 'age' more than once"),
+        (
+            LABEL.replace("[0, 1]", "[0, 0.5]") + AGE_TOML,
+            "label 'y' must be an integer or a non-empty string",
+        ),
+        (LABEL.replace("classes", "levels") + AGE_TOML, "label has an unknown key 'levels'"),
+    ],
+)
+def test_bad_toml_is_refused_by_file_column_and_key(tmp_path, text, message):
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=f"(?s)bad\\.toml.*{message}"):
+        Schema.from_toml(path)
+    with pytest.raises(ValueError, match=f"(?s)^The schema.*{message}"):
+        Schema.from_toml(text)
+
+
+def test_file_that_is_not_there_or_not_text_is_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"nowhere\.toml"):
+        Schema.from_toml("nowhere.toml")
+    path = tmp_path / "latin.toml"
+    path.write_bytes("name = 'é'\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.toml is not UTF-8 text"):
+        Schema.from_toml(path)

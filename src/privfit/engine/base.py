@@ -176,6 +176,15 @@ class Engine(Protocol):
         """How much longer than w the raw weights can be."""
         ...
 
+    def value_counts(self, edges: FloatArray) -> FloatArray:
+        """Count the values of each raw column between its edges; row j of `edges` ascends and is column j's.
+
+        Bin k of column j takes x with edges[j, k - 1] < x <= edges[j, k]; the first bin takes all below and
+        the last one all above. Transformations are ignored. One pass over X. Guarantee: one record more adds
+        1 to one bin of every column.
+        """
+        ...
+
     def magnitude_sums(self, lowest: int = -30, highest: int = 40) -> FloatArray:
         """Sum the records' shares of each raw column's bins, by ceil(log2 |x|) from `lowest` to `highest`.
 

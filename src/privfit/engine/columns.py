@@ -1,4 +1,4 @@
-"""The compiled loops that look at one value of X at a time: magnitudes, and values outside a box."""
+"""The compiled loops that look at one value of X at a time: magnitudes, counts, values outside a box."""
 
 import numpy as np
 
@@ -54,6 +54,39 @@ def csr_magnitudes(
             k = bin_of(data[t], lowest, highest)
             if k > 0:
                 out[np.uint64(indices[t]), np.uint64(k - 1)] += share
+
+
+@compiled()
+def edges_below(x: float, edges: FloatArray) -> int:
+    """Return how many of the ascending edges lie below x."""
+    low, high = 0, len(edges)
+    while low < high:
+        middle = (low + high) // 2
+        if edges[middle] < x:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled()
+def dense_counts(X: Rows, edges: FloatArray, out: FloatArray) -> None:
+    """Count each value in the bin that its column's edges put it in."""
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[j, edges_below(X[i, j], edges[j])] += 1.0
+
+
+@compiled()
+def csr_counts(indptr: Indices, indices: Indices, data: Rows, edges: FloatArray, out: FloatArray) -> None:
+    """Count each value as `dense_counts` does: first all as zeros, then those stored where they belong."""
+    zeros = np.array([edges_below(0.0, row) for row in edges])
+    for j in range(len(edges)):
+        out[j, zeros[j]] += len(indptr) - 1
+    for t in range(indptr[0], indptr[-1]):
+        j = indices[t]
+        out[j, zeros[j]] -= 1.0
+        out[j, edges_below(data[t], edges[j])] += 1.0
 
 
 @compiled()

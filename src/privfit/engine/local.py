@@ -263,6 +263,17 @@ class LocalEngine:
         curved_base = base * (base - folds)
         return rounding.moment_bound(radius, base), rounding.moment_bound(curve_radius, curved_base)
 
+    def value_counts(self, edges: ArrayLike) -> FloatArray:
+        """Count the values of each raw column between the ascending edges in its row. One pass over X.
+
+        Bin k takes what is above edge k - 1 and not above edge k; the outer bins take all beyond.
+        """
+        edges = np.ascontiguousarray(edges, dtype=np.float64)
+        p = self.matrix.shape[1]
+        if edges.ndim != 2 or len(edges) != p or not np.all(edges[:, 1:] >= edges[:, :-1]):
+            raise ValueError(f"edges must be {p} rows of ascending numbers, one for each column")
+        return self.exact_sums((p, edges.shape[1] + 1), lambda block, out: block.value_counts(edges, out))
+
     def magnitude_sums(self, lowest: int = -30, highest: int = 40) -> FloatArray:
         """Sum the records' shares of each raw column's bins, by ceil(log2 |x|) from `lowest` to `highest`.
 

@@ -64,6 +64,10 @@ class Block(Protocol):
         """Add the rows' shares to the magnitudes of their values."""
         ...
 
+    def value_counts(self, edges: FloatArray, out: FloatArray) -> None:
+        """Count the rows' values between each column's edges."""
+        ...
+
 
 class Matrix(Protocol):
     """What the engine needs of X."""
@@ -150,6 +154,10 @@ class DenseBlock:
     def magnitudes(self, lowest: int, highest: int, magic: float, out: FloatArray) -> None:
         """Add the rows' shares to the magnitudes of their values."""
         columns.dense_magnitudes(self.X, lowest, highest, magic, out)
+
+    def value_counts(self, edges: FloatArray, out: FloatArray) -> None:
+        """Count the rows' values between each column's edges."""
+        columns.dense_counts(self.X, edges, out)
 
 
 class DenseMatrix:
@@ -251,6 +259,10 @@ class SparseBlock:
     def magnitudes(self, lowest: int, highest: int, magic: float, out: FloatArray) -> None:
         """Add the rows' shares to the magnitudes of their values."""
         columns.csr_magnitudes(*self.arrays, lowest, highest, magic, out)
+
+    def value_counts(self, edges: FloatArray, out: FloatArray) -> None:
+        """Count the rows' values between each column's edges."""
+        columns.csr_counts(*self.arrays, edges, out)
 
 
 class SparseMatrix:

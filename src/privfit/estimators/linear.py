@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privfit.accounting import Ledger, epsilon_from_rho, rho_from_epsilon
 from privfit.curator import Curator
 from privfit.engine.local import LocalEngine
+from privfit.estimators.pipelines import warn_about_fitted_steps
 from privfit.estimators.progress import budget_bar
 from privfit.estimators.statement import PrivacyStatement
 from privfit.estimators.validation import (
@@ -79,6 +80,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_positive("alpha", self.alpha, or_zero=True)
         if self.n_records is not None:
             check_positive("n_records", self.n_records)
+        fitted_steps = warn_about_fitted_steps(self) if solver.private else ()
         if y is not None:
             check_lengths(X, y)
             check_finite("y", np.asarray(y))
@@ -112,7 +114,9 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._set_solution(solution)
         self.feature_bounds_ = bounds if solution.bounds is None else solution.bounds
         self.ledger_ = ledger if solver.private else None
-        self.privacy_ = self._statement(solver, ledger, noise.secure, classes_leaked, solution, epsilon)
+        self.privacy_ = self._statement(
+            solver, ledger, noise.secure, classes_leaked, fitted_steps, solution, epsilon
+        )
         return self
 
     def _budget(self, solver: Solver) -> tuple[float, float]:
@@ -155,6 +159,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ledger: Ledger,
         secure: bool,
         classes_leaked: bool,
+        fitted_steps: tuple[str, ...],
         solution: Solution,
         epsilon: float,
     ) -> PrivacyStatement:
@@ -166,7 +171,11 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.n_records is not None:
             assumptions.append(f"the number of records, declared as {self.n_records}, is public")
         if self.feature_bounds is not None:
-            assumptions.append("the declared feature bounds are public and were not taken from the data")
+            assumptions.append("the declared feature bounds are public or were released privately")
+        if fitted_steps:
+            assumptions.append(
+                f"what the pipeline learnt in {', '.join(fitted_steps)} is public; it was taken from the data"
+            )
         if not secure:
             assumptions.append(
                 "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess random_state can remove the noise; "

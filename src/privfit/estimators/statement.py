@@ -27,6 +27,8 @@ class PrivacyStatement:
     approximate : bool
         Whether the model was one release that is (epsilon, delta)-DP by a proof of its own. It is then
         rho-zCDP only except with probability delta, which is how a shared account counts it.
+    subject : str
+        What was released.
     """
 
     epsilon: float
@@ -37,6 +39,7 @@ class PrivacyStatement:
     spending: dict[str, float]
     notes: tuple[str, ...] = ()
     approximate: bool = False
+    subject: str = "model"
 
     @property
     def text(self) -> str:
@@ -47,14 +50,14 @@ class PrivacyStatement:
                 "Do not publish it if the data are sensitive."
             )
         return (
-            f"This model is ({_round_up(self.epsilon)}, {self.delta:g})-differentially private "
+            f"This {self.subject} is ({_round_up(self.epsilon)}, {self.delta:g})-differentially private "
             f"({self._concentrated()}) with respect to adding or removing one record. In plain words: "
             "whether or not any one person's record was in the table, every conclusion anyone can draw from "
-            f"the published model is almost equally likely; the odds change by a factor of at most "
+            f"the published {self.subject} is almost equally likely; the odds change by a factor of at most "
             f"e^epsilon = {_round_up(math.exp(min(self.epsilon, 700.0)))}, except with probability "
             f"{self.delta:g}. This holds whatever else the reader knows, and cannot be undone by later "
-            "processing. It is not a promise about what is true of people in general: the model may well "
-            "reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bought()
+            f"processing. It is not a promise about what is true of people in general: the {self.subject} "
+            "may well reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bought()
         )
 
     def _concentrated(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral
 from typing import Any, Self
 
@@ -20,8 +20,9 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Guarantee: each encoded row is a function of that row and the schema, so encoding before a private fit
     costs no privacy. Numbers are clipped to their bounds and a missing one becomes the middle of its range;
-    a missing or unknown category leaves its block of indicators at zero. No warning is given for either,
-    because a warning would tell something about the records.
+    a missing or unknown category leaves its block of indicators at zero. In columns declared with
+    ``other=True`` both set an indicator of their own instead, and a missing number leaves its feature at
+    zero. No warning is given, because a warning would tell something about the records.
 
     Parameters
     ----------
@@ -51,7 +52,10 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def transform(self, X: Any) -> csr_matrix | NDArray[np.float32]:
-        """Encode a frame or dict with the schema's columns (others are ignored), or rows in schema order."""
+        """Encode a table with the schema's columns by name (others are ignored), or rows in schema order.
+
+        Columns have names in a data frame, a dict of columns and a structured array.
+        """
         columns = _columns(X, self.schema)
         shape = (len(columns[0]), len(columns))
         # Every column puts exactly one entry in every row; those that are zero are dropped at the end.
@@ -60,8 +64,10 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         width = 0
         for j, (fact, column) in enumerate(zip(self.schema.columns, columns, strict=True)):
             if isinstance(fact, Numeric):
-                values[:, j] = _rescaled(column, fact)
-                features[:, j] = width
+                scaled = _rescaled(column, fact)
+                missing = np.isnan(scaled)
+                values[:, j] = np.where(missing, 1.0 if fact.other else 0.5, scaled)
+                features[:, j] = width + (missing & fact.other)
             else:
                 codes = _codes(column, fact)
                 values[:, j] = codes >= 0
@@ -73,7 +79,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return encoded if self.sparse_output else encoded.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the encoded features: a numeric column's name, or ``column=category``."""
+        """Name the encoded features: a numeric column's name, ``column=category`` or ``column=other``."""
         if input_features is not None and list(input_features) != list(self.feature_names_in_):
             raise ValueError("input_features must be the schema's column names in order.")
         return np.array(self.schema.feature_names, dtype=object)
@@ -90,8 +96,8 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _columns(X: Any, schema: Schema) -> list[Any]:
     """Take the schema's columns out of whatever holds them, and check that they are columns."""
     names = [column.name for column in schema.columns]
-    if isinstance(X, Mapping) or hasattr(X, "columns"):
-        present = X.keys() if isinstance(X, Mapping) else list(X.columns)
+    present = _column_names(X)
+    if present is not None:
         for name in names:
             if name not in present:
                 raise ValueError(f"The data have no column {name!r}, which the schema declares.")
@@ -106,6 +112,14 @@ def _columns(X: Any, schema: Schema) -> list[Any]:
     return columns
 
 
+def _column_names(X: Any) -> Collection[Any] | None:
+    """Return the names of the columns of a frame, a dict or a structured array; None if they have none."""
+    if isinstance(X, Mapping):
+        return X.keys()
+    fields = getattr(X, "columns", None) if not isinstance(X, np.ndarray) else X.dtype.names
+    return None if fields is None else list(fields)
+
+
 def _split_rows(X: Any, width: int) -> list[Any]:
     if isinstance(X, np.ndarray):
         if X.ndim != 2 or X.shape[1] != width:
@@ -113,7 +127,8 @@ def _split_rows(X: Any, width: int) -> list[Any]:
         return list(X.T)
     if not isinstance(X, Sequence) or isinstance(X, str):
         raise TypeError(
-            f"X must be a frame, a dict of columns, a 2-d array or a list of rows, not {type(X).__name__}."
+            "X must be a frame, a dict of columns, a structured or 2-d array, or a list of rows, "
+            f"not {type(X).__name__}."
         )
     for i, row in enumerate(X):
         if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != width:
@@ -122,13 +137,14 @@ def _split_rows(X: Any, width: int) -> list[Any]:
 
 
 def _rescaled(column: Any, fact: Numeric) -> NDArray[np.float64]:
+    """Map [low, high] to [0, 1], what lies beyond to 0 or 1, and what is missing to NaN."""
     values = column.to_numpy() if hasattr(column, "to_numpy") else column
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         numbers = values.astype(np.float64)
     else:
         numbers = np.fromiter(map(_number, values), dtype=np.float64, count=len(values))
-    scaled = (np.clip(numbers, fact.low, fact.high) - fact.low) / (fact.high - fact.low)
-    return np.where(np.isnan(scaled), 0.5, scaled)
+    scaled: NDArray[np.float64] = (np.clip(numbers, fact.low, fact.high) - fact.low) / (fact.high - fact.low)
+    return scaled
 
 
 def _number(value: Any) -> float:
@@ -142,9 +158,10 @@ def _number(value: Any) -> float:
 
 
 def _codes(column: Any, fact: Categorical) -> NDArray[np.int32]:
-    """Position of each value in the public list, -1 when it is not there."""
+    """Position of each value in the public list; when it is not there, that of "other", or -1."""
     position = {category: code for code, category in enumerate(fact.categories)}
-    codes = (position.get(_text(value), -1) for value in column)
+    unlisted = len(position) if fact.other else -1
+    codes = (position.get(_text(value), unlisted) for value in column)
     return np.fromiter(codes, dtype=np.int32, count=len(column))
 
 

@@ -1,0 +1,83 @@
+"""Steps of a scikit-learn pipeline that were fitted on the data in front of a private estimator.
+
+Whether a column was standardised cannot be looked up in the data: that would be a look that nobody paid for.
+What can be seen is the pipeline that called `fit`. Its steps are on the stack, and say what they are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
+from sklearn.utils import get_tags
+
+from privfit.leaks import leak
+
+
+def warn_about_fitted_steps(estimator: Any) -> tuple[str, ...]:
+    """Warn if `estimator` is being fitted behind pipeline steps that learn from the data, and name them.
+
+    To be called by the estimator's `fit`, before anything is charged. In strict mode it is an error. A step
+    that was fitted outside a pipeline cannot be seen.
+    """
+    steps = tuple(_fitted_before(estimator))
+    if steps:
+        leak(
+            f"What the pipeline learnt in {', '.join(steps)} was",
+            "declare what is public with SchemaEncoder or feature_bounds=(low, high), buy bounds with "
+            "PrivateBounds, or fit the step on public data and wrap it in FrozenEstimator",
+        )
+    return steps
+
+
+def _fitted_before(estimator: Any) -> Iterator[str]:
+    """Follow the stack outwards, and in each pipeline go through the steps before the one being fitted."""
+    running = {id(estimator)}
+    frame = inspect.currentframe()
+    while frame is not None:
+        owner = frame.f_locals.get("self") if "self" in frame.f_code.co_varnames else None
+        if isinstance(owner, Pipeline) and id(owner) not in running:
+            is_running = [id(step) in running for _, step in owner.steps]
+            for name, step in owner.steps[: is_running.index(True) if any(is_running) else 0]:
+                yield from _learners(name, step)
+        if owner is not None:
+            running.add(id(owner))
+        frame = frame.f_back
+
+
+def _learners(name: str, step: Any) -> Iterator[str]:
+    """Name the step if it learns from the data, or those of its parts that do."""
+    parts: Iterable[tuple[str, Any]]
+    if isinstance(step, Pipeline):
+        parts = step.steps
+    elif isinstance(step, FeatureUnion):
+        parts = step.transformer_list
+    elif isinstance(step, ColumnTransformer):
+        parts = [(part, transformer) for part, transformer, _ in step.transformers_]
+    else:
+        if not _learns_nothing(step):
+            yield f"step {name!r} ({type(step).__name__})"
+        return
+    for part, transformer in parts:
+        yield from _learners(f"{name}__{part}", transformer)
+
+
+def _learns_nothing(step: Any) -> bool:
+    if step is None or isinstance(step, str):  # "passthrough" or "drop"
+        return True
+    if isinstance(step, OneHotEncoder | OrdinalEncoder):
+        declared = not isinstance(step.categories, str)
+        return declared and step.min_frequency is None and step.max_categories is None
+    if isinstance(step, SimpleImputer):
+        return bool(step.strategy == "constant" and not step.add_indicator)
+    return (
+        isinstance(step, FrozenEstimator | PolynomialFeatures)  # fitted elsewhere; learns the shape only
+        or hasattr(step, "privacy_")  # paid for what it learnt, and says so
+        or (hasattr(step, "__sklearn_tags__") and not get_tags(step).requires_fit)
+    )

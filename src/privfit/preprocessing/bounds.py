@@ -1,0 +1,215 @@
+"""Bounds of columns whose bounds are not public, bought with differential privacy."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from privfit.accounting import Ledger, epsilon_from_rho, rho_from_epsilon
+from privfit.curator import Curator, Vector
+from privfit.engine.local import LocalEngine
+from privfit.estimators.statement import PrivacyStatement
+from privfit.estimators.validation import check_finite, check_positive, clip_features
+from privfit.losses import LOGISTIC
+from privfit.mechanisms.noise import noise_source
+from privfit.solvers.base import BudgetWarning
+
+# The first grid: [-2^40, -2^39), ..., [-2^-30, -2^-31), zero and what is smaller, (2^-31, 2^-30], ...
+_POWERS = np.exp2(np.arange(-31.0, 41.0))
+_BOTTOMS = np.concatenate([-_POWERS[:0:-1], [0.0], _POWERS[:-1]])
+_TOPS = np.concatenate([-_POWERS[-2::-1], [0.0], _POWERS[1:]])
+_EDGES = np.concatenate([np.nextafter(-_POWERS[-2::-1], -np.inf), _POWERS[:-1]])
+
+_RESOLVED = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
+_CERTAIN = 2.0  # standard deviations; inside the right power of two, an error costs little
+_PARTS = 16  # that each end's power of two is cut into; more parts are finer and hold fewer records each
+
+
+class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Learn bounds of numeric columns with differential privacy, and rescale by them.
+
+    Two noisy histograms of every column are bought, each for half of the budget: one over powers of two, and
+    one over a linear grid inside the two powers where the quantiles were found. The bounds are read off them.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise: the bounds of all columns together are (epsilon, delta)-differentially private when one
+        record is added or removed.
+    rho : float, optional
+        The budget in zero-concentrated differential privacy instead of epsilon; delta then only serves to
+        state the result as (epsilon, delta).
+    quantiles : pair of float
+        The shares of each column's values below which its low and its high bound are wanted. Values beyond
+        the bounds are clipped.
+    ledger : Ledger, optional
+        An account to draw on, shared with the fits that use the bounds.
+    random_state : None, int or numpy.random.Generator
+        None draws secure noise from the operating system. A seed makes the noise reproducible, for
+        research only.
+
+    Attributes
+    ----------
+    bounds_ : pair of arrays
+        The low and the high bound of every column, for ``feature_bounds=`` of an estimator. Those of a sparse
+        matrix include 0.
+    privacy_ : PrivacyStatement
+        What was promised.
+    ledger_ : Ledger
+        The account of this fit.
+
+    Notes
+    -----
+    A bin in which the noise hides what it holds counts as empty, so where the budget is small, quantiles are
+    those of the values in bins that stand out. A column without any such bin, or in which only zeros stand
+    out, gets the bounds -1 and 1, and a `BudgetWarning` names it. The noise of a histogram grows with the
+    root of the number of columns: leave out columns whose bounds are known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ages = np.random.default_rng(0).uniform(20, 60, size=(10_000, 1))
+    >>> low, high = PrivateBounds(epsilon=0.5, random_state=0).fit(ages).bounds_
+    >>> bool(abs(low[0] - 20) < 3 and abs(high[0] - 60) < 3)
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 0.1,
+        delta: float = 1e-6,
+        *,
+        rho: float | None = None,
+        quantiles: tuple[float, float] = (0.01, 0.99),
+        ledger: Ledger | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.quantiles = quantiles
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Buy the bounds of the columns of X, a numeric array, data frame or sparse matrix."""
+        budget = self._budget()  # bad settings are refused before the data are looked at
+        epsilon = epsilon_from_rho(budget, self.delta)
+        X = self._validated(X, reset=True)
+        noise = noise_source(self.random_state)
+        ledger = Ledger(rho=budget) if self.ledger is None else self.ledger.portion(budget)
+        # there is nothing to predict here, so the engine's labels and its loss are never used
+        engine = LocalEngine(X, np.ones(X.shape[0]), LOGISTIC, intercept=False)
+        curator = Curator(engine, ledger, noise, epsilon=epsilon, delta=self.delta)
+
+        low, high, unresolved = self._buy(curator, budget)
+        if sparse.issparse(X):
+            low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
+        self.bounds_ = low, high
+        self.ledger_ = ledger
+        self.privacy_ = self._statement(ledger, noise.secure)
+        if unresolved.any():
+            names = [str(name) for name in self.get_feature_names_out()[unresolved]]
+            warnings.warn(
+                f"The budget could not resolve the bounds of {', '.join(names[:5])}"
+                f"{f' and {len(names) - 5} more columns' if len(names) > 5 else ''}, which are -1 and 1 now; "
+                "raise the budget or declare them.",
+                BudgetWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _buy(self, curator: Curator, budget: float) -> tuple[Vector, Vector, NDArray[np.bool_]]:
+        """Return low and high bounds, and which columns they could not be told of."""
+        p = curator.n_features
+        coarse = curator.histograms(np.tile(_EDGES, (p, 1)), budget / 2)
+        bins = coarse.value.reshape(p, -1)
+        bins = np.where(bins > _RESOLVED * coarse.sigma, bins, 0.0)
+        first, last = self._ends(bins, np.zeros(bins.shape[1]))
+        unresolved = (bins.sum(axis=1) == 0.0) | (_BOTTOMS[first] == _TOPS[last])
+
+        ends = [np.linspace(_BOTTOMS[k], _TOPS[k], _PARTS + 1, axis=1) for k in (first, last)]
+        whole = np.linspace(_BOTTOMS[first], _TOPS[last], 2 * _PARTS + 2, axis=1)
+        grid = np.where((first == last)[:, None], whole, np.hstack(ends))
+        fine = curator.histograms(grid[:, 1:-1], budget / 2)
+        bins = fine.value.reshape(p, -1)
+        noise = fine.sigma * np.sqrt(np.arange(1, bins.shape[1] + 1))  # of the sum of so many bins
+        begin, end = self._ends(bins, _CERTAIN * noise)
+        columns = np.arange(p)
+        low, high = grid[columns, begin], grid[columns, end + 1]
+        low, high = np.where(low < high, (low, high), (_BOTTOMS[first], _TOPS[last]))
+        return np.where(unresolved, -1.0, low), np.where(unresolved, 1.0, high), unresolved
+
+    def _ends(self, bins: Vector, doubt: Vector) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the bins of each row that hold the two quantiles.
+
+        They are the first from either side by which more was counted than is wanted beyond the quantile, and
+        more than `doubt`.
+        """
+        total = bins.sum(axis=1, keepdims=True)
+        shares = (self.quantiles[0], 1.0 - self.quantiles[1])
+        first, last = (
+            np.argmax(np.cumsum(side, axis=1) > np.maximum(share * total, doubt), axis=1)
+            for side, share in zip((bins, bins[:, ::-1]), shares, strict=True)
+        )
+        return first, np.maximum(bins.shape[1] - 1 - last, first)
+
+    def _budget(self) -> float:
+        low, high = self.quantiles
+        if not 0.0 <= low < high <= 1.0:
+            raise ValueError(f"quantiles must be two ascending numbers in [0, 1], got {self.quantiles!r}.")
+        if self.rho is None:
+            check_positive("epsilon", self.epsilon)
+            return rho_from_epsilon(self.epsilon, self.delta)
+        check_positive("rho", self.rho)
+        return self.rho
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
+        )
+        check_finite("X", X)
+        return X
+
+    def _statement(self, ledger: Ledger, secure: bool) -> PrivacyStatement:
+        assumptions = ["each person has at most one record", "the columns and their order are public"]
+        if not secure:
+            assumptions.append(
+                "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess random_state can remove the noise; "
+                "set random_state=None before publishing"
+            )
+        return PrivacyStatement(
+            epsilon_from_rho(ledger.spent, self.delta),
+            self.delta,
+            ledger.spent,
+            "add or remove one record",
+            tuple(assumptions),
+            ledger.spending(),
+            subject="set of bounds",
+        )
+
+    def transform(self, X: Any) -> Any:
+        """Clip the columns to their bounds and rescale them to [0, 1].
+
+        Sparse matrices are not shifted, so that zeros stay zeros; they end up in [-1, 1].
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        low, high = (bound.astype(X.dtype) for bound in self.bounds_)
+        clipped = clip_features(X, low, high)
+        if sparse.issparse(clipped):
+            clipped.data /= (high - low)[clipped.indices]
+            return clipped
+        return (clipped - low) / (high - low)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
