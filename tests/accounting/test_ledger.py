@@ -716,3 +716,38 @@ def test_threads_that_reopen_one_written_account_share_one_ledger():
     for _ in range(50):
         text = Ledger(rho=1.0).to_json()
         assert len({id(ledger) for ledger in hammer(lambda k, text=text: Ledger.from_json(text), 4)}) == 1
+
+
+# -- one release with a proof of its own (P6)
+
+
+def test_a_direct_account_pays_for_one_whole_release_and_nothing_else():
+    ledger = Ledger(epsilon=0.8, delta=1e-6, conversion="direct")
+    assert ledger.rho == pytest.approx(0.32)
+    assert ledger.delta == 1e-6
+    for rho, delta in ((0.1, 0.0), (ledger.rho, 0.0), (ledger.rho / 2, 5e-7)):
+        with pytest.raises(ValueError, match="one release of all of it"):
+            ledger.charge(rho, delta)
+    with pytest.raises(ValueError, match="one release of all of it"):
+        ledger.portion(0.1)
+    assert ledger.epsilon() == 0.0
+    ledger.charge(ledger.rho, 1e-6, what="all")
+    assert ledger.epsilon() == 0.8  # the release's own promise, not a conversion of rho
+    assert ledger.epsilon(1e-3) == 0.8
+    with pytest.raises(ValueError, match="must exceed the delta already spent"):
+        ledger.epsilon(1e-9)  # the theorem says nothing about a smaller delta
+    with pytest.raises(BudgetExceeded):
+        ledger.charge(ledger.rho, 1e-6)
+    again = Ledger.from_json(ledger.to_json())
+    assert again.epsilon() == 0.8
+
+
+def test_a_direct_release_is_priced_as_approximate_zcdp_in_a_shared_account():
+    """(epsilon, delta)-DP is (epsilon^2/2, delta)-approximate zCDP: what it adds to others is sound."""
+    shared = Ledger(rho=1.0, delta=1e-5)
+    shared.portion(rho_from_epsilon(1.0, 1e-6, "direct"), 1e-6).charge(0.5, 1e-6)
+    shared.charge(0.1)
+    assert shared.spent == pytest.approx(0.6)
+    assert shared.epsilon(2e-5) == pytest.approx(epsilon_from_rho(0.6, 1.9e-5), rel=1e-9)
+    with pytest.raises(BudgetExceeded, match="delta"):
+        Ledger(epsilon=2.0, delta=1e-6).portion(0.01, 1e-6)

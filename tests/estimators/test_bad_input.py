@@ -61,7 +61,7 @@ CASES = [
         {"solver": "magic"},
         X,
         Y,
-        r"solver must be one of \['adaptive', 'dpagd',",
+        r"solver must be one of \['adaptive', 'approximate-minima-perturbation', 'dpagd',",
     ),
     ("solver class", {"solver": DPLinearSVC}, X, Y, "solver must be a name or a solver object"),
 ]

@@ -339,3 +339,34 @@ def test_verbose_shows_the_budget_and_no_data(table, capsys):
     shown = capsys.readouterr()
     assert "of the budget" in shown.err
     assert shown.out == ""
+
+
+# -- solvers whose theorem is (epsilon, delta)-DP and not zCDP (P6)
+
+
+def test_a_direct_release_is_stated_at_its_own_epsilon(table):
+    model = DPLogisticRegression(0.7, 1e-6, solver="objective-perturbation", random_state=0).fit(*table)
+    assert (model.privacy_.epsilon, model.privacy_.delta) == (0.7, 1e-6)
+    assert model.privacy_.approximate
+    assert "(0.7, 1e-06)-differentially private (in a shared account: 1e-06-approx" in model.privacy_.text
+    assert len(model.ledger_.entries) == 1
+    assert model.ledger_.remaining == 0.0
+
+
+def test_a_direct_release_named_by_rho_costs_no_more_than_rho(table):
+    shared = Ledger(rho=0.3, delta=1e-6)
+    model = DPLogisticRegression(
+        rho=0.3, delta=1e-6, solver="objective-perturbation", ledger=shared, random_state=0
+    ).fit(*table)
+    assert 0.3 * (1 - 1e-9) < shared.spent <= 0.3
+    assert model.privacy_.epsilon == pytest.approx(np.sqrt(0.6))
+
+
+def test_unit_rows_are_undone_by_no_prediction(table):
+    """The sign of a margin does not depend on the row's norm; its size, and so probabilities, do."""
+    X, y = table
+    model = DPLogisticRegression(50.0, 1e-6, solver="objective-perturbation", random_state=0).fit(X, y)
+    raw = X @ model.coef_.ravel() + model.intercept_
+    norms = np.sqrt((X**2).sum(axis=1) + 1.0)
+    np.testing.assert_allclose(model.decision_function(X), raw / norms)
+    np.testing.assert_array_equal(model.decision_function(X) > 0, raw > 0)

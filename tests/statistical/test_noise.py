@@ -2,7 +2,7 @@
 
 Each statistical test accepts the right law with probability 1 - ALPHA and is shown to reject a scale that
 is 5 % wrong (or the wrong law) with the same number of draws. Secure noise cannot be seeded, so its false
-alarms are real: 17 decisions at ALPHA each, 1.7e-5 per run of this file. Seeded tests never change.
+alarms are real: 20 decisions at ALPHA each, 2e-5 per run of this file. Seeded tests never change.
 """
 
 import math
@@ -80,6 +80,42 @@ def test_the_variance_test_has_power_against_five_per_cent():
 
 def test_gaussian_noise_of_no_values_is_no_values(noise):
     assert noise.gaussian(np.empty(0), 1.0).shape == (0,)
+
+
+# -- radial noise ------------------------------------------------------------------------------------------
+
+
+def norms_add_up_to(scale, b):
+    """Tell whether the sum of the norms, each Gamma(size, scale), is in its interval."""
+    low, high = stats.gamma.ppf([ALPHA / 2, 1.0 - ALPHA / 2], b.size, scale=scale)
+    return low < np.sum(np.linalg.norm(b, axis=1)) < high
+
+
+def norms_are_gamma(shape, b):
+    return stats.kstest(np.linalg.norm(b, axis=1), stats.gamma(shape).cdf).pvalue > ALPHA
+
+
+def directions_are_uniform(b):
+    """Tell whether the directions' first coordinate is uniform, as it is on a sphere in 3 dimensions."""
+    return stats.kstest(b[:, 0] / np.linalg.norm(b, axis=1), stats.uniform(-1.0, 2.0).cdf).pvalue > ALPHA
+
+
+def test_radial_noise_has_density_exp_minus_norm(noise):
+    b = np.array([noise.radial(3, 1.0) for _ in range(20_000)])
+    assert norms_are_gamma(3, b)
+    assert not norms_are_gamma(2, b)
+    assert not norms_are_gamma(4, b)
+    assert norms_add_up_to(1.0, b)
+    assert not norms_add_up_to(1.05, b)
+    assert not norms_add_up_to(1.0 / 1.05, b)
+    assert directions_are_uniform(b)
+    assert not directions_are_uniform(np.cbrt(b)), "directions that prefer the diagonals"
+
+
+def test_radial_noise_has_the_scale_asked_for():
+    noise = SeededNoise(17)
+    for scale in (1e-6, 1e7):
+        assert norms_add_up_to(scale, np.array([noise.radial(40, scale) for _ in range(500)]))
 
 
 # -- selection noise ---------------------------------------------------------------------------------------
@@ -220,6 +256,7 @@ def test_unseeded_noise_never_repeats():
     draws = {SecureNoise().gaussian(np.zeros(1), 1.0).item() for _ in range(2_000)}
     assert len(draws) == 2_000
     assert len({SecureNoise().poisson_rows(200, 0.5).tobytes() for _ in range(2_000)}) == 2_000
+    assert len({SecureNoise().radial(1, 1.0).item() for _ in range(2_000)}) == 2_000
 
 
 def test_unseeded_noise_ignores_the_seeds_of_the_process():
@@ -228,8 +265,9 @@ def test_unseeded_noise_ignores_the_seeds_of_the_process():
         random.seed(0)
         np.random.seed(0)  # noqa: NPY002 -- the global state that must not matter
         noise = noise_source(None)
-        seen.add((noise.gaussian(np.zeros(1), 1.0).item(), noise.poisson_rows(200, 0.5).tobytes()))
-    assert len({gaussian for gaussian, _ in seen}) == len({rows for _, rows in seen}) == 2
+        radial, rows = noise.radial(1, 1.0).item(), noise.poisson_rows(200, 0.5).tobytes()
+        seen.add((noise.gaussian(np.zeros(1), 1.0).item(), radial, rows))
+    assert [len(set(kind)) for kind in zip(*seen, strict=True)] == [2, 2, 2]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
@@ -240,9 +278,8 @@ def test_forked_processes_draw_different_secure_noise():
 
     def draw():
         ties = [noise.noisy_argmax(np.zeros(100), 1.0, "gumbel") for _ in range(12)]
-        queue.put(
-            (noise.gaussian(np.zeros(1), 1.0).item(), noise.poisson_rows(200, 0.5).tobytes(), tuple(ties))
-        )
+        radial, rows = noise.radial(1, 1.0).item(), noise.poisson_rows(200, 0.5).tobytes()
+        queue.put((noise.gaussian(np.zeros(1), 1.0).item(), radial, rows, tuple(ties)))
 
     processes = [context.Process(target=draw) for _ in range(3)]
     for process in processes:
@@ -250,13 +287,14 @@ def test_forked_processes_draw_different_secure_noise():
     answers = [queue.get() for _ in processes]
     for process in processes:
         process.join()
-    assert [len(set(kind)) for kind in zip(*answers, strict=True)] == [3, 3, 3]
+    assert [len(set(kind)) for kind in zip(*answers, strict=True)] == [3, 3, 3, 3]
 
 
 def everything_drawn_from(noise):
     child = noise.spawn(2)[1]
     return [
         noise.gaussian(np.zeros(3), 2.0).tolist(),
+        noise.radial(3, 2.0).tolist(),
         *(noise.noisy_argmax(np.zeros(1_000), 1.0, shape) for shape in SHAPES),
         noise.poisson_rows(100, 0.5).tolist(),
         child.gaussian(np.zeros(3), 2.0).tolist(),
@@ -296,6 +334,8 @@ def test_values_that_are_not_finite_are_never_released(noise, bad):
 def test_a_scale_that_hides_nothing_is_refused(noise, scale):
     with pytest.raises(ValueError, match="noise scale must be a positive finite number"):
         noise.gaussian(np.zeros(2), scale)
+    with pytest.raises(ValueError, match="noise scale must be a positive finite number"):
+        noise.radial(2, scale)
     for shape in SHAPES:
         with pytest.raises(ValueError, match="noise scale must be a positive finite number"):
             noise.noisy_argmax(np.zeros(2), scale, shape)

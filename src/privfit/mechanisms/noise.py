@@ -19,7 +19,7 @@ Shape = Literal["gumbel", "exponential", "laplace"]
 
 
 class NoiseSource(Protocol):
-    """What a mechanism needs: blur a vector, pick the largest of noisy scores, draw a random subset."""
+    """What a mechanism needs: blur a vector, draw one, pick the largest of noisy scores, draw a subset."""
 
     secure: bool
 
@@ -29,6 +29,10 @@ class NoiseSource(Protocol):
 
     def laplace(self, values: Vector, scale: float) -> Vector:
         """Return values plus independent Laplace noise of this scale."""
+        ...
+
+    def radial(self, size: int, scale: float) -> Vector:
+        """Return a vector b of this size whose density is proportional to exp(-||b|| / scale)."""
         ...
 
     def noisy_argmax(self, scores: Vector, scale: float, shape: Shape) -> int:
@@ -61,6 +65,10 @@ class SeededNoise:
         """Return values plus Laplace noise."""
         _require_finite(values, scale)
         return values + self._rng.laplace(scale=scale, size=values.shape)
+
+    def radial(self, size: int, scale: float) -> Vector:
+        """Return a vector with density proportional to exp(-norm / scale)."""
+        return _radial(self._rng, size, scale)
 
     def noisy_argmax(self, scores: Vector, scale: float, shape: Shape) -> int:
         """Return the index of the largest noisy score."""
@@ -101,6 +109,15 @@ class SecureNoise:
         measurement = dp.m.make_laplace(*space, scale=float(scale), k=_granularity(scale))
         return np.asarray(measurement(values.tolist()), dtype=np.float64)
 
+    def radial(self, size: int, scale: float) -> Vector:
+        """Return a vector with density proportional to exp(-norm / scale).
+
+        It is drawn in floating point, from a generator that the operating system's entropy seeds. Never add
+        it to a released value, whose low bits it would not hide: it is for objectives of which only the
+        minimiser is released.
+        """
+        return _radial(np.random.default_rng(secrets.randbits(256)), size, scale)
+
     def noisy_argmax(self, scores: Vector, scale: float, shape: Shape) -> int:
         """Return the index of the largest noisy score."""
         _require_finite(scores, scale)
@@ -129,6 +146,14 @@ def noise_source(random_state: int | np.random.Generator | np.random.RandomState
     if isinstance(random_state, np.random.RandomState):
         return SeededNoise(int(random_state.randint(2**31 - 1)))
     return SeededNoise(random_state)
+
+
+def _radial(rng: np.random.Generator, size: int, scale: float) -> Vector:
+    """Draw a uniform direction and, of the density r^(size - 1) exp(-r / scale), a length."""
+    _require_finite(np.empty(0), scale)
+    direction = rng.standard_normal(size)
+    radial: Vector = direction * (rng.gamma(size, scale) / np.linalg.norm(direction))
+    return radial
 
 
 def _require_finite(values: Vector, scale: float) -> None:

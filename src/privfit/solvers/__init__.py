@@ -1,19 +1,32 @@
 """Algorithms: each asks a curator priced questions and never sees the data."""
 
 from privfit.solvers.adaptive import Adaptive
+from privfit.solvers.approximate_minima import ApproximateMinimaPerturbation
 from privfit.solvers.base import SOLVERS, BudgetWarning, Solution, Solver, Step, get_solver, register
 from privfit.solvers.baselines import Majority, NonPrivate
 from privfit.solvers.dpagd import DPAGD
 from privfit.solvers.dpagd_modern import ModernDPAGD
+from privfit.solvers.dpsgd import SGDMA, SGDAdv
+from privfit.solvers.gradient_descent import GradientDescent
+from privfit.solvers.objective_perturbation import ObjectivePerturbation
+from privfit.solvers.output_perturbation import OutputPerturbation
+from privfit.solvers.privgene import PrivGene
 
 __all__ = [
     "DPAGD",
+    "SGDMA",
     "SOLVERS",
     "Adaptive",
+    "ApproximateMinimaPerturbation",
     "BudgetWarning",
+    "GradientDescent",
     "Majority",
     "ModernDPAGD",
     "NonPrivate",
+    "ObjectivePerturbation",
+    "OutputPerturbation",
+    "PrivGene",
+    "SGDAdv",
     "Solution",
     "Solver",
     "Step",

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from privfit.accounting.zcdp import Conversion
 from privfit.curator import Curator, Vector
@@ -23,13 +24,15 @@ from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE, bounded, standardised
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
-LOW_SNR, CLIPS = 200.0, (0.6, 1.0)  # clip closer to the norm of a typical gradient, 1/2, the worse the signal
+LOW_SNR, CLIPS = 200.0, (0.55, 1.0)  # clip closer to a typical gradient's norm, 1/2, the worse the signal
 STEPS = (100, 300)  # passes over the data; more only smooth the same walk
 PACE = 15.0  # walk time per step that momentum still follows
 STEP, MOMENTUM = 5.0, 0.95  # curvature is at most about 1/4 after standardising, so 5 is stable
 LONGEST_STEP = 200.0  # beyond it momentum cannot follow even well-conditioned data
 LOOKS = (0.2, 0.4)  # fractions of the planned walk after which the distance covered is looked at
 AMBITION = 0.4  # lengthen only if the signal outweighs the noise 2.5 times: a needless mile costs more
+START = 0.4  # of the walk: earlier iterates are not averaged, for they are too far from the optimum
+DOUBT = (0.55, 0.85)  # weights are taken back as the share of their square that noise explains goes up here
 CURVATURE = 0.13  # mean curvature of features of norm 1 at typical margins (the logistic loss has 1/4 at 0)
 LENGTHEN, MOST_STEPS = 4.0, 600  # how far a look may lengthen the walk
 
@@ -49,7 +52,7 @@ class Adaptive:
     conversion: Conversion = "tight"
 
     def solve(self, curator: Curator) -> Solution:
-        """Buy the geometry, walk, and average the second half of the walk."""
+        """Buy the geometry, walk, and average the walk, later steps weighing more."""
         budget = curator.remaining
         if curator.n_records is not None:
             n = float(curator.n_records)
@@ -77,7 +80,7 @@ class _Walk:
         self.rhos: list[float] = []
 
     def run(self) -> tuple[Vector, list[Step], str]:
-        """Return the budget-weighted mean of the last half of the walk, the trace, and what was decided."""
+        """Return the weighted mean of the walk, the trace, and what was decided."""
         features, steps = self.features, self.planned
         w = velocity = mean = np.zeros(self.d)
         weight = 0.0
@@ -94,9 +97,10 @@ class _Walk:
                 covered.append(self._distance(w))
                 if len(covered) == len(looks):
                     steps = self._lengthened(*covered)
-            if len(trace) > steps - steps // 2:  # the looks are over before the second half of any plan
-                weight += g.rho
-                mean = mean + (w - mean) * (g.rho / weight)
+            share = g.rho * float(_weight(len(trace), steps))
+            if share > 0.0:
+                weight += share
+                mean = mean + (w - mean) * (share / weight)
         mean[: features.n_features] *= self._confidence(mean[: features.n_features], steps)
         return mean, trace, _decision(self.planned, steps)
 
@@ -104,16 +108,16 @@ class _Walk:
         """Return a factor near 1, or near 0 if the weights are no larger than noise alone would make them.
 
         The noise of step s enters the average with the weight that the steps after it give it. Curvature
-        damps it on the way; how much, is that of an Ornstein-Uhlenbeck process averaged over its second half.
+        damps it on the way; how much, is that of an Ornstein-Uhlenbeck process averaged with those weights.
         """
         rhos = np.array(self.rhos)
-        tail = np.where(np.arange(steps) >= steps - steps // 2, rhos, 0.0)
+        tail = rhos * _weight(np.arange(1, steps + 1), steps)
         entered = 1.0 - self.momentum ** np.arange(1, steps + 1)
         passed = np.array([tail[s:] @ entered[: steps - s] for s in range(steps)]) / tail.sum()
         spread = (self.length * self.clip / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
         noise = len(weights) * spread * _damping(CURVATURE / self.d * self.length * steps)
-        explained: float = noise / max(float(weights @ weights), 1e-300)
-        return max(0.0, 1.0 - explained**4)
+        explained = noise / max(float(weights @ weights), 1e-300)
+        return float(np.interp(explained, DOUBT, (1.0, 0.0)))
 
     def _distance(self, w: Vector) -> tuple[float, float]:
         """Return how far noise alone would be by now, in units of its plan, and how far the signal is.
@@ -144,13 +148,20 @@ class _Walk:
         return min(int(self.planned * factor), max(MOST_STEPS, self.planned))
 
 
+def _weight(step: ArrayLike, steps: int) -> Vector:
+    """Return what the iterate after this step weighs in the average: more the later, nothing before START."""
+    weight: Vector = np.maximum(np.subtract(step, START * steps), 0.0)
+    return weight
+
+
 def _damping(x: float) -> float:
-    """Return the variance of dw = -x w dt + dB averaged over t in [1/2, 1], relative to that at x = 0."""
-    t = np.linspace(0.5, 1.0, 65)
+    """Return the variance of dw = -x w dt + dB averaged as the walk is, relative to that at x = 0."""
+    t = np.linspace(0.0, 1.0, 129)[1:]
+    weights = np.outer(_weight(t, 1), _weight(t, 1))
     s = t[:, None]
     early, late = np.minimum(t, s), np.maximum(t, s)
     covariance = np.exp(-x * (late - early)) * -np.expm1(-2.0 * x * early) / (2.0 * x)
-    return float(covariance.mean() / early.mean())
+    return float(np.sum(weights * covariance) / np.sum(weights * early))
 
 
 def _decision(planned: int, steps: int) -> str:

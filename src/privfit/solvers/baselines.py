@@ -2,43 +2,86 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
 
 from privfit.accounting.zcdp import Conversion
-from privfit.curator import Curator
+from privfit.curator import Curator, Engine, Vector
+from privfit.losses import (
+    HINGE,
+    SMOOTHED_HINGE,
+    Loss,
+    compilable,
+    smoothed_hinge_derivative,
+    smoothed_hinge_value,
+)
 from privfit.solvers.base import Solution, register
+
+# Each problem starts from the minimiser of the one before. The last loss is nowhere 1/4000 above the hinge.
+SHARPNESSES = (1.0, 25.0, 500.0)
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
 class NonPrivate:
-    """The exact minimiser by L-BFGS. Promises nothing; use it as the target to be reached."""
+    """The exact minimiser by L-BFGS. Promises nothing; use it as the target to be reached.
+
+    The hinge loss is approached by ever sharper smooth ones; by duality that loses at most 1.3e-4
+    times the share of records with a margin within 0.001 of 1.
+
+    Parameters
+    ----------
+    max_iter : int
+        Most iterations, of each of the smooth problems.
+    tol : float
+        Stop when no entry of the gradient of the mean, with columns scaled alike, is larger.
+    """
 
     name: ClassVar[str] = "nonprivate"
     private: ClassVar[bool] = False
     conversion: ClassVar[Conversion] = "tight"
 
-    max_iter: int = 1000
+    max_iter: int = 2000
     tol: float = 1e-7
+
+    def __post_init__(self) -> None:
+        if not (self.max_iter >= 1 and self.tol > 0.0):
+            raise ValueError(
+                f"NonPrivate needs max_iter >= 1 and tol > 0, got {self.max_iter!r} and {self.tol!r}."
+            )
 
     def solve(self, curator: Curator) -> Solution:
         """Minimise the mean loss plus the regulariser."""
-        engine = curator.open_without_privacy()
+        engine = _scaled_alike(curator.open_without_privacy(), curator.alpha)
+        w = np.zeros(curator.n_weights)
+        for smooth in _smooth_approximations(engine):
+            w, converged = self._minimise(smooth, curator.alpha, w)
+        if not converged:
+            warnings.warn(
+                f"The model without privacy is not optimal after {self.max_iter} iterations; "
+                "raise max_iter or tol of NonPrivate.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return Solution(engine.raw_weights(w))
 
-        def objective(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-            point = engine.at(w)
-            value = point.loss_sum() / engine.n_records + curator.alpha / 2 * float(w @ w)
-            return value, point.gradient_sum() / engine.n_records + curator.alpha * w
+    def _minimise(self, engine: Engine, alpha: float, start: Vector) -> tuple[Vector, bool]:
+        def objective(w: Vector) -> tuple[float, Vector]:
+            point, raw = engine.at(w), engine.raw_weights(w)
+            value = point.loss_sum() / engine.n_records + alpha / 2 * float(raw @ raw)
+            return value, point.gradient_sum() / engine.n_records + alpha * engine.pulled_back(raw)
 
-        start = np.zeros(curator.n_weights)
-        options = {"maxiter": self.max_iter, "gtol": self.tol, "ftol": 1e-11, "maxcor": 30}
-        result = minimize(objective, start, jac=True, method="L-BFGS-B", options=options)
-        return Solution(result.x)
+        options = {"maxiter": self.max_iter, "maxfun": 10 * self.max_iter, "gtol": self.tol, "maxcor": 50}
+        result = minimize(
+            objective, start, jac=True, method="L-BFGS-B", options=options | {"ftol": 1e-3 * self.tol}
+        )
+        return result.x, bool(result.success)
 
 
 @register
@@ -51,11 +94,51 @@ class Majority:
     conversion: ClassVar[Conversion] = "tight"
 
     def solve(self, curator: Curator) -> Solution:
-        """Minimise the mean loss over the intercept alone."""
+        """Minimise the mean loss plus the regulariser over the intercept alone."""
         if not curator.intercept:
             raise ValueError("The majority model is a constant, so it needs fit_intercept=True.")
         engine = curator.open_without_privacy()
         constant = np.zeros(curator.n_weights)
         constant[-1] = 1.0
-        best = minimize_scalar(lambda b: engine.at(b * constant).loss_sum(), bounds=(-20.0, 20.0))
+
+        def objective(b: float) -> float:
+            return engine.at(b * constant).loss_sum() / engine.n_records + curator.alpha / 2 * b * b
+
+        # With one class only, the logistic loss has no minimum; 20 gives it all but 2e-9 of the probability.
+        best = minimize_scalar(objective, bounds=(-20.0, 20.0), method="bounded", options={"xatol": 1e-9})
         return Solution(best.x * constant)
+
+
+def _scaled_alike(engine: Engine, alpha: float) -> Engine:
+    """Return a view in which all weights are curved about alike, which L-BFGS needs to be fast.
+
+    A raw weight's curvature is about a quarter of the mean square of its column, plus alpha.
+    """
+    lowest, highest = -30, 40
+    sizes = 4.0 ** np.arange(lowest, highest + 1)  # of squares, by the bins of `magnitude_sums`
+    squares = engine.magnitude_sums(lowest, highest) @ sizes / engine.n_records + 4.0 * alpha
+    scale = 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0))
+    return engine.transformed(np.zeros(len(scale)), scale)
+
+
+def _smooth_approximations(engine: Engine) -> Iterator[Engine]:
+    """Yield the engine with its own loss if that is smooth, and with ever sharper ones if it is the hinge."""
+    if engine.loss is not HINGE:
+        yield engine
+        return
+    for sharpness in SHARPNESSES:
+        yield engine.with_loss(_sharpened(sharpness))
+
+
+def _sharpened(k: float) -> Loss:
+    """Return the smoothed hinge with a parabola k times as narrow."""
+
+    @compilable
+    def value(m: float) -> float:
+        return smoothed_hinge_value(1.0 + k * (m - 1.0)) / k
+
+    @compilable
+    def derivative(m: float) -> float:
+        return smoothed_hinge_derivative(1.0 + k * (m - 1.0))
+
+    return Loss(f"smoothed_hinge_{k:g}", value, derivative, 1.0, k * SMOOTHED_HINGE.smoothness)

@@ -23,6 +23,7 @@ MOMENT_SHARES = (0.06, 0.2)  # more where the budget is small beside the table: 
 ENOUGH = 15.0  # below this n sqrt(2 rho) nothing about the features can be seen through the noise
 CURVE_WEIGHT = 0.5  # weight of second moments beside first ones; anything from .3 to 1 does
 USEFUL = 1.25  # moments are bought if their noise is below this times the mean second moment of a column
+NOISE_FLOOR, FLOOR = 2.0, 0.1  # how much of its noise, and of the mean variance, is added to a variance
 LOWEST_MAGNITUDE = -30  # exponent of the first bin of Curator.magnitudes
 TAIL = 0.02  # share of a column's visible values that may lie beyond its scale
 RESOLVED = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
@@ -131,8 +132,8 @@ def _moments(
 
     Asked are z and the curve z (z - fold), with fold 1 for columns that cannot be negative. Of a 0/1 column
     the curve is zero, so it adds next to nothing to the sensitivity, and the variance m (1 - m) + curve
-    inherits the mean's accuracy. A column whose variance the noise hides is scaled as if its variance were
-    the noise.
+    inherits the mean's accuracy. To every variance some of its noise and of the mean variance is added: small
+    variances are the least certain, and rare columns the least useful.
     """
     curator, folds, p = features.curator, features.folds, features.curator.n_features
     edges = math.sqrt(p) * GRID
@@ -145,7 +146,7 @@ def _moments(
     center = mean if curator.intercept else np.zeros(p)  # without an intercept nothing can be centred
     variance = np.maximum(curve + folds * mean - center * center, 0.0)
     noise = np.hypot((folds - 2.0 * center) * noise_mean, noise_curve)
-    return center, 1.0 / np.sqrt(variance + noise)
+    return center, 1.0 / np.sqrt(variance + NOISE_FLOOR * noise + FLOOR * variance.mean())
 
 
 def _quantile(counts: Measurement, edges: Vector, share: float, n: float) -> float:

@@ -1,0 +1,199 @@
+"""What many noisy sums over random samples promise together, and how many of them a promise buys.
+
+A step adds Gaussian noise to a sum over a Poisson sample: every record is in it by its own coin. There are
+three analyses. "pld" composes the distribution of the privacy loss itself and is the sharpest; "rdp" is the
+moments accountant of Abadi et al. (2016) in today's form; both are those of Google's dp-accounting.
+`advanced_noise` is the classical way: amplification by sampling, then advanced composition. All are about
+adding or removing one record, and proved in docs/privacy.md under SGD-MA and SGD-Adv.
+
+Noise multipliers are standard deviations in units of the sensitivity. Every number is rounded against us, and
+what a search returns was itself checked to fit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
+
+Accountant = Literal["pld", "rdp"]
+
+MIN_NOISE, MAX_NOISE = 0.125, 2.0**20
+MIN_PROBABILITY = 1e-6
+
+# A coin of 53 random bits may fall 2^-53 too often, noise on a grid is not quite Gaussian, and floating point
+# rounds. Probabilities and epsilons are increased, and deltas decreased, by far more than all of that.
+_MARGIN = 1.0 + 2.0**-20
+
+# The Fourier transforms of "pld" leave rounding noise on delta: less than 2^-52 for each step, measured
+# against a convolution that lifts the tail first. Four times that is taken off delta.
+_DELTA_NOISE, _FEW_STEPS = 2.0**-50, 8
+
+# Bins for the privacy loss of one step: per standard deviation, and in all. They cost 0.1% of epsilon.
+_BINS, _MOST_BINS = 10, 20_000
+_ORDERS = (*range(2, 13), *(round(12 * 1.12**k) for k in range(1, 40)), 1024)
+
+
+def sgd_epsilon(
+    noise_multiplier: float, probability: float, steps: int, delta: float, accountant: Accountant = "pld"
+) -> float:
+    """Return an epsilon at which this many noisy sums over Poisson samples are (epsilon, delta)-DP.
+
+    Where delta is so small that "pld" could not tell it from rounding, "rdp" is used instead.
+    """
+    _check(probability, steps, delta)
+    if not MIN_NOISE <= noise_multiplier <= MAX_NOISE:
+        limits = f"between {MIN_NOISE:g} and {MAX_NOISE:g}"
+        raise ValueError(f"The noise multiplier must lie {limits}, got {noise_multiplier!r}.")
+    if accountant not in get_args(Accountant):
+        raise ValueError(f"accountant must be one of {get_args(Accountant)}, got {accountant!r}.")
+    probability, delta = min(1.0, probability * _MARGIN), delta / _MARGIN
+    rounding = _DELTA_NOISE * (steps + _FEW_STEPS)
+    if accountant == "pld" and rounding <= delta / 2.0:
+        losses = _loss_distribution(noise_multiplier, probability).self_compose(steps)
+        return float(losses.get_epsilon_for_delta(delta - rounding)) * _MARGIN
+    return _rdp_epsilon(noise_multiplier, probability, steps, delta) * _MARGIN
+
+
+@lru_cache(maxsize=64)
+def most_steps(
+    noise_multiplier: float,
+    probability: float,
+    epsilon: float,
+    delta: float,
+    accountant: Accountant = "pld",
+    *,
+    limit: int,
+) -> int:
+    """Return how many steps, at most `limit`, are (epsilon, delta)-DP together; 0 if not even one is."""
+
+    def fit(steps: int) -> bool:
+        return sgd_epsilon(noise_multiplier, probability, steps, delta, accountant) <= epsilon
+
+    if fit(limit):
+        return limit
+    fitting, too_many = 0, limit
+    while too_many - fitting > 1:
+        middle = (fitting + too_many) // 2
+        fitting, too_many = (middle, too_many) if fit(middle) else (fitting, middle)
+    return fitting
+
+
+@lru_cache(maxsize=64)
+def least_noise(
+    probability: float, steps: int, epsilon: float, delta: float, accountant: Accountant = "pld"
+) -> float:
+    """Return a noise multiplier that makes the steps (epsilon, delta)-DP, least but for a thousandth.
+
+    It is at least 1/8, where an enormous epsilon gets a stronger promise than asked for.
+    """
+
+    def fits(noise_multiplier: float) -> bool:
+        return sgd_epsilon(noise_multiplier, probability, steps, delta, accountant) <= epsilon
+
+    return _least(fits, precision=1e-3)
+
+
+def advanced_noise(probability: float, steps: int, epsilon: float, delta: float) -> float:
+    """Return a noise multiplier that makes the steps (epsilon, delta)-DP by advanced composition.
+
+    What is (e0, d0)-DP on a sample is (log(1 + q (exp(e0) - 1)), q d0)-DP on the table. Steps that are
+    (e, d)-DP are together (steps e, steps d)-DP, and also
+    (e sqrt(2 steps log(1/s)) + steps e tanh(e/2), steps d + s)-DP for every s > 0. The better of the two
+    is used, the second with s = delta / 2.
+    """
+    _check(probability, steps, delta)
+    if not epsilon > 0.0:
+        raise ValueError(f"epsilon must be positive, got {epsilon!r}.")
+    probability, delta, epsilon = min(1.0, probability * _MARGIN), delta / _MARGIN, epsilon / _MARGIN
+
+    def noise_of_step(e: float, d: float) -> float:
+        e0 = math.log1p(math.expm1(min(e, 600.0)) / probability)
+        return gaussian_noise(e0, min(d / probability, MAX_DELTA))
+
+    share = _advanced_share(steps, epsilon, delta / 2.0)
+    return min(noise_of_step(epsilon / steps, delta / steps), noise_of_step(share, delta / 2.0 / steps))
+
+
+def gaussian_noise(epsilon: float, delta: float) -> float:
+    """Return the least noise multiplier, from 1/8 on, that makes one noisy sum (epsilon, delta)-DP.
+
+    There Phi(1/(2s) - epsilon s) - exp(epsilon) Phi(-1/(2s) - epsilon s) = delta (Balle & Wang 2018). The
+    better known s = sqrt(2 log(1.25/delta)) / epsilon needs more noise, and is false for epsilon far above 1.
+    """
+
+    def fits(s: float) -> bool:
+        upper, lower = log_ndtr(0.5 / s - epsilon * s), log_ndtr(-0.5 / s - epsilon * s)
+        divergence: float = -math.exp(upper) * math.expm1(min(0.0, epsilon + lower - upper))
+        return divergence <= delta / _MARGIN
+
+    return _least(fits, precision=1e-6)
+
+
+def _advanced_share(steps: int, epsilon: float, slack: float) -> float:
+    """Return the largest e with e sqrt(2 steps log(1/slack)) + steps e tanh(e/2) <= epsilon, rounded down."""
+    root = math.sqrt(2.0 * steps * math.log(1.0 / slack))
+    low, high = 0.0, epsilon / root
+    while high - low > 1e-6 * high:
+        e = (low + high) / 2.0
+        fits = e * root + steps * e * math.tanh(e / 2.0) <= epsilon
+        low, high = (e, high) if fits else (low, e)
+    return low
+
+
+def _least(fits: Callable[[float], bool], precision: float) -> float:
+    """Return the least noise from MIN_NOISE to MAX_NOISE that fits, rounded up to this precision."""
+    high = 1.0
+    while not fits(high):
+        high *= 2.0
+        if high > MAX_NOISE:
+            raise ValueError("No noise that can be added keeps so small a promise; raise epsilon or delta.")
+    while high > MIN_NOISE and fits(high / 2.0):
+        high /= 2.0
+    if high <= MIN_NOISE:
+        return high
+    low = high / 2.0
+    while high > low * (1.0 + precision):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if fits(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=8)
+def _loss_distribution(noise_multiplier: float, probability: float) -> Any:
+    """Return the privacy losses of one step, a record added and a record removed, rounded up to bins."""
+    from dp_accounting.pld import privacy_loss_distribution  # takes a tenth of a second that few need
+
+    # the standard deviation of a loss is the root of the chi-square divergence where that is small
+    spread = probability * math.sqrt(math.expm1(min(noise_multiplier**-2.0, 10.0)))
+    largest = math.log(probability) + (10.0 + 0.5 / noise_multiplier) / noise_multiplier
+    return privacy_loss_distribution.from_gaussian_mechanism(
+        noise_multiplier,
+        sampling_prob=probability,
+        value_discretization_interval=max(min(spread / _BINS, 0.01), largest / _MOST_BINS),
+    )
+
+
+@lru_cache(maxsize=256)
+def _rdp_epsilon(noise_multiplier: float, probability: float, steps: int, delta: float) -> float:
+    import dp_accounting
+
+    accountant = dp_accounting.rdp.RdpAccountant(np.array(_ORDERS))
+    step = dp_accounting.PoissonSampledDpEvent(probability, dp_accounting.GaussianDpEvent(noise_multiplier))
+    return float(accountant.compose(step, steps).get_epsilon(delta))
+
+
+def _check(probability: float, steps: int, delta: float) -> None:
+    if not MIN_PROBABILITY <= probability <= 1.0:
+        limits = f"between {MIN_PROBABILITY:g} and 1"
+        raise ValueError(f"The sampling probability must lie {limits}, got {probability!r}.")
+    if steps < 1:
+        raise ValueError(f"There must be at least one step, got {steps!r}.")
+    if not MIN_DELTA <= delta <= MAX_DELTA:
+        raise ValueError(f"delta must lie between {MIN_DELTA:g} and {MAX_DELTA:g}, got {delta!r}.")

@@ -1,0 +1,77 @@
+"""Approximate minima perturbation: objective perturbation whose proof survives a real optimiser.
+
+Iyengar, Near, Song, Thakkar, Thakurta & Wang (2019), with nothing to tune. The constants are those of claim
+O2 in docs/privacy.md, which is for adding or removing a record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from privfit.accounting.zcdp import Conversion
+from privfit.curator import Curator
+from privfit.solvers.base import Solution, register
+from privfit.solvers.objective_perturbation import noise_scale, require_share, tilted_objective
+from privfit.solvers.release import COUNT_SHARE, open_release
+
+GAMMA = 1e-5  # gradient norm, in records, that the noise on the weights hides: smaller would not be noticed
+GAMMA_PER_RECORD = 1e-12  # so that rounding, which grows with the table, always stays well below
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class ApproximateMinimaPerturbation:
+    """Objective perturbation with a little noise on the weights, which hides where the optimiser stopped.
+
+    Use it like "objective-perturbation" when a model is to be published: it costs 1% of the budget and its
+    proof does not ask for an exact minimiser. It needs delta > 0.
+
+    Parameters
+    ----------
+    output_share : float
+        Share of epsilon and of delta for the noise on the weights.
+    curvature_share : float
+        As in `ObjectivePerturbation`, of the epsilon that remains.
+
+    Notes
+    -----
+    Rows (x, 1) are scaled to norm 1, and predictions do the same. The hinge is rounded at its kink.
+    """
+
+    name: ClassVar[str] = "approximate-minima-perturbation"
+    private: ClassVar[bool] = True
+    conversion: ClassVar[Conversion] = "direct"
+
+    output_share: float = 0.01
+    curvature_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        require_share("output_share", self.output_share)
+        require_share("curvature_share", self.curvature_share)
+
+    def solve(self, curator: Curator) -> Solution:
+        """Draw the tilt, minimise until the gradient is small, blur the weights, release."""
+        if curator.delta == 0.0:
+            raise ValueError("delta is 0, which this solver cannot promise; use 'objective-perturbation'.")
+        # the part for the weights must be enough for some noise; else nothing is charged
+        self._blur(1.0, (1.0 - COUNT_SHARE) * curator.epsilon, curator.delta)
+        release = open_release(curator, why="approximate minima perturbation")
+        tilt_share = 1.0 - self.output_share
+        objective = tilted_objective(
+            release.engine,
+            release.noise,
+            tilt_share * release.epsilon,
+            tilt_share * release.delta,
+            strength=release.n * curator.alpha,
+            curvature_share=self.curvature_share,
+        )
+        gamma = GAMMA + GAMMA_PER_RECORD * release.n
+        # half of gamma is left for the rounding of the gradient that is looked at
+        w = objective.minimiser(gamma / 2.0)
+        # both neighbours stop within gamma / ridge of the same minimum
+        sigma = self._blur(2.0 * gamma / objective.ridge, release.epsilon, release.delta)
+        return Solution(release.noise.gaussian(w, sigma), notes=objective.notes, unit_rows=True)
+
+    def _blur(self, distance: float, epsilon: float, delta: float) -> float:
+        return noise_scale(distance, self.output_share * epsilon, self.output_share * delta)

@@ -1,0 +1,70 @@
+"""Plain noisy gradient descent on all records: equal steps, equal prices, and the mean of the second half."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+import numpy as np
+
+from privfit.accounting.zcdp import Conversion
+from privfit.curator import Curator
+from privfit.solvers.base import Solution, Step, register
+from privfit.solvers.geometry import COUNT_SHARE
+
+LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class GradientDescent:
+    """Full-batch gradient descent with the budget shared evenly among its steps (Q1).
+
+    Use it as the simplest thing that works, on features of similar size in [-1, 1]; "adaptive" is more
+    accurate, and much more so where columns differ in scale.
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps, each one pass over the data.
+    step : float
+        Largest step size. Steps are shorter where a walk of this length would collect too much noise.
+    clip : float
+        Clipping threshold of a record's gradient norm.
+    """
+
+    name: ClassVar[str] = "gradient-descent"
+    private: ClassVar[bool] = True
+
+    steps: int = 600
+    step: float = 2.0
+    clip: float = 2.0
+    conversion: Conversion = "tight"
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, int | float) and not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"GradientDescent needs a positive finite {field.name}, got {value!r}.")
+        if isinstance(self.steps, float):
+            raise ValueError(f"GradientDescent needs a whole number of steps, got {self.steps!r}.")
+
+    def solve(self, curator: Curator) -> Solution:
+        """Walk, and average the second half of the points reached."""
+        if curator.n_records is not None:
+            n = float(curator.n_records)
+        else:
+            n = max(1.0, float(curator.count(COUNT_SHARE * curator.remaining).value[0]))
+        affordable = LENGTH * n * math.sqrt(2.0 * curator.remaining) / (self.clip * self.steps)
+        step = min(self.step, affordable, curator.longest_regular_step)
+        w = mean = np.zeros(curator.n_weights)
+        trace: list[Step] = []
+        while len(trace) < self.steps:
+            g = curator.gradient_at(w, self.clip, curator.remaining / (self.steps - len(trace)))
+            w = w - step * (g.value / n + curator.penalty_gradient(w))
+            trace.append(Step(len(trace) + 1, step, g.rho, 0.0, g.sigma))
+            averaged = len(trace) - self.steps // 2
+            if averaged > 0:
+                mean = mean + (w - mean) / averaged
+        return Solution(mean, tuple(trace))

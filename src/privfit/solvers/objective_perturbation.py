@@ -1,0 +1,172 @@
+"""Objective perturbation: tilt the objective at random, and release where its minimum then lies.
+
+Chaudhuri, Monteleoni & Sarwate (2011) for delta = 0, Kifer, Smith & Thakurta (2012) for delta > 0. The
+constants are those of claim O1 in docs/privacy.md, which is for adding or removing a record.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.optimize import NoConvergence, minimize, newton_krylov
+
+from privfit.accounting.subsampled import gaussian_noise
+from privfit.accounting.zcdp import NOISE_MARGIN, Conversion
+from privfit.curator import Curator, Engine, NoiseSource, Vector
+from privfit.losses import HINGE, SMOOTHED_HINGE, Loss
+from privfit.solvers.base import Solution, register
+from privfit.solvers.release import COUNT_SHARE, open_release
+
+UNIT = 1.0 + 2.0**-20  # what a row scaled to norm 1 may measure after rounding (Engine.with_rows_of)
+MOST_CURVATURE = 1.0  # of epsilon; more would only make the objective too flat to be minimised
+PRECISION = 2.0**-44  # of what is summed into a gradient; its rounding is a hundred times smaller
+MAX_ITER = 10_000
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class ObjectivePerturbation:
+    """The minimiser of the regularised loss plus a random linear term: one look, nothing to tune.
+
+    Use it for delta = 0, and as a baseline. Its proof is about the exact minimiser in exact arithmetic, so
+    publish "approximate-minima-perturbation" instead, whose proof covers what an optimiser returns.
+
+    Parameters
+    ----------
+    curvature_share : float
+        Share of epsilon that pays for what one record changes in the curvature of an objective with
+        smoothness 1, such as the rounded hinge's; half of it for the logistic loss, whose smoothness is 1/4.
+        The regulariser on the sum of losses is raised to what that asks for, about smoothness / (share
+        epsilon): a larger share means less regularisation and more noise.
+
+    Notes
+    -----
+    Rows (x, 1) are scaled to norm 1, and predictions do the same. The hinge is rounded at its kink.
+    """
+
+    name: ClassVar[str] = "objective-perturbation"
+    private: ClassVar[bool] = True
+    conversion: ClassVar[Conversion] = "direct"
+
+    curvature_share: float = 0.2
+
+    def __post_init__(self) -> None:
+        require_share("curvature_share", self.curvature_share)
+
+    def solve(self, curator: Curator) -> Solution:
+        """Draw the tilt, minimise, release."""
+        # what is surely left for the tilt must be enough for some noise; else nothing is charged
+        noise_scale(1.0, (1.0 - COUNT_SHARE) * (1.0 - self.curvature_share) * curator.epsilon, curator.delta)
+        release = open_release(curator, why="objective perturbation")
+        objective = tilted_objective(
+            release.engine,
+            release.noise,
+            release.epsilon,
+            release.delta,
+            strength=release.n * curator.alpha,
+            curvature_share=self.curvature_share,
+        )
+        return Solution(objective.minimiser(objective.precision), notes=objective.notes, unit_rows=True)
+
+
+@dataclass(frozen=True)
+class TiltedObjective:
+    """The sum of smooth losses over unit rows, plus ridge/2 ||w||^2, plus tilt.w."""
+
+    engine: Engine
+    ridge: float
+    tilt: Vector
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was minimised, in words, for the statement."""
+        loss = self.engine.loss.name.replace("_", " ")
+        return (f"the {loss} was summed over rows of norm 1 and regularised by {self.ridge:.4g}/2 ||w||^2",)
+
+    @property
+    def precision(self) -> float:
+        """A gradient norm that is small beside everything but rounding."""
+        return PRECISION * (self.engine.n_records + float(np.linalg.norm(self.tilt)))
+
+    def gradient(self, w: Vector) -> Vector:
+        """Return the gradient at w. One pass over the data."""
+        return self.engine.gradient_at(w, math.inf) + self.ridge * w + self.tilt
+
+    def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
+        """Return both at w. Two passes over the data."""
+        point = self.engine.at(w)
+        value = point.loss_sum() + self.ridge / 2.0 * float(w @ w) + float(self.tilt @ w)
+        return value, point.gradient_sum() + self.ridge * w + self.tilt
+
+    def minimiser(self, tolerance: float) -> Vector:
+        """Return a point where the gradient's norm is at most `tolerance`, or release nothing.
+
+        L-BFGS compares values and stops where their rounding hides progress, at gradients of about 1e-4.
+        Newton's method goes on from there; it needs gradients only.
+        """
+        options = {"maxiter": MAX_ITER, "maxfun": 2 * MAX_ITER, "gtol": 0.0, "ftol": 2.0**-46, "maxcor": 30}
+        start = np.zeros(self.engine.n_weights)
+        w: Vector = minimize(self.value_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
+        if self._misses(w, tolerance):
+            with suppress(NoConvergence, ValueError):  # what was reached is looked at below
+                w = newton_krylov(self.gradient, w, f_tol=tolerance, tol_norm=np.linalg.norm, maxiter=100)
+        if self._misses(w, tolerance):
+            raise RuntimeError(
+                "The perturbed objective was not minimised to the precision its privacy proof needs, so no "
+                "model is released and the budget stays spent; raise alpha or lower curvature_share."
+            )
+        return w
+
+    def _misses(self, w: Vector, tolerance: float) -> bool:
+        return not float(np.linalg.norm(self.gradient(w))) <= tolerance
+
+
+def tilted_objective(
+    engine: Engine,
+    noise: NoiseSource,
+    epsilon: float,
+    delta: float,
+    *,
+    strength: float,
+    curvature_share: float,
+) -> TiltedObjective:
+    """Return the objective whose exact minimiser is an (epsilon, delta)-DP release (O1).
+
+    `strength` is the regulariser on the sum of losses that was asked for.
+    """
+    rows = engine.with_rows_of(1.0).with_loss(SMOOTHED_HINGE if engine.loss is HINGE else engine.loss)
+    ridge, rest = ridge_and_rest(rows.loss, epsilon, strength, curvature_share)
+    scale = noise_scale(rows.loss.lipschitz * UNIT, rest, delta)
+    if delta == 0.0:
+        return TiltedObjective(rows, ridge, noise.radial(rows.n_weights, scale))
+    return TiltedObjective(rows, ridge, noise.gaussian(np.zeros(rows.n_weights), scale))
+
+
+def ridge_and_rest(
+    loss: Loss, epsilon: float, strength: float, curvature_share: float
+) -> tuple[float, float]:
+    """Return the regulariser, and the part of epsilon that is left for the tilt.
+
+    One record multiplies the determinant of the Hessian by at most 1 + curvature / ridge, whose logarithm
+    is paid from epsilon. The regulariser's bias falls with the share paid as smoothness / share, and the
+    variance of the tilt rises as (1 - share)^-2, so that the best small share grows as sqrt(smoothness).
+    """
+    curvature = loss.smoothness * UNIT**2
+    share = curvature_share * min(1.0, math.sqrt(loss.smoothness))
+    ridge = max(strength, curvature / math.expm1(min(share * epsilon, MOST_CURVATURE)))
+    return ridge, epsilon - math.log1p(curvature / ridge)
+
+
+def noise_scale(distance: float, epsilon: float, delta: float) -> float:
+    """Return the scale of the noise that hides this L2 distance: Gaussian noise, radial if delta is 0."""
+    return distance * NOISE_MARGIN * (1.0 / epsilon if delta == 0.0 else gaussian_noise(epsilon, delta))
+
+
+def require_share(name: str, share: float) -> None:
+    """Refuse what is not a part of the whole."""
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, both excluded, got {share!r}.")

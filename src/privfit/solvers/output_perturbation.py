@@ -1,0 +1,120 @@
+"""Output perturbation: descend as if nobody watched, then add noise for how far a record can move the end.
+
+After Zhang, Zheng, Mou & Wang (2017), "Efficient private ERM for smooth objectives". The sensitivity is that
+of claim U1 in docs/privacy.md.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privfit.accounting.zcdp import Conversion, gaussian_sigma
+from privfit.curator import Curator
+from privfit.losses import HINGE, SMOOTHED_HINGE, Loss
+from privfit.solvers.base import Solution, register
+from privfit.solvers.geometry import COUNT_SHARE
+from privfit.solvers.release import require_add_remove
+
+NOISE, MOST_STEPS = 0.1, 2000  # by default, how much noise a weight may get, and the number of steps
+
+# Where n records are expected and N come, each weighs (1 + FADE - FADE N/n) / n, or 0 if that is negative:
+# 1/n if N = n. The weight falls so slowly that one more record changes little for the others, and so fast
+# that all records together never weigh more than MOST_WEIGHT, nor N times as much more than MOST_SQUARED n.
+FADE = 0.1
+MOST_WEIGHT = (1.0 + FADE) ** 2 / (4.0 * FADE)
+MOST_SQUARED = 4.0 * (1.0 + FADE) ** 3 / (27.0 * FADE**2)
+
+
+@register
+@dataclass(frozen=True, kw_only=True)
+class OutputPerturbation:
+    """Full-batch gradient descent whose last point is released with Gaussian noise.
+
+    Use it as a baseline. The noise pays for a record that pushes as hard as it can in every step, which none
+    does; noisy gradient descent pays for far less.
+
+    Parameters
+    ----------
+    T : int, optional
+        Number of steps. By default so many that a weight gets no more noise than 0.1, and at most 2000.
+    step : float, optional
+        Step size on the mean loss; by default the longest that the proof allows.
+    radius : float
+        Longer rows, the intercept's 1 included, are shrunk to this norm. A typical norm is a good choice.
+
+    Notes
+    -----
+    The hinge is rounded at its kink: where gradients jump, one record may send two walks far apart.
+    """
+
+    name: ClassVar[str] = "output-perturbation"
+    private: ClassVar[bool] = True
+    conversion: ClassVar[Conversion] = "tight"
+
+    T: int | None = None
+    step: float | None = None
+    radius: float = 3.0
+
+    def __post_init__(self) -> None:
+        for name in ("T", "step", "radius"):
+            value = getattr(self, name)
+            if value is not None and not (value > 0 and math.isfinite(value)):
+                raise ValueError(f"OutputPerturbation needs a positive finite {name}, got {value!r}.")
+        if self.T is not None and int(self.T) != self.T:
+            raise ValueError(f"OutputPerturbation needs a whole number of steps T, got {self.T!r}.")
+
+    def solve(self, curator: Curator) -> Solution:
+        """Walk from zero, and blur where the walk ends."""
+        require_add_remove(curator)
+        loss = SMOOTHED_HINGE if curator.loss is HINGE else curator.loss
+        step = self._step(loss, curator.alpha)
+        n = curator.n_records
+        if n is None:
+            n = max(1.0, float(curator.count(COUNT_SHARE * curator.remaining).value[0]))
+        rho = curator.remaining
+        gradient = self._longest_row * loss.lipschitz
+        facts = n, curator.n_weights, curator.alpha
+        T = self.T
+        if T is None:
+            noise_of_a_step = gaussian_sigma(sensitivity(1, step, gradient, *facts), rho)
+            T = min(max(1, int(NOISE / noise_of_a_step)), MOST_STEPS)
+        sigma = gaussian_sigma(sensitivity(T, step, gradient, *facts), rho)
+
+        engine, noise = curator.open(rho, why="output perturbation")
+        engine = engine.with_loss(loss).with_rows_of(self.radius, shrink_only=True)
+        weight = max(0.0, 1.0 + FADE - FADE * engine.n_records / n) / n
+        w = np.zeros(curator.n_weights)
+        for _ in range(int(T)):
+            w = w - step * (weight * engine.gradient_at(w, math.inf) + curator.alpha * w)
+        note = f"{T} steps of size {step:.4g}, then noise of {sigma:.4g} on every weight"
+        return Solution(noise.gaussian(w, sigma), notes=(note,))
+
+    @property
+    def _longest_row(self) -> float:
+        return self.radius * (1.0 + 2.0**-19)  # twice the rounding that Engine.with_rows_of allows itself
+
+    def _step(self, loss: Loss, alpha: float) -> float:
+        """Return the step size, at most the longest with which two walks on one table do not part."""
+        longest = 2.0 / (MOST_WEIGHT * loss.smoothness * self._longest_row**2 + 2.0 * alpha)
+        if self.step is not None and self.step > longest:
+            raise ValueError(
+                f"The proof needs a step of at most {longest:.4g} for this loss, radius and alpha, "
+                f"got step={self.step!r}; lower step or radius."
+            )
+        return longest if self.step is None else self.step
+
+
+def sensitivity(T: int, step: float, gradient: float, n: float, n_weights: int, alpha: float) -> float:
+    """Bound how far one record more moves the end of a walk of T steps (U1).
+
+    A step brings two walks nearer by the factor 1 - step * alpha and moves them apart by `gradient`, the
+    length of a record's longest, times (1 + FADE) / n; the last term bounds the rounding of both.
+    """
+    shrink = step * alpha
+    steps = T if shrink == 0.0 else -math.expm1(T * math.log1p(-shrink)) / shrink
+    rounding = 2.0**-49 * (MOST_SQUARED * n + MOST_WEIGHT * (n_weights + 10) * T)
+    return step * gradient * steps * ((1.0 + FADE) / n + rounding)
