@@ -14,6 +14,7 @@ from rich.table import Table
 import privfit
 from privfit.datasets import load_adult
 from privfit.estimators import DPLinearSVC, DPLogisticRegression
+from privfit.experiments.command import reproduce
 from privfit.solvers import Step
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=privfit.__doc__)
@@ -22,9 +23,7 @@ console = Console()
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-@app.callback()
-def main() -> None:
-    """Keep `privfit demo` a subcommand even while it is the only one."""
+app.command()(reproduce)
 
 
 @app.command()

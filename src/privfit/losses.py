@@ -22,8 +22,9 @@ Pointwise = Callable[[float], float]
 
 def compilable(function: Function) -> Function:
     """Let numba-compiled code call `function`, which stays an ordinary Python function."""
-    # NumPy's error model: the check for a zero divisor would keep loops from being vectorised.
-    registered: Function = register_jitable(error_model="numpy")(function)
+    # NumPy's error model and inlining: a check for a zero divisor, or a call, would keep loops from being
+    # vectorised.
+    registered: Function = register_jitable(error_model="numpy", forceinline=True)(function)
     return registered
 
 

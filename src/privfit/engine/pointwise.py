@@ -18,7 +18,7 @@ from privfit.engine.base import FloatArray
 from privfit.engine.kernels import LARGEST, Function, compiled
 from privfit.losses import Loss, compilable, exp
 
-LANES = 32  # records side by side in the logistic ladder
+LANES = 32  # records side by side
 REACH = 600.0  # exponents up to here, positive or negative, leave room for products
 LOG_ROOM = 350.0  # two products of at most e**350 multiply without overflow
 
@@ -73,16 +73,29 @@ def loops(loss: Loss) -> Loops:
 
         The slopes d are clipped, and the rises kept within [0, bound] and rounded to the grid.
         """
-        steps = spacing * np.arange(len(out))
-        values = np.empty(len(out))
-        for i in range(len(m)):
-            slope = min(max(d[i], -slope_clip), slope_clip)
-            for k in range(len(out)):
-                values[k] = value(m[i] - steps[k] * slope)
+        count = len(out)
+        values, sums = np.empty((count, LANES)), np.zeros((count, LANES))
+        slopes, smallest = np.empty(LANES), np.empty(LANES)
+        for start in range(0, len(m), LANES):
+            m_lanes, d_lanes = m[start : start + LANES], d[start : start + LANES]
+            width = len(m_lanes)
+            # Separate short loops, because each of them becomes vector instructions.
+            for lane in range(width):
+                slopes[lane] = min(max(d_lanes[lane], -slope_clip), slope_clip)
+            for k in range(count):
+                step = spacing * k
+                for lane in range(width):
+                    values[k, lane] = value(m_lanes[lane] - step * slopes[lane])
             # Losses do not increase with the margin, so the smallest is at an end.
-            smallest = min(values[0], values[-1])
-            for k in range(len(out)):
-                out[k] += (min(max(values[k] - smallest, 0.0), bound) + magic) - magic
+            for lane in range(width):
+                smallest[lane] = min(values[0, lane], values[count - 1, lane])
+            for k in range(count):
+                for lane in range(width):
+                    rise = min(max(values[k, lane] - smallest[lane], 0.0), bound)
+                    sums[k, lane] += (rise + magic) - magic
+        for k in range(count):
+            for lane in range(LANES):
+                out[k] += sums[k, lane]
 
     return Loops(coefficients, loss_sums, rise_sums)
 

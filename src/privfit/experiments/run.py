@@ -1,0 +1,176 @@
+"""Run cells in parallel processes, each finished cell at once safe on disk, and go on where a run was cut."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
+from contextlib import ExitStack, contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from privfit.experiments.cells import DATASETS, Cell
+from privfit.experiments.fit import Outcome, fit_cell, table
+from privfit.experiments.results import Results
+
+# A worker is one core: `jobs` is then the number of cores that are used.
+ONE_THREAD = dict.fromkeys(
+    ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"
+)
+
+
+def run(
+    cells: Sequence[Cell], out: Path, *, seed: int, jobs: int, console: Console
+) -> dict[Cell, BaseException]:
+    """Run the cells that are not finished, and return those that failed with the reason.
+
+    Failed cells are not written down: the next run tries them again. Ctrl-C lets the cells in progress
+    finish, and a second one drops them.
+    """
+    tables = {name: Results(out / f"{name}.csv", seed) for name in dict.fromkeys(c.experiment for c in cells)}
+    finished = {cell: outcome for results in tables.values() for cell, outcome in results.finished().items()}
+    todo = _with_data([cell for cell in cells if cell not in finished], console)
+    failed: dict[Cell, BaseException] = {}
+    if not todo:
+        return failed
+    done = sum(cell in finished for cell in cells)
+    clock = _Clock(finished, todo, jobs)
+    waiting = iter(todo)
+    running: dict[Future[Outcome], Cell] = {}
+    with ExitStack() as opened:
+        for results in tables.values():
+            opened.enter_context(results.appending())
+        progress = opened.enter_context(_bar(console))
+        task = progress.add_task("cells", total=done + len(todo), completed=done, left="")
+        pool = opened.enter_context(_workers(jobs))
+
+        def record(future: Future[Outcome]) -> None:
+            cell = running.pop(future)
+            error = future.exception()
+            if error is not None:
+                if str(error) not in map(str, failed.values()):  # the same words once are enough
+                    console.print(f"Failed: {describe(cell)}: {type(error).__name__}: {error}")
+                failed[cell] = error
+                clock.tick(cell, None)
+            else:
+                tables[cell.experiment].append(cell, future.result())
+                clock.tick(cell, future.result().seconds)
+            progress.update(task, advance=1, left=f"about {timedelta(seconds=round(clock.left()))} left")
+
+        try:
+            while True:
+                # No more than `jobs` at a time: what has been handed over cannot be called back.
+                while len(running) < jobs and (cell := next(waiting, None)) is not None:
+                    running[pool.submit(fit_cell, cell, seed)] = cell
+                if not running:
+                    return failed
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    record(future)
+        except KeyboardInterrupt:
+            console.print("Stopping after the cells in progress; press Ctrl-C again to drop them.")
+            try:
+                for future in as_completed(list(running)):
+                    record(future)
+            except KeyboardInterrupt:
+                for child in multiprocessing.active_children():
+                    child.kill()
+            raise
+
+
+def describe(cell: Cell) -> str:
+    """Name a cell for people."""
+    return ", ".join(f"{name} {value}" for name, value in cell._asdict().items() if value is not None)
+
+
+def _with_data(cells: Sequence[Cell], console: Console) -> list[Cell]:
+    """Leave out the data sets that are not to be had, and say why; fetch those that can be."""
+    missing = set()
+    for dataset in dict.fromkeys(cell.dataset for cell in cells):
+        try:
+            table(dataset)
+        except OSError as error:
+            missing.add(dataset)
+            console.print(f"{DATASETS[dataset]} is left out: {error}")
+    return [cell for cell in cells if cell.dataset not in missing]
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"),
+        console=console,
+    )
+
+
+@contextmanager
+def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    before = {name: os.environ.get(name) for name in ONE_THREAD}
+    os.environ.update(ONE_THREAD)  # read by each worker when it is spawned
+    try:
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_start_worker) as pool:
+            yield pool
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _start_worker() -> None:
+    """Leave Ctrl-C to the parent, and do not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None  # this runs in workers only
+    parent.join()
+    os._exit(1)  # a killed parent cannot end its workers, and nothing they find is wanted any more
+
+
+class _Clock:
+    """How long the cells that are left will take, judged by the finished ones of their kind."""
+
+    def __init__(self, finished: Mapping[Cell, Outcome], todo: Sequence[Cell], jobs: int) -> None:
+        self._jobs = jobs
+        self._left = Counter(map(_kind, todo))
+        self._done: Counter[_Kind] = Counter()
+        self._seconds: Counter[_Kind] = Counter()
+        for cell, outcome in finished.items():
+            self._count(cell, outcome.seconds)
+
+    def tick(self, cell: Cell, seconds: float | None) -> None:
+        """Count a cell as over, after so many seconds if it did not fail."""
+        self._left[_kind(cell)] -= 1
+        if seconds is not None:
+            self._count(cell, seconds)
+
+    def left(self) -> float:
+        """Return the seconds that are left."""
+        means = {kind: self._seconds[kind] / done for kind, done in self._done.items()}
+        typical = sum(means.values()) / max(len(means), 1)
+        return sum(count * means.get(kind, typical) for kind, count in self._left.items()) / self._jobs
+
+    def _count(self, cell: Cell, seconds: float) -> None:
+        self._done[_kind(cell)] += 1
+        self._seconds[_kind(cell)] += seconds  # type: ignore[assignment]  # a Counter of floats
+
+
+_Kind = tuple[str, str, str, float]
+
+
+def _kind(cell: Cell) -> _Kind:
+    return cell.dataset, cell.loss, cell.algorithm, cell.epsilon

@@ -1,0 +1,85 @@
+import numpy as np
+import pytest
+
+from privfit.experiments.cells import ALGORITHMS, EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
+from privfit.experiments.fit import solver_of
+from privfit.solvers import DPAGD, SOLVERS, get_solver
+
+CELL = Cell("logistic", "adult", "logistic", "dpagd", 0.1, None, 0, 0)
+
+
+def test_every_algorithm_can_be_had_except_the_one_that_is_not_private():
+    assert set(ALGORITHMS) - set(SOLVERS) == {FAULTY}
+    with pytest.raises(ValueError, match="solver must be one of"):
+        get_solver(FAULTY)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS.values(), ids=EXPERIMENTS)
+def test_more_repetitions_only_add_cells(experiment):
+    once, twice = list(experiment.cells(1)), list(experiment.cells(2))
+    assert twice[: len(once)] == once
+    assert len(twice) == len(set(twice)) == 2 * len(once)
+    assert {cell.fold for cell in once} == set(range(FOLDS))
+
+
+def test_a_figure_compares_all_algorithms_at_all_epsilons_on_all_data():
+    once = list(EXPERIMENTS["svm"].cells(1))
+    assert len(once) == 4 * FOLDS * (10 * 6 + 2)
+    assert {cell.epsilon for cell in once if cell.algorithm == "sgd-ma"} == {0.05, 0.1, 0.2, 0.4, 0.8, 1.6}
+    assert {cell.loss for cell in once} == {"hinge"}
+
+
+@pytest.mark.parametrize(
+    ("experiment", "field"),
+    [("splits", "splits"), ("gamma", "gamma"), ("c-grad", "C_grad"), ("c-obj", "C_obj")],
+)
+def test_a_parameter_is_varied_and_nothing_else(experiment, field):
+    cell = next(EXPERIMENTS[experiment].cells(1))
+    solver = solver_of(cell._replace(value=0.25))
+    assert solver == DPAGD(**{field: 0.25})
+
+
+def test_kddcup99_has_the_papers_batches_and_delta():
+    big = CELL._replace(experiment="kddcup99", dataset="kddcup99")
+    assert solver_of(big) == DPAGD(batch_size=40_000)
+    assert solver_of(big._replace(algorithm=FAULTY)).batch_size == 40_000
+    assert solver_of(big._replace(algorithm="privgene")).batch_size == 40_000
+    assert solver_of(CELL).batch_size is None
+    assert (big.delta, CELL.delta) == (1e-12, 1e-8)
+
+
+def test_privgene_breeds_anew_in_every_fit_of_a_panel():
+    cells = [c for c in EXPERIMENTS["svm"].cells(2) if (c.dataset, c.algorithm) == ("bank", "privgene")]
+    assert len({solver_of(cell).seed for cell in cells}) == 2 * FOLDS
+
+
+def test_noise_depends_on_the_seed_and_every_part_of_the_cell():
+    others = [
+        CELL._replace(**{name: value})
+        for name, value in {
+            "experiment": "svm",
+            "dataset": "bank",
+            "loss": "hinge",
+            "algorithm": "adaptive",
+            "epsilon": 0.2,
+            "value": 1.0,
+            "repetition": 1,
+            "fold": 1,
+        }.items()
+    ]
+    draws = [cell.rng(7).integers(2**63) for cell in (CELL, *others)] + [CELL.rng(8).integers(2**63)]
+    assert len(set(draws)) == len(draws)
+
+
+def test_noise_is_the_same_in_every_process_and_version():
+    """Pinned: results that were resumed by another version must not be a mixture."""
+    assert CELL.rng(7).integers(2**32) == 3965394447
+    np.testing.assert_array_equal(fold_rows(10, "adult", 0, 2, 7)[1], [4, 8])
+
+
+def test_folds_divide_the_records_and_repetitions_divide_them_anew():
+    parts = [fold_rows(103, "adult", 0, fold, seed=1) for fold in range(FOLDS)]
+    for train, test in parts:
+        assert sorted([*train, *test]) == list(range(103))
+    assert sorted(np.concatenate([test for _, test in parts])) == list(range(103))
+    assert set(parts[0][1]) != set(fold_rows(103, "adult", 1, 0, seed=1)[1])

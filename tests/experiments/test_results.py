@@ -1,0 +1,58 @@
+import math
+
+import pytest
+
+from privfit.experiments.cells import Cell
+from privfit.experiments.fit import Outcome
+from privfit.experiments.results import Results
+
+CELLS = [Cell("svm", "adult", "hinge", "dpagd", 0.05, None, 0, fold) for fold in range(3)]
+REFERENCE = Cell("svm", "adult", "hinge", "majority", math.inf, None, 0, 0)
+VARIED = Cell("gamma", "adult", "logistic", "dpagd", 0.1, 0.3, 19, 4)
+OUTCOME = Outcome(0.1 + 0.2, 1 / 3, 1.25, 17, 1000)
+
+
+def write(results, *cells):
+    with results.appending():
+        for cell in cells:
+            results.append(cell, OUTCOME)
+
+
+def test_rows_come_back_to_the_last_bit(tmp_path):
+    results = Results(tmp_path / "new" / "svm.csv", seed=1)
+    assert results.finished() == {}
+    write(results, *CELLS, REFERENCE, VARIED)
+    assert results.finished() == dict.fromkeys((*CELLS, REFERENCE, VARIED), OUTCOME)
+    assert results.path.read_text().count("experiment,dataset") == 1
+
+
+def test_a_torn_row_is_not_finished_and_is_cut_off_before_the_next(tmp_path):
+    results = Results(tmp_path / "svm.csv", seed=1)
+    write(results, *CELLS)
+    whole = results.path.read_bytes()
+    for length in range(0, len(whole), 7):
+        results.path.write_bytes(whole[:length])
+        kept = results.finished()
+        assert list(kept) == CELLS[: max(whole[:length].count(b"\n") - 1, 0)]
+        write(results, *(cell for cell in CELLS if cell not in kept))
+        assert results.path.read_bytes() == whole
+
+
+def test_results_of_another_seed_are_not_mixed_in(tmp_path):
+    first, second = Results(tmp_path / "svm.csv", seed=1), Results(tmp_path / "svm.csv", seed=2)
+    write(first, CELLS[0])
+    write(second, CELLS[1])
+    assert list(first.finished()) == CELLS[:1]
+    assert list(second.finished()) == CELLS[1:2]
+
+
+def test_damage_is_named(tmp_path):
+    results = Results(tmp_path / "svm.csv", seed=1)
+    write(results, *CELLS)
+    lines = results.path.read_text().splitlines()
+    results.path.write_text("\n".join([*lines[:2], "svm,adult,oops", *lines[2:]]) + "\n")
+    with pytest.raises(ValueError, match=r"Line 3 of .*svm\.csv is damaged; delete that line"):
+        results.finished()
+    results.path.write_text("a,b\n1,2\n")
+    with pytest.raises(ValueError, match="other columns than this version writes; move it away"):
+        results.finished()

@@ -1,0 +1,40 @@
+import pytest
+
+from privfit.experiments.summary import summarise
+from privfit.experiments.table1 import read_table1, table1, write_table1
+from privfit.solvers import DPAGD
+
+
+def test_says_of_every_iteration_what_its_last_refinement_left(monkeypatch):
+    solve, traces = DPAGD.solve, []
+
+    def solve_and_keep(self, curator):
+        solution = solve(self, curator)
+        traces.extend(solution.trace)
+        return solution
+
+    monkeypatch.setattr(DPAGD, "solve", solve_and_keep)
+    iterations = table1(seed=1)
+    assert len(iterations) >= len(traces) > 100
+    for row, step in zip(iterations, traces, strict=False):
+        assert row.expected_noise_norm == pytest.approx(step.sigma * 124**0.5 / 48_842)
+
+
+def test_starts_where_the_paper_starts_and_falls_although_the_noise_drowns_the_gradient(tmp_path):
+    iterations = table1(seed=1)
+    first = iterations[0]
+    # the paper's first row; only the noisy norm depends on chance
+    assert first.gradient_norm == pytest.approx(0.72558, abs=5e-6)
+    assert first.expected_noise_norm == pytest.approx(0.50119, abs=5e-6)
+    assert first.objective == pytest.approx(0.69315, abs=5e-6)
+    assert first.noisy_gradient_norm == pytest.approx((0.72558**2 + 0.50119**2) ** 0.5, rel=0.1)
+    late = iterations[10:]
+    assert sum(row.noisy_gradient_norm / row.gradient_norm for row in late) / len(late) > 7.0
+    assert iterations[-1].objective < 0.36 < iterations[10].objective < 0.45
+
+    write_table1(iterations, tmp_path)
+    assert read_table1(tmp_path) == iterations
+    assert "gradient_norm_NOT_PRIVATE" in (tmp_path / "table1.csv").read_text()
+    page = summarise(tmp_path, seed=1)
+    assert "| 0 | 0.72558 | " in page
+    assert "NOT PRIVATE" in page
