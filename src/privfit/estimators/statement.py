@@ -62,7 +62,8 @@ class PrivacyStatement:
 
     def _concentrated(self) -> str:
         if self.approximate:
-            return f"in a shared account: {self.delta:g}-approximately {_round_up(self.rho)}-zCDP"
+            price = f"{_round_up(self.epsilon**2 / 2.0)}-zCDP"
+            return f"in a shared account: {f'{self.delta:g}-approximately ' if self.delta else ''}{price}"
         return f"{_round_up(self.rho)}-zCDP"
 
     def _bought(self) -> str:
