@@ -13,7 +13,7 @@ from privfit.engine.local import LocalEngine
 from privfit.losses import LOSSES
 from privfit.preprocessing import Numeric
 from privfit.solvers import BudgetWarning
-from privfit.solvers.adaptive import _damping
+from privfit.solvers.adaptive import _damping, _weight
 from privfit.solvers.geometry import bounded, standardised
 
 MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
@@ -88,6 +88,24 @@ def test_features_end_up_standardised_with_typical_norm_one(convert):
     assert features.curator.raw_weights(np.eye(4)[3])[3] == pytest.approx(0.3)
 
 
+def test_variances_are_raised_by_twice_their_noise_and_a_tenth_of_their_mean():
+    """One-hot rows have norm 1 and no curve, so every number that the moments are made of is known."""
+    n, counts = 4000, np.array([2000, 1960, 40])
+    X = np.zeros((n, 4))  # the last column is never used
+    X[np.arange(n), np.repeat(np.arange(3), counts)] = 1.0
+    noise = ScriptedNoise(size=0.0)
+    curator = curator_of(X, rho=0.05, noise=noise, bounds=unit_bounds(4))
+    features = standardised(bounded(curator, 0.05, float(n)), 0.05, float(n), 0.3)
+    scale = np.array([features.curator.raw_weights(np.eye(5)[j])[j] for j in range(4)])
+    sigma = next(sigma for values, sigma in noise.gaussian_inputs if len(values) == 8) / n
+    mean = np.append(counts, 0) / n
+    variance = mean * (1 - mean)
+    # the curve's radius is the grid's last, 2 / 64, so the curve was weighted by 0.5 * 1 / (2 / 64) = 16
+    error = np.hypot((1 - 2 * mean) * sigma, sigma / 16)
+    expected = 1 / np.sqrt(variance + 2 * error + 0.1 * variance.mean())
+    np.testing.assert_allclose(scale / scale[0], expected / expected[0], rtol=1e-3)
+
+
 def test_a_column_of_incomes_is_scaled_by_what_people_earn_not_by_what_they_could():
     rng = np.random.default_rng(2)
     X = np.column_stack([rng.random(5000), np.minimum(rng.lognormal(10, 1, 5000), 1e9)])
@@ -150,6 +168,10 @@ def test_weights_that_noise_explains_are_taken_back_and_others_are_not(loss):
     assert model.fit(X, related).score(X, related) > 0.65
 
 
+def test_the_average_leaves_out_what_came_before_the_looks_were_over_and_favours_the_end():
+    np.testing.assert_allclose(_weight(np.arange(1, 11), 10), [0, 0, 0, 0, 1, 2, 3, 4, 5, 6])
+
+
 @pytest.mark.parametrize("x", [0.01, 1.0, 10.0])
 def test_damping_is_that_of_a_simulated_walk(x):
     rng = np.random.default_rng(0)
@@ -160,7 +182,8 @@ def test_damping_is_that_of_a_simulated_walk(x):
         for _ in range(steps):
             w = w - curvature / steps * w + rng.normal(size=4000) / math.sqrt(steps)
             paths.append(w)
-        walks[curvature] = np.mean(paths[steps // 2 :], axis=0).var()
+        rising = np.maximum(np.arange(1, steps + 1) - 0.4 * steps, 0.0)
+        walks[curvature] = np.average(paths, axis=0, weights=rising).var()
     # the ratio of two sample variances of 4000 draws has a standard error of about 3%; fixed seed
     assert _damping(x) == pytest.approx(walks[x] / walks[0.0], rel=0.1)
 
