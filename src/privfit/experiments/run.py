@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
 from contextlib import ExitStack, contextmanager
@@ -148,7 +148,7 @@ class _Clock:
         self._jobs = jobs
         self._left = Counter(map(_kind, todo))
         self._done: Counter[_Kind] = Counter()
-        self._seconds: Counter[_Kind] = Counter()
+        self._seconds: defaultdict[_Kind, float] = defaultdict(float)
         for cell, outcome in finished.items():
             self._count(cell, outcome.seconds)
 
@@ -166,7 +166,7 @@ class _Clock:
 
     def _count(self, cell: Cell, seconds: float) -> None:
         self._done[_kind(cell)] += 1
-        self._seconds[_kind(cell)] += seconds  # type: ignore[assignment]  # a Counter of floats
+        self._seconds[_kind(cell)] += seconds
 
 
 _Kind = tuple[str, str, str, float]

@@ -31,7 +31,7 @@ _CERTAIN = 2.0  # standard deviations; inside the right power of two, an error c
 _PARTS = 16  # that each end's power of two is cut into; more parts are finer and hold fewer records each
 
 
-class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped
     """Learn bounds of numeric columns with differential privacy, and rescale by them.
 
     Two noisy histograms of every column are bought, each for half of the budget: one over powers of two, and

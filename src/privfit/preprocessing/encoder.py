@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from privfit.preprocessing.schema import Categorical, Numeric, Schema
 
 
-class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Rescale numbers to [0, 1] and one-hot encode categories, learning nothing from the data.
 
     Guarantee: each encoded row is a function of that row and the schema, so encoding before a private fit
