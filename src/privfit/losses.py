@@ -16,6 +16,8 @@ from typing import TypeVar
 import numpy as np
 from numba.extending import register_jitable
 
+from privfit.intrinsics import multiply_add
+
 Function = TypeVar("Function", bound=Callable[..., float])
 Pointwise = Callable[[float], float]
 
@@ -42,15 +44,18 @@ def exp(x: float) -> float:
     exp(x) = 2**n * exp(r) with |r| <= ln(2) / 2, where thirteen terms of the series are enough.
     """
     x = min(max(x, -708.0), 709.0)
-    shifted = x * LOG2_E + TO_INTEGER
+    shifted = multiply_add(x, LOG2_E, TO_INTEGER)
     n = shifted - TO_INTEGER
-    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    r = multiply_add(-n, LN2_LOW, multiply_add(-n, LN2_HIGH, x))
     r2 = r * r
     r4 = r2 * r2
-    low = ((1.0 + r) + r2 * (T[2] + r * T[3])) + r4 * ((T[4] + r * T[5]) + r2 * (T[6] + r * T[7]))
-    high = (T[8] + r * T[9]) + r2 * (T[10] + r * T[11]) + r4 * (T[12] + r * T[13])
+    first = multiply_add(r2, multiply_add(r, T[3], T[2]), 1.0 + r)
+    second = multiply_add(r2, multiply_add(r, T[7], T[6]), multiply_add(r, T[5], T[4]))
+    third = multiply_add(r2, multiply_add(r, T[11], T[10]), multiply_add(r, T[9], T[8]))
+    third = multiply_add(r4, multiply_add(r, T[13], T[12]), third)
+    series = multiply_add(r4, multiply_add(r4, third, second), first)
     power = np.int64((np.float64(shifted).view(np.int64) + 1023) << 52).view(np.float64)  # 2**n
-    return (low + r4 * r4 * high) * power
+    return series * power
 
 
 @compilable

@@ -169,8 +169,8 @@ from privfit.losses import LOGISTIC
 point = LocalEngine(np.eye(3), [1, 1, -1], LOGISTIC).at(np.zeros(4))
 point.along(point.gradient_sum(1.0)).loss_sums(0.1, 3, 1.0)
 point.engine.gradient_at(point.w, 1.0)
-used = [kernels.dense_margins, kernels.dense_combine, pointwise.logistic_sums]
-used += [pointwise.loops(LOGISTIC).coefficients, onepass.gradients(LOGISTIC).dense]
+used = [kernels.dense_margins, kernels.folded, pointwise.logistic_sums]
+used += [onepass.gradients(LOGISTIC).dense, onepass.gradients(LOGISTIC).dense_there]
 print(sum(sum(kernel.stats.cache_hits.values()) for kernel in used))
 """
 

@@ -12,7 +12,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from privfit.engine.base import FloatArray
-from privfit.engine.intrinsics import fma, prefetch
+from privfit.intrinsics import fma, prefetch
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Rows = NDArray[np.float32] | NDArray[np.float64]
@@ -43,6 +43,27 @@ def dot(a: FloatArray, b: FloatArray) -> float:
     for j in range(len(a)):
         total += a[j] * b[j]
     return total
+
+
+@compiled()
+def folded(
+    sums: FloatArray, ones: FloatArray, center: FloatArray, scale: FloatArray, bias: float
+) -> FloatArray:
+    """Return scale * (sums + ones - center * total) per column, and bias * total; total is the last sum.
+
+    What the first addition loses is added at last. A dropped column's sums were not rounded and may be
+    anything.
+    """
+    p = len(scale)
+    gradient = np.empty(p + 1)
+    total = sums[p] if bias > 0.0 else 0.0
+    for j in range(p):
+        both = sums[j] + ones[j]
+        kept = both - sums[j]
+        lost = (sums[j] - (both - kept)) + (ones[j] - kept)
+        gradient[j] = scale[j] * ((both - center[j] * total) + lost) if scale[j] > 0.0 else 0.0
+    gradient[p] = bias * total
+    return gradient
 
 
 @compiled(fastmath=REGROUPED)
@@ -163,61 +184,3 @@ def csr_squares(
             total += z * z
             absent -= zeros[j]
         out[i] = total + absent
-
-
-@compiled(fastmath=REGROUPED)
-def csr_margins(
-    indptr: Indices,
-    indices: Indices,
-    data: Rows,
-    y: FloatArray,
-    w: FloatArray,
-    offset: float,
-    out: FloatArray,
-) -> None:
-    """Write y * (X.w + offset), bounded as in `dense_margins`."""
-    for i in range(len(out)):
-        total = 0.0
-        for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
-            total += data[t] * w[np.uint64(indices[t])]
-        margin = y[i] * (total + offset)
-        if margin != margin:
-            margin = 0.0
-        out[i] = min(max(margin, -LARGEST), LARGEST)
-
-
-@compiled()
-def csr_combine(
-    indptr: Indices,
-    indices: Indices,
-    data: Rows,
-    coefficients: FloatArray,
-    magics: FloatArray,
-    out: FloatArray,
-) -> None:
-    """Add coefficient times (row, 1) over the rows to `out`, rounded to the grid of each column's magic.
-
-    Four columns at a time, which a row's strictly increasing column numbers allow: a fifth less time.
-    """
-    ones = 0.0
-    one, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
-    for i in range(len(coefficients)):
-        a = coefficients[i]
-        t, stop = np.uint64(indptr[i]), np.uint64(indptr[i + 1])
-        while t + three < stop:
-            j, k = np.uint64(indices[t]), np.uint64(indices[t + one])
-            m, o = np.uint64(indices[t + two]), np.uint64(indices[t + three])
-            share_j = fma(a, data[t], magics[j]) - magics[j]
-            share_k = fma(a, data[t + one], magics[k]) - magics[k]
-            share_m = fma(a, data[t + two], magics[m]) - magics[m]
-            share_o = fma(a, data[t + three], magics[o]) - magics[o]
-            sum_j, sum_k, sum_m, sum_o = out[j], out[k], out[m], out[o]
-            out[j], out[k] = sum_j + share_j, sum_k + share_k
-            out[m], out[o] = sum_m + share_m, sum_o + share_o
-            t += four
-        while t < stop:
-            j = np.uint64(indices[t])
-            out[j] += fma(a, data[t], magics[j]) - magics[j]
-            t += one
-        ones += (a + magics[-1]) - magics[-1]
-    out[-1] += ones

@@ -12,12 +12,14 @@ from scipy.sparse import issparse
 from privfit.engine import rounding, threads
 from privfit.engine.base import FloatArray
 from privfit.engine.matrix import Block, as_matrix
-from privfit.engine.place import LocalLine, LocalPoint, frozen
-from privfit.engine.rounding import MAX_RECORDS, magics
+from privfit.engine.packing import PIECE
+from privfit.engine.place import Deferred, LocalLine, LocalPoint, frozen
+from privfit.engine.rounding import MAX_RECORDS, Rounding, magics
 from privfit.engine.view import View
 from privfit.losses import Loss
 
 APART = 32  # float64s: two pairs of cache lines, for lines are fetched in pairs
+LONGEST_SPAN = 4  # chunks, whose margins stay in the second cache
 
 __all__ = ["LocalEngine", "LocalLine", "LocalPoint"]
 
@@ -77,6 +79,30 @@ class LocalEngine:
         """Call function(number, rows) for every chunk of rows, on all cores."""
         threads.for_each(lambda number: function(number, self.chunks[number]), len(self.chunks))
 
+    def for_each_span(self, function: Callable[[int, slice], None]) -> None:
+        """Call function(number, chunks) for spans of several chunks, numbered from 0, on all cores.
+
+        Each call takes the interpreter a while, so there are few. Which, depends on the threads: use it where
+        nothing is summed, or all sums are exact.
+        """
+        length, n_chunks = self._span(), len(self.chunks)
+
+        def visit(number: int) -> None:
+            function(number, slice(number * length, min((number + 1) * length, n_chunks)))
+
+        threads.for_each(visit, self.n_spans())
+
+    def n_spans(self) -> int:
+        """Return how many spans there are."""
+        return -(-len(self.chunks) // self._span())
+
+    def _span(self) -> int:
+        return max(1, min(LONGEST_SPAN, -(-len(self.chunks) // threads.n_threads())))
+
+    def rows_of(self, chunks: slice) -> slice:
+        """Return the rows of neighbouring chunks."""
+        return slice(self.chunks[chunks.start].start, self.chunks[chunks.stop - 1].stop)
+
     def for_each_block(self, function: Callable[[int, slice, Block], None]) -> None:
         """Call function(chunk's number, rows, block) for every block of rows, on all cores."""
 
@@ -86,11 +112,11 @@ class LocalEngine:
 
         self.for_each_chunk(visit)
 
-    def partial_sums(self, *shape: int) -> list[FloatArray]:
-        """Return zeros for each chunk to sum into, too far apart for two threads to share a cache line."""
+    def partial_sums(self, count: int, *shape: int) -> FloatArray:
+        """Return `count` times zeros to sum into, too far apart for two threads to share a cache line."""
         size = math.prod(shape)
-        rows = np.zeros((max(1, len(self.chunks)), size + APART))
-        return [row[:size].reshape(shape) for row in rows]
+        sums: FloatArray = np.zeros((max(1, count), size + APART))[:, :size].reshape(-1, *shape)
+        return sums
 
     def exact_sums(self, shape: tuple[int, ...], add: Callable[[Block, FloatArray], None]) -> FloatArray:
         """Return what add(block, out) adds up over all blocks, for numbers whose sums are exact."""
@@ -107,14 +133,15 @@ class LocalEngine:
 
     # -- places ------------------------------------------------------------------------------------------
 
-    def products(self, w: FloatArray) -> FloatArray:
-        """Return y * (z, bias).w for every record: one pass over X."""
-        weights, offset = self._weights(w)
-        out = np.empty(self.n_records)
-        self.for_each_block(
-            lambda _, rows, block: block.margins(self.y[rows], weights, offset, out[rows]),
-        )
-        return out
+    def products(self, w: FloatArray) -> Deferred:
+        """Return y * (z, bias).w for every record: one pass over X, when they are asked for."""
+        weights = self.matrix.weights(*self._weights(w))
+
+        def fill(_: slice, rows: slice, out: FloatArray) -> None:
+            for part, block in self.matrix.blocks(rows):
+                block.margins(self.y[part], weights, out[part.start - rows.start : part.stop - rows.start])
+
+        return Deferred(self, fill)
 
     def _weights(self, w: FloatArray) -> tuple[FloatArray, float]:
         if w.shape != (self.n_weights,):
@@ -128,15 +155,32 @@ class LocalEngine:
 
     def gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
         """Sum the clipped gradients at w: `at(w).gradient_sum(clip)`, bit for bit, in one pass over X."""
-        weights, offset = self._weights(np.asarray(w, dtype=np.float64))
-        constants = self.view.gradient_magics(clip)
-        sums = self.partial_sums(len(constants))
-        self.for_each_block(
-            lambda number, rows, block: block.gradient(
-                self.loss, self.y[rows], self.norms[rows], weights, offset, clip, constants, sums[number]
-            )
-        )
-        return self.view.gradient(np.sum(sums, axis=0))
+        # Without a clip nothing is promised of the last bit, and margins may as well keep theirs.
+        weights = self.matrix.weights(*self._weights(np.asarray(w, dtype=np.float64)), exact=clip < math.inf)
+        rounding = self.view.gradient_rounding(clip)
+
+        def add(_: slice, rows: slice, out: FloatArray) -> None:
+            for part, block in self.matrix.blocks(rows):
+                block.gradient(self.loss, self.y[part], self.norms[part], weights, clip, rounding, out)
+
+        return self.gradient_total(rounding, clip, add)
+
+    def gradient_total(
+        self, rounding: Rounding, clip: float, add: Callable[[slice, slice, FloatArray], None]
+    ) -> FloatArray:
+        """Return the gradient whose sums add(chunks, rows, out) adds up for neighbouring chunks."""
+        exact = clip < math.inf
+        sums = self.partial_sums(self.n_spans() if exact else len(self.chunks), self.matrix.n_sums(rounding))
+
+        def visit(number: int, chunks: slice) -> None:
+            if exact:
+                add(chunks, self.rows_of(chunks), sums[number])
+            else:
+                for chunk in range(chunks.start, chunks.stop):
+                    add(slice(chunk, chunk + 1), self.chunks[chunk], sums[chunk])
+
+        self.for_each_span(visit)
+        return self.view.gradient(*self.matrix.totals(sums.sum(axis=0)))
 
     def raw_weights(self, w: FloatArray) -> FloatArray:
         """Return the weights of the columns of X, and the intercept, that give the margins of w."""
@@ -162,7 +206,7 @@ class LocalEngine:
         """Return an engine over these records (indices, repeats allowed), for mini-batches."""
         rows = np.asarray(rows, dtype=np.intp)
         engine = copy.copy(self)
-        engine.matrix = as_matrix(self.matrix.take(rows))
+        engine.matrix = self.matrix.subset(rows)
         engine.y, engine.n_records = self.y[rows], len(rows)
         engine.norms, engine.feature_norms = self.norms[rows], self.feature_norms[rows]
         engine._check()
@@ -305,5 +349,5 @@ def _counts(norms: FloatArray, edges: ArrayLike) -> FloatArray:
 def _chunks(n_records: int, n_weights: int) -> list[slice]:
     """Cut the rows so that the cut depends on the shape only: sums then do not depend on the threads."""
     most = max(1, min(64, 2**24 // max(1, n_weights)))
-    size = max(8192, -(-n_records // most))
+    size = max(12288, PIECE * -(-n_records // (most * PIECE)))
     return [slice(start, min(start + size, n_records)) for start in range(0, n_records, size)]

@@ -1,14 +1,17 @@
 """A feature matrix as the engine sees it: blocks of rows that fit the cache, and what is asked of a block."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from privfit.engine import columns, kernels, moments, onepass
+from privfit.engine import columns, kernels, moments, onepass, packing, sparse
 from privfit.engine.base import FloatArray
 from privfit.engine.kernels import Indices, Rows
+from privfit.engine.packing import PIECE, Layout
+from privfit.engine.rounding import Rounding, weight_magic
 from privfit.engine.view import View
 from privfit.losses import Loss
 
@@ -22,12 +25,8 @@ class Block(Protocol):
         """Write each row's sum of squares as seen through the view, never less than it is."""
         ...
 
-    def margins(self, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
-        """Write y * (X.w + offset)."""
-        ...
-
-    def combine(self, coefficients: FloatArray, magics: FloatArray, out: FloatArray) -> None:
-        """Add coefficient times (row, 1), rounded to the columns' grids, to `out`."""
+    def margins(self, y: FloatArray, weights: Any, out: FloatArray) -> None:
+        """Write y * (X.w + offset), with the matrix's `weights`."""
         ...
 
     def gradient(
@@ -35,13 +34,25 @@ class Block(Protocol):
         loss: Loss,
         y: FloatArray,
         norms: FloatArray,
-        w: FloatArray,
-        offset: float,
+        weights: Any,
         clip: float,
-        magics: FloatArray,
+        rounding: Rounding,
         out: FloatArray,
     ) -> None:
-        """Do `margins` and, with the clipped slopes of the loss there, `combine` while rows are in cache."""
+        """Add clipped slope of the loss at the weights times (row, 1), rounded, to the sums in `out`."""
+        ...
+
+    def gradient_there(
+        self,
+        loss: Loss,
+        margins: FloatArray,
+        y: FloatArray,
+        norms: FloatArray,
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Do the same where the rows have these margins."""
         ...
 
     def powers(self, view: View, folds: FloatArray) -> FloatArray:
@@ -81,12 +92,31 @@ class Matrix(Protocol):
         """Cut these rows into blocks, each with its place in the matrix."""
         ...
 
+    def weights(self, w: FloatArray, offset: float, exact: bool = True) -> Any:
+        """Make of the columns' weights what blocks compute margins from.
+
+        If `exact`, a record's margin depends on that record alone, to the last bit.
+        """
+        ...
+
+    def n_sums(self, rounding: Rounding) -> int:
+        """Return how many sums a gradient has."""
+        ...
+
+    def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return the sums of the columns and of the coefficients, and what ones add to the former."""
+        ...
+
     def base(self, view: View) -> FloatArray:
         """Return the z whose moments `Block.moments` subtracts in each column."""
         ...
 
     def take(self, rows: Any) -> Any:
         """Return these rows as an array or sparse matrix."""
+        ...
+
+    def subset(self, rows: Any) -> "Matrix":
+        """Return a matrix of these rows, to be used a few times."""
         ...
 
     def scaled(self, factors: FloatArray, append: bool) -> Any:
@@ -108,27 +138,35 @@ class DenseBlock:
         """Write each row's sum of squares as seen through the view."""
         kernels.dense_squares(self.X, view.center, view.scale, out)
 
-    def margins(self, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
+    def margins(self, y: FloatArray, weights: tuple[FloatArray, float], out: FloatArray) -> None:
         """Write y * (X.w + offset)."""
-        kernels.dense_margins(self.X, y, w, offset, out)
-
-    def combine(self, coefficients: FloatArray, magics: FloatArray, out: FloatArray) -> None:
-        """Add coefficient times (row, 1), rounded to the columns' grids, to `out`."""
-        kernels.dense_combine(self.X, coefficients, magics, self.X[:0], out)
+        kernels.dense_margins(self.X, y, *weights, out)
 
     def gradient(
         self,
         loss: Loss,
         y: FloatArray,
         norms: FloatArray,
-        w: FloatArray,
-        offset: float,
+        weights: tuple[FloatArray, float],
         clip: float,
-        magics: FloatArray,
+        rounding: Rounding,
         out: FloatArray,
     ) -> None:
-        """Do `margins` and, with the clipped slopes of the loss there, `combine` while rows are in cache."""
-        onepass.gradients(loss).dense(self.X, y, norms, w, offset, clip, magics, out)
+        """Add clipped slope of the loss at the weights times (row, 1), rounded, to the sums in `out`."""
+        onepass.gradients(loss).dense(self.X, y, norms, *weights, clip, rounding.magics, out)
+
+    def gradient_there(
+        self,
+        loss: Loss,
+        margins: FloatArray,
+        y: FloatArray,
+        norms: FloatArray,
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Do the same where the rows have these margins."""
+        onepass.gradients(loss).dense_there(self.X, margins, y, norms, clip, rounding.magics, out)
 
     def powers(self, view: View, folds: FloatArray) -> FloatArray:
         """Return the rows' sums of squares of z and of its curve."""
@@ -179,6 +217,18 @@ class DenseMatrix:
                 kernels.rows_of_columns(self.X.T, part.start, X)
                 yield part, DenseBlock(X)
 
+    def weights(self, w: FloatArray, offset: float, exact: bool = True) -> tuple[FloatArray, float]:
+        """Return both as they are: a row's products are always added up in the same order."""
+        return w, offset
+
+    def n_sums(self, rounding: Rounding) -> int:
+        """Return how many sums a gradient has: the columns' and that of the coefficients."""
+        return self.shape[1] + 1
+
+    def totals(self, sums: FloatArray) -> tuple[FloatArray, None]:
+        """Return the sums, which are of ones, too."""
+        return sums, None
+
     def base(self, view: View) -> FloatArray:
         """Return zeros: every z is added as it is."""
         return np.zeros(len(view.scale))
@@ -186,6 +236,10 @@ class DenseMatrix:
     def take(self, rows: Any) -> Any:
         """Return these rows as an array."""
         return self.X[rows]
+
+    def subset(self, rows: Any) -> Matrix:
+        """Return a matrix of these rows."""
+        return as_matrix(self.X[rows])
 
     def scaled(self, factors: FloatArray, append: bool) -> Any:
         """Return the rows times these factors, and the factors as a last column if `append`."""
@@ -204,37 +258,64 @@ class DenseMatrix:
         return DenseMatrix(X)
 
 
-class SparseBlock:
-    """Rows of a CSR matrix; `indptr` alone is cut."""
+class SparseWeights(NamedTuple):
+    """Weights, and the layout that they are for."""
 
-    def __init__(self, indptr: Indices, indices: Indices, data: Rows) -> None:
-        self.arrays = indptr, indices, data
+    layout: Layout
+    parts: sparse.Weights
+
+
+class SparseBlock:
+    """Rows of a CSR matrix; `indptr` alone is cut. `start` is the first one's number, a multiple of PIECE."""
+
+    def __init__(self, matrix: "SparseMatrix", rows: slice) -> None:
+        self.matrix, self.start, self.stop = matrix, rows.start, rows.stop
+
+    @property
+    def arrays(self) -> tuple[Indices, Indices, Rows]:
+        """The rows in CSR."""
+        X = self.matrix.X
+        return X.indptr[self.start : self.stop + 1], X.indices, X.data
 
     def squares(self, view: View, out: FloatArray) -> None:
         """Write each row's sum of squares as seen through the view, never less than it is."""
         kernels.csr_squares(*self.arrays, view.center, view.scale, view.squared_base, out)
 
-    def margins(self, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
+    def margins(self, y: FloatArray, weights: SparseWeights, out: FloatArray) -> None:
         """Write y * (X.w + offset)."""
-        kernels.csr_margins(*self.arrays, y, w, offset, out)
-
-    def combine(self, coefficients: FloatArray, magics: FloatArray, out: FloatArray) -> None:
-        """Add coefficient times (row, 1), rounded to the columns' grids, to `out`."""
-        kernels.csr_combine(*self.arrays, coefficients, magics, out)
+        sparse.margins(weights.layout, self.start, self.stop, y, weights.parts, out)
 
     def gradient(
         self,
         loss: Loss,
         y: FloatArray,
         norms: FloatArray,
-        w: FloatArray,
-        offset: float,
+        weights: SparseWeights,
         clip: float,
-        magics: FloatArray,
+        rounding: Rounding,
         out: FloatArray,
     ) -> None:
-        """Do `margins` and, with the clipped slopes of the loss there, `combine` while rows are in cache."""
-        onepass.gradients(loss).csr(*self.arrays, y, norms, w, offset, clip, magics, out)
+        """Add clipped slope of the loss at the weights times (row, 1), rounded, to the sums in `out`."""
+        layouts = weights.layout, self.matrix.layout(rounding)
+        one = 1.0 if rounding.ones_alike else np.nan
+        gradient = onepass.gradients(loss).sparse
+        gradient(*layouts, self.start, y, norms, weights.parts, clip, rounding.magics, one, out)
+
+    def gradient_there(
+        self,
+        loss: Loss,
+        margins: FloatArray,
+        y: FloatArray,
+        norms: FloatArray,
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Do the same where the rows have these margins."""
+        layout = self.matrix.layout(rounding)
+        one = 1.0 if rounding.ones_alike else np.nan
+        gradient = onepass.gradients(loss).sparse_there
+        gradient(layout, self.start, margins, y, norms, clip, rounding.magics, one, out)
 
     def powers(self, view: View, folds: FloatArray) -> FloatArray:
         """Return the rows' sums of squares of z and of its curve, never less than they are."""
@@ -266,24 +347,64 @@ class SparseBlock:
 
 
 class SparseMatrix:
-    """A SciPy CSR matrix whose rows hold each column at most once."""
+    """A SciPy CSR matrix whose rows hold each column at most once.
 
-    def __init__(self, X: Any) -> None:
+    Margins and gradients use a packed copy of it (see `packing`), if it packs well, and `pack` asks for it.
+    """
+
+    def __init__(self, X: Any, pack: bool = True) -> None:
         if not kernels.csr_is_canonical(X.indptr, X.indices, X.shape[1]):
             # A column stored twice in a row would make the row's norm, and so its clipping, wrong.
             X.check_format(full_check=True)
             X = X.copy()
             X.has_canonical_format = False
             X.sum_duplicates()
-        self.X = X
+        self.X, self.pack = X, pack
         self.shape: tuple[int, int] = X.shape
+
+    @cached_property
+    def loose(self) -> Layout:
+        """X where it is."""
+        return packing.loose(self.X)
+
+    @cached_property
+    def packed(self) -> Layout:
+        """X as it is fastest."""
+        return packing.packed(self.X) if self.pack else self.loose
+
+    def layout(self, rounding: Rounding) -> Layout:
+        """Return the layout for sums: phrases of ones are for ones that are rounded alike."""
+        return self.packed if rounding.ones_alike else self.loose
 
     def blocks(self, rows: slice) -> Iterator[tuple[slice, SparseBlock]]:
         """Cut these rows into blocks, each with its place in the matrix."""
         bytes_per_row = (self.X.data.nbytes + self.X.indices.nbytes) // max(1, self.shape[0])
-        for part in _cut(rows, max(256, BLOCK_BYTES // max(1, bytes_per_row))):
-            indptr = self.X.indptr[part.start : part.stop + 1]
-            yield part, SparseBlock(indptr, self.X.indices, self.X.data)
+        pieces = max(1, BLOCK_BYTES // max(1, PIECE * bytes_per_row))
+        for part in _cut(rows, pieces * PIECE):
+            yield part, SparseBlock(self, part)
+
+    def weights(self, w: FloatArray, offset: float, exact: bool = True) -> SparseWeights:
+        """Return the weights of the layout's parts, with the grid that makes sums of products exact.
+
+        Weights that are too large for such a grid get the layout that does not depend on other rows.
+        """
+        magic = weight_magic(w) if exact else 0.0
+        layout = self.packed if magic or not exact else self.loose
+        phrases = packing.spelled(layout.parents, layout.lasts, w, magic)
+        return SparseWeights(layout, sparse.Weights(w, w[layout.plane_columns], phrases, magic, offset))
+
+    def n_sums(self, rounding: Rounding) -> int:
+        """Return how many sums a gradient has: columns, coefficients, ones in columns, phrases of ones."""
+        return 2 * self.shape[1] + 1 + sparse.COPIES * len(self.layout(rounding).parents)
+
+    def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Spread the sums of phrases over their columns."""
+        p = self.shape[1]
+        columns, ones, phrases = sums[: p + 1], sums[p + 1 : 2 * p + 1], sums[2 * p + 1 :]
+        if len(phrases):
+            copies = phrases.reshape(sparse.COPIES, -1)
+            packing.spread(self.packed.parents, self.packed.lasts, copies, ones)
+        return columns, ones
 
     def base(self, view: View) -> FloatArray:
         """Return the z of values that are absent."""
@@ -292,6 +413,10 @@ class SparseMatrix:
     def take(self, rows: Any) -> Any:
         """Return these rows as a sparse matrix."""
         return self.X[rows]
+
+    def subset(self, rows: Any) -> "SparseMatrix":
+        """Return a matrix of these rows. A few passes over it would not pay for packing it."""
+        return SparseMatrix(self.X[rows], pack=False)
 
     def scaled(self, factors: FloatArray, append: bool) -> Any:
         """Return the rows times these factors, and the factors as a last column if `append`."""

@@ -1,7 +1,7 @@
 """The compiled loops of a whole gradient: margins, slopes and sums of a few rows at a time.
 
 Rows come from memory once, and are still in the cache when they are summed. What is computed for a record
-is what `kernels` and `pointwise` compute for it in separate passes, bit for bit.
+is what `kernels`, `sparse` and `pointwise` compute for it in separate passes, bit for bit.
 """
 
 import functools
@@ -11,24 +11,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import Indices, Rows, csr_combine, csr_margins, dense_combine, dense_margins
+from privfit.engine.kernels import Rows, dense_combine, dense_margins
+from privfit.engine.packing import PIECE, Layout
 from privfit.engine.pointwise import clipped, compiled_for
+from privfit.engine.sparse import Weights, piece_combine, piece_margins
 from privfit.losses import Loss
 
 NEARBY = 2**17  # bytes of the rows that are worked on at a time
-SPARSE_HEIGHT = 256  # sparse rows that are worked on at a time
 
 
 class Gradients(NamedTuple):
     """A loss's compiled gradients; see the functions inside `gradients`."""
 
     dense: Callable[..., Any]
-    csr: Callable[..., Any]
+    dense_there: Callable[..., Any]
+    sparse: Callable[..., Any]
+    sparse_there: Callable[..., Any]
 
 
 @functools.cache
 def gradients(loss: Loss) -> Gradients:
-    """Return the gradients of a loss, compiled on first use."""
+    """Return the gradients of a loss, compiled on first use: at weights, and where the margins are known."""
     derivative = loss.derivative
 
     @compiled_for(loss)
@@ -50,32 +53,70 @@ def gradients(loss: Loss) -> Gradients:
             stop = min(start + height, n)
             c = m[: stop - start]
             dense_margins(X[start:stop], y[start:stop], w, offset, c)
+            labels, lengths = y[start:stop], norms[start:stop]
             for i in range(len(c)):
-                c[i] = y[start + i] * clipped(derivative(c[i]), norms[start + i], clip)
+                c[i] = labels[i] * clipped(derivative(c[i]), lengths[i], clip)
             dense_combine(X[start:stop], c, magics, X[stop : min(stop + height, n)], out)
 
     @compiled_for(loss)
-    def csr(
-        indptr: Indices,
-        indices: Indices,
-        data: Rows,
+    def dense_there(
+        X: Rows,
+        m: FloatArray,
         y: FloatArray,
         norms: FloatArray,
-        w: FloatArray,
-        offset: float,
         clip: float,
         magics: FloatArray,
         out: FloatArray,
     ) -> None:
-        """Add clipped coefficient times (row, 1) over the rows to `out`, rounded to the columns' grids."""
-        n = len(y)
-        m = np.empty(min(n, SPARSE_HEIGHT))
-        for start in range(0, n, SPARSE_HEIGHT):
-            stop = min(start + SPARSE_HEIGHT, n)
-            c, rows = m[: stop - start], indptr[start : stop + 1]
-            csr_margins(rows, indices, data, y[start:stop], w, offset, c)
-            for i in range(len(c)):
-                c[i] = y[start + i] * clipped(derivative(c[i]), norms[start + i], clip)
-            csr_combine(rows, indices, data, c, magics, out)
+        """Do the same for rows whose margins are m."""
+        c = np.empty(len(m))
+        for i in range(len(c)):
+            c[i] = y[i] * clipped(derivative(m[i]), norms[i], clip)
+        dense_combine(X, c, magics, X[:0], out)
 
-    return Gradients(dense, csr)
+    @compiled_for(loss)
+    def sparse(
+        for_margins: Layout,
+        for_sums: Layout,
+        start: int,
+        y: FloatArray,
+        norms: FloatArray,
+        w: Weights,
+        clip: float,
+        magics: FloatArray,
+        one: float,
+        out: FloatArray,
+    ) -> None:
+        """Add clipped coefficient times (row, 1) over the rows from `start` on, rounded, to `out`."""
+        m, scratch = np.empty(PIECE), np.empty(PIECE)
+        for first in range(0, len(y), PIECE):
+            c = m[: min(PIECE, len(y) - first)]
+            labels, lengths = y[first : first + PIECE], norms[first : first + PIECE]
+            piece_margins(for_margins, start + first, labels, w, c)
+            for i in range(len(c)):
+                c[i] = labels[i] * clipped(derivative(c[i]), lengths[i], clip)
+            piece_combine(for_sums, start + first, c, magics, one, scratch, out)
+
+    @compiled_for(loss)
+    def sparse_there(
+        layout: Layout,
+        start: int,
+        m: FloatArray,
+        y: FloatArray,
+        norms: FloatArray,
+        clip: float,
+        magics: FloatArray,
+        one: float,
+        out: FloatArray,
+    ) -> None:
+        """Do the same for rows whose margins are m."""
+        all_c, scratch = np.empty(PIECE), np.empty(PIECE)
+        for first in range(0, len(y), PIECE):
+            c = all_c[: min(PIECE, len(y) - first)]
+            labels, lengths = y[first : first + PIECE], norms[first : first + PIECE]
+            margins = m[first : first + PIECE]
+            for i in range(len(c)):
+                c[i] = labels[i] * clipped(derivative(margins[i]), lengths[i], clip)
+            piece_combine(layout, start + first, c, magics, one, scratch, out)
+
+    return Gradients(dense, dense_there, sparse, sparse_there)

@@ -1,4 +1,4 @@
-"""The compiled loops over margins: clipped gradient coefficients, and losses along a line. X is not touched.
+"""The compiled loops over margins: losses along a line. X is not touched.
 
 Each loss gets loops of its own, compiled around its two functions. What a loop computes for a record
 depends on that record alone.
@@ -13,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from privfit.engine import kernels
+from privfit.engine import kernels, sparse
 from privfit.engine.base import FloatArray
 from privfit.engine.kernels import LARGEST, Function, compiled
 from privfit.losses import Loss, compilable, exp
 
-LANES = 32  # records side by side
+LANES = 64  # records side by side
+RUNGS = 7  # steps of a ladder that are climbed at a time
 REACH = 600.0  # exponents up to here, positive or negative, leave room for products
 LOG_ROOM = 350.0  # two products of at most e**350 multiply without overflow
 
@@ -26,7 +27,6 @@ LOG_ROOM = 350.0  # two products of at most e**350 multiply without overflow
 class Loops(NamedTuple):
     """A loss's compiled loops; see the functions inside `loops`."""
 
-    coefficients: Callable[[FloatArray, FloatArray, FloatArray, float, FloatArray], None]
     loss_sums: Callable[[FloatArray, FloatArray, float, float, float, FloatArray], None]
     rise_sums: Callable[[FloatArray, FloatArray, float, float, float, float, FloatArray], None]
 
@@ -41,13 +41,7 @@ def clipped(slope: float, norm: float, clip: float) -> float:
 @functools.cache
 def loops(loss: Loss) -> Loops:
     """Return the loops of a loss, compiled on first use."""
-    value, derivative = loss.value, loss.derivative
-
-    @compiled_for(loss)
-    def coefficients(m: FloatArray, y: FloatArray, norms: FloatArray, clip: float, out: FloatArray) -> None:
-        """Write y * l'(m), scaled down where its product with the row's norm exceeds `clip`."""
-        for i in range(len(out)):
-            out[i] = y[i] * clipped(derivative(m[i]), norms[i], clip)
+    value = loss.value
 
     @compiled_for(loss)
     def loss_sums(
@@ -97,14 +91,15 @@ def loops(loss: Loss) -> Loops:
             for lane in range(LANES):
                 out[k] += sums[k, lane]
 
-    return Loops(coefficients, loss_sums, rise_sums)
+    return Loops(loss_sums, rise_sums)
 
 
 def compiled_for(loss: Loss) -> Callable[[Function], Function]:
     """Compile a loop around a loss's functions, and keep it on disk under a name of its own."""
     # The cache on disk is told about changes of the loop's file only. The sources of what the loop
     # calls, digested into the name, keep an edited loss or kernel from running yesterday's machine code.
-    sources = [Path(name) for name in (loss.value.__code__.co_filename, kernels.__file__, __file__)]
+    modules = (kernels.__file__, sparse.__file__, __file__)
+    sources = [Path(name) for name in (loss.value.__code__.co_filename, *modules)]
     digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources if source.exists()))
 
     def compile_named(function: Function) -> Function:
@@ -147,10 +142,20 @@ def logistic_sums(m: FloatArray, d: FloatArray, spacing: float, clip: float, out
             far += abs(m_lanes[lane]) + abs(count * spacing * d_lanes[lane]) > REACH
         if far > 0:
             multiply_far(m_lanes, d_lanes, spacing, cap, E, ratio, products)
-        for k in range(count + 1):
+        k = 0
+        while k + RUNGS <= count + 1:  # several rungs for each visit to E, because the loop waits for memory
+            for lane in range(width):
+                power, r = E[lane], ratio[lane]
+                for rung in range(RUNGS):
+                    products[k + rung, lane] *= min(1.0 + power, cap)
+                    power *= r
+                E[lane] = power
+            k += RUNGS
+        while k <= count:
             for lane in range(width):
                 products[k, lane] *= min(1.0 + E[lane], cap)
                 E[lane] *= ratio[lane]
+            k += 1
         rounds_left -= 1
         if rounds_left == 0:
             add_logarithms(products, out)

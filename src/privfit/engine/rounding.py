@@ -8,6 +8,7 @@ neighbouring data sets is exactly one record's rounded contribution.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ GRID_BITS = 21  # 2**32 records times 2**21 grid steps = 2**53, the integers flo
 MIN_CLIP, MAX_CLIP = 1e-100, 1e100
 MIN_COLUMN_CLIP, MAX_COLUMN_CLIP = 1e-250, 1e250  # after division by a column's scale
 ROUNDINGS = 2.0**-53 * MAX_RECORDS  # one rounding of a sum, in units of the largest summand
+LARGEST_WEIGHTS = 1e290  # sum of the sizes of all weights
 MAX_CANDIDATES = 64  # equal steps along a line; powers computed by repeated products stay accurate
 
 # Clips for which the logistic ladder multiplies factors and takes few logarithms (see `loss_slack`).
@@ -57,6 +59,29 @@ def grids(clips: FloatArray) -> FloatArray:
 def magics(clips: FloatArray) -> FloatArray:
     """Return the `magic` of every column's clip."""
     return 1.5 * 2.0**52 * grids(clips)
+
+
+def weight_magic(w: FloatArray) -> float:
+    """Return M such that products of w and values of size at most 1, rounded by it, add up exactly.
+
+    With 2**e above the sum S of all |w|, the step is 2**(e - 51). A record has each column once, so its
+    products sum to less than 2**51 steps, and rounding moves the sum by half a step per column, at most
+    2**-51 S. M is 0, no rounding, for weights so large (or not finite) that their sums could overflow.
+    """
+    total = float(np.abs(w).sum())
+    if not total < LARGEST_WEIGHTS:
+        return 0.0
+    return 1.5 * 2.0**52 * math.ldexp(1.0, max(math.frexp(total)[1] - 51, -1000))
+
+
+class Rounding(NamedTuple):
+    """How the records' shares of a gradient sum are rounded: to the grids of these constants.
+
+    The last one is the coefficient's. If `ones_alike`, values of one count as the coefficient, in any column.
+    """
+
+    magics: FloatArray
+    ones_alike: bool
 
 
 def rounded_up(values: FloatArray) -> FloatArray:
@@ -104,7 +129,9 @@ def gradient_bound(clip: float, n_weights: int) -> float:
     return clip * (1 + 2.0**-30 + n_weights * 2.0**-53) + math.sqrt(n_weights) * grid(clip) / 2
 
 
-def view_gradient_bound(clip: float, center: FloatArray, scale: FloatArray, bias: float) -> float:
+def view_gradient_bound(
+    clip: float, center: FloatArray, scale: FloatArray, bias: float, ones_alike: bool = False
+) -> float:
     """Bound the L2 norm of one record's share of a gradient sum over z = scale * (x - center) and bias.
 
     Sums P_j of coefficient * x_j and A of coefficients are exact on the grids g_j and g of `column_clips`;
@@ -116,17 +143,24 @@ def view_gradient_bound(clip: float, center: FloatArray, scale: FloatArray, bias
     in size, by u = 2**-53 of that, and the difference and the product by u of the result, a vector of at
     most n times the bound so far. Two neighbouring data sets each carry this error, and u n <= 2**-21.
     The factor 1 + 2**-10 covers products of the errors named.
+
+    If ones are rounded as the coefficient is, g_j above is the larger of g_j and g, and P_j is the sum of two
+    exact sums. What their addition loses is known exactly and added in the end, which rounds the result
+    once more.
     """
     if clip == math.inf:
         return math.inf
     grid(clip)  # refuses what `gradient_bound` refuses
     sizes = np.append(scale, bias)
-    steps = np.where(sizes > 0.0, grids(column_clips(clip, center, scale, bias)), 0.0)
+    steps = grids(column_clips(clip, center, scale, bias))
+    if ones_alike:
+        steps = np.maximum(steps, steps[-1])
+    steps = np.where(sizes > 0.0, steps, 0.0)
     base = _norm(scale * center)
     share = clip * (1 + 2.0**-30 + len(steps) * 2.0**-53)
     share += (_norm(sizes * steps) + base * float(steps[-1])) / 2
     centers = base * clip / bias if bias else 0.0  # without an intercept nothing is centred
-    return share + 2 * ROUNDINGS * (centers + 2 * share) * (1 + 2.0**-10)
+    return share + 2 * ROUNDINGS * (centers + (2 + ones_alike) * share) * (1 + 2.0**-10)
 
 
 def moment_clips(radius: float, base: FloatArray) -> FloatArray:

@@ -12,30 +12,35 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import dot
+from privfit.engine.kernels import dot, folded
 from privfit.engine.rounding import (
+    Rounding,
     column_clips,
     gradient_bound,
     grid,
+    magic,
     magics,
     rounded_up,
     view_gradient_bound,
 )
 
 SMALLEST, LARGEST = 1e-100, 1e100  # of scales and of the bias, so that nothing below underflows
+DEAR = 1e-4  # of the clip: ones are not rounded alike if that would add more to the bound
 
 
 @dataclass(frozen=True, eq=False)
 class View:
     """The features z = scale * (x - center) and an implicit last column that holds `bias`.
 
-    A scale of 0 drops the column; a bias of 0 means that there is no intercept.
+    A scale of 0 drops the column; a bias of 0 means that there is no intercept. Of a sparse X, ones are
+    rounded alike in all columns unless scales differ so much that this would be coarse. Bounds are the same
+    for a dense X, so that the same seed gives the same noise.
     """
 
     center: FloatArray
     scale: FloatArray
     bias: float
-    _remembered: dict[float, tuple[FloatArray, float]] = field(default_factory=dict, repr=False)
+    _remembered: dict[float, tuple[Rounding, float]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def plain(cls, n_columns: int, intercept: bool) -> "View":
@@ -93,37 +98,44 @@ class View:
             raw = self.scale * w[:-1]
             return raw, float(self.bias * w[-1] - dot(self.center, raw))
 
-    def gradient(self, sums: FloatArray) -> FloatArray:
-        """Turn the sums of coefficient times (x, 1) into those of coefficient times (z, bias)."""
-        if not self.bias:
-            return np.where(self.scale > 0.0, self.scale * sums[:-1], 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            features = self.scale * (sums[:-1] - self.center * sums[-1])
-        # A dropped column's sum was not rounded and may be anything.
-        return np.append(np.where(self.scale > 0.0, features, 0.0), self.bias * sums[-1])
+    def gradient(self, sums: FloatArray, ones: FloatArray | None = None) -> FloatArray:
+        """Turn the sums of coefficient times (x, 1) into those of coefficient times (z, bias).
 
-    def gradient_magics(self, clip: float) -> FloatArray:
-        """Return the constants that round each column's products, and the coefficient, to their grids."""
+        `ones` is what values of one add to the columns' sums.
+        """
+        if ones is None:
+            ones = np.zeros(len(self.scale))
+        gradient = folded(sums, ones, self.center, self.scale, self.bias)
+        return gradient if self.bias else gradient[:-1]
+
+    def gradient_rounding(self, clip: float) -> Rounding:
+        """Return how each column's products, and the coefficient, are rounded to their grids."""
         if clip == math.inf:
-            return np.zeros(len(self.scale) + 1)
-        return self._gradient_rounding(clip)[0]
+            return Rounding(np.zeros(len(self.scale) + 1), True)
+        return self._rounding_and_bound(clip)[0]
 
     def gradient_bound(self, clip: float) -> float:
         """Bound the L2 norm of one record's share of a gradient sum."""
         if clip == math.inf:
             return math.inf
-        return self._gradient_rounding(clip)[1]
+        return self._rounding_and_bound(clip)[1]
 
-    def _gradient_rounding(self, clip: float) -> tuple[FloatArray, float]:
-        """Return the magics and the bound, remembered because every step of a walk asks for the same."""
+    def _rounding_and_bound(self, clip: float) -> tuple[Rounding, float]:
+        """Return both, remembered because every step of a walk asks for the same."""
         if clip not in self._remembered:
             grid(clip)  # refuses clips that are too extreme
-            constants = magics(column_clips(clip, self.center, self.scale, self.bias))
-            if self.is_plain:
+            if self.is_plain:  # one grid serves all: a one adds a coefficient of at most `clip`
                 bound = gradient_bound(clip, len(self.scale) + bool(self.bias))
+                rounding = Rounding(np.full(len(self.scale) + 1, magic(clip)), True)
             else:
-                bound = view_gradient_bound(clip, self.center, self.scale, self.bias)
-            self._remembered[clip] = constants, bound
+                map_ = self.center, self.scale, self.bias
+                bound = view_gradient_bound(clip, *map_)
+                if_alike = view_gradient_bound(clip, *map_, ones_alike=True)
+                # Without an intercept the coefficient has no bound, and hence no grid.
+                alike = self.bias > 0.0 and if_alike <= bound + DEAR * clip
+                bound = if_alike if alike else bound
+                rounding = Rounding(magics(column_clips(clip, *map_)), alike)
+            self._remembered[clip] = rounding, bound
         return self._remembered[clip]
 
     @property

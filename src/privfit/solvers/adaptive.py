@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privfit.accounting.zcdp import Conversion
 from privfit.curator import Curator, Vector
@@ -25,10 +25,11 @@ from privfit.solvers.geometry import COUNT_SHARE, bounded, standardised
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
 LOW_SNR, CLIPS = 200.0, (0.55, 1.0)  # clip closer to a typical gradient's norm, 1/2, the worse the signal
+HIGH_SNR = 1000.0  # from here on clip less the better the signal: what the clip cuts off outweighs the noise
 STEPS = (100, 300)  # passes over the data; more only smooth the same walk
 PACE = 15.0  # walk time per step that momentum still follows
-STEP, MOMENTUM = 5.0, 0.95  # curvature is at most about 1/4 after standardising, so 5 is stable
-LONGEST_STEP = 50.0  # longer ones overshoot where a few records are far longer than the typical one
+STEP = 5.0  # curvature is at most about 1/4 after standardising, so 5 is stable; momentum makes it longer
+LONGEST_STEP = 100.0  # a momentum of .95; the walk is smooth enough, and more of it gains nothing
 LOOKS = (0.2, 0.4)  # fractions of the planned walk after which the distance covered is looked at
 AMBITION = 0.4  # lengthen only if the signal outweighs the noise 2.5 times: a needless mile costs more
 START = 0.4  # of the walk: earlier iterates are not averaged, for they are too far from the optimum
@@ -71,12 +72,13 @@ class _Walk:
         self.features, self.n = features, n
         self.d = features.n_weights
         carried = n * math.sqrt(2.0 * features.remaining)
-        self.clip = float(np.clip(carried / math.sqrt(self.d) / LOW_SNR, *CLIPS))
+        snr = carried / math.sqrt(self.d)
+        self.clip = max(float(np.clip(snr / LOW_SNR, *CLIPS)), math.sqrt(snr / HIGH_SNR))
         # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
         duration = carried / self.clip / math.sqrt(2.0 * features.loss_slope)
         self.planned = int(np.clip(math.ceil(duration / PACE), *STEPS))
         self.length = min(duration / self.planned, LONGEST_STEP, features.longest_regular_step)
-        self.momentum = min(1.0 - min(STEP, self.length) / self.length, MOMENTUM)
+        self.step = min(STEP, self.length)
         self.rhos: list[float] = []
 
     def run(self) -> tuple[Vector, list[Step], str]:
@@ -90,9 +92,10 @@ class _Walk:
         while len(trace) < steps:
             g = features.gradient_at(w, self.clip, features.remaining / (steps - len(trace)))
             self.rhos.append(g.rho)
-            velocity = self.momentum * velocity + g.value / self.n + features.penalty_gradient(w)
-            w = w - self.length * (1.0 - self.momentum) * velocity
-            trace.append(Step(len(trace) + 1, self.length, g.rho, 0.0, g.sigma))
+            length = self._length_at(len(trace))
+            velocity = (1.0 - self.step / length) * velocity + g.value / self.n + features.penalty_gradient(w)
+            w = w - self.step * velocity
+            trace.append(Step(len(trace) + 1, length, g.rho, 0.0, g.sigma))
             if len(trace) in looks:
                 covered.append(self._distance(w))
                 if len(covered) == len(looks):
@@ -104,6 +107,22 @@ class _Walk:
         mean[: features.n_features] *= self._confidence(mean[: features.n_features], steps)
         return mean, trace, _decision(self.planned, steps)
 
+    def _length_at(self, t: int) -> float:
+        """Return how far the gradient after t steps carries in all, momentum included: 1 further each time.
+
+        At full length the first gradients, which are the largest, would throw the weights far beyond the
+        optimum. On nearly separable data only the few records that then lie wrong pull back, and slowly.
+        """
+        return min(self.step + t, self.length)
+
+    def _entered(self, steps: int) -> NDArray[np.float64]:
+        """Return what share of the gradient of step s (row) is in the weights after step t (column)."""
+        kept = np.eye(steps)
+        for t in range(1, steps):
+            kept[:t, t] = (1.0 - self.step / self._length_at(t)) * kept[:t, t - 1]
+        entered: NDArray[np.float64] = np.cumsum(kept, axis=1) * (self.step / self.length)
+        return entered
+
     def _confidence(self, weights: Vector, steps: int) -> float:
         """Return a factor near 1, or near 0 if the weights are no larger than noise alone would make them.
 
@@ -112,20 +131,15 @@ class _Walk:
         """
         rhos = np.array(self.rhos)
         tail = rhos * _weight(np.arange(1, steps + 1), steps)
-        entered = 1.0 - self.momentum ** np.arange(1, steps + 1)
-        passed = np.array([tail[s:] @ entered[: steps - s] for s in range(steps)]) / tail.sum()
+        passed = self._entered(steps) @ tail / tail.sum()
         spread = (self.length * self.clip / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
         noise = len(weights) * spread * _damping(CURVATURE / self.d * self.length * steps)
         explained = noise / max(float(weights @ weights), 1e-300)
         return float(np.interp(explained, DOUBT, (1.0, 0.0)))
 
     def _distance(self, w: Vector) -> tuple[float, float]:
-        """Return how far noise alone would be by now, in units of its plan, and how far the signal is.
-
-        The noise of step s has entered w with weight h_s = 1 - momentum^(t - s + 1) by step t.
-        """
-        t = len(self.rhos)
-        h = 1.0 - self.momentum ** np.arange(t, 0, -1)
+        """Return how far noise alone would be by now, in units of its plan, and how far the signal is."""
+        h = self._entered(len(self.rhos))[:, -1]
         noise = (
             self.d
             * (self.length * self.clip / self.n) ** 2

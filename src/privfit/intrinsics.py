@@ -1,11 +1,11 @@
-"""Two machine instructions that Python has no name for, for use in compiled loops."""
+"""Three machine instructions that Python has no name for, for use in compiled loops."""
 
 from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
 from numba.core import cgutils, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 
 # Compiled code calls an intrinsic without the first argument, which its author gets.
 declared: Callable[[Callable[..., Any]], Callable[..., Any]] = intrinsic
@@ -20,6 +20,19 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fma(*args)
 
     return types.float64(types.float64, types.float64, types.float64), generate
+
+
+def multiply_add(a: float, b: float, c: float) -> float:
+    """Return a * b + c in code that may also run uncompiled. Compiled, it is rounded once."""
+    return a * b + c
+
+
+@overload(multiply_add)
+def _compiled(a: Any, b: Any, c: Any) -> Any:
+    def rounded_once(a: Any, b: Any, c: Any) -> Any:
+        return fma(a, b, c)
+
+    return rounded_once
 
 
 @declared
@@ -39,3 +52,14 @@ def prefetch(typing: Any, X: Any, i: Any, j: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(X, i, j), generate
+
+
+@declared
+def peek(typing: Any, numbers: Any) -> Any:
+    """Return the first of an array of int64 as it is now, in case another thread changes it."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(numbers)(context, builder, args[0])
+        return builder.load_atomic(array.data, "acquire", 8)
+
+    return types.int64(numbers), generate

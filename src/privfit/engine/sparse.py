@@ -1,0 +1,228 @@
+"""The compiled loops over a sparse matrix in its layout: margins, and sums of coefficient times row.
+
+What is computed for a record depends on the values of its own entries alone, whatever the layout:
+
+- Values of size at most 1 are tame. Their products with the weights are rounded to a public grid on which
+  every sum of them is exact (`rounding.weight_magic`), so that their order does not matter. The products of
+  larger, wild values are added up apart, from left to right.
+- Ones, if the view lets them (`rounding.Rounding`), add the record's coefficient rounded to one grid for all
+  columns, so that sums over phrases are exact; other values add products rounded to their column's grid.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from privfit.engine.base import FloatArray
+from privfit.engine.kernels import LARGEST, REGROUPED, Indices, Rows, compiled
+from privfit.engine.packing import PIECE, Codes, Layout
+from privfit.intrinsics import fma
+
+COPIES = 4  # of the phrases' sums, so that rows in turn need not wait for each other's
+
+
+class Weights(NamedTuple):
+    """Weights, and what they come to for the parts of a layout."""
+
+    columns: FloatArray
+    planes: FloatArray
+    phrases: FloatArray
+    magic: float
+    offset: float
+
+
+@compiled()
+def margins(layout: Layout, start: int, stop: int, y: FloatArray, w: Weights, out: FloatArray) -> None:
+    """Write y * (X.w + offset) of the rows from `start` to `stop`, bounded as in `kernels.dense_margins`.
+
+    Here and below `start` is a multiple of PIECE.
+    """
+    for first in range(start, stop, PIECE):
+        here = slice(first - start, min(first + PIECE, stop) - start)
+        piece_margins(layout, first, y[here], w, out[here])
+
+
+@compiled()
+def piece_margins(layout: Layout, first: int, y: FloatArray, w: Weights, out: FloatArray) -> None:
+    """Do `margins` for the piece that begins with row `first`."""
+    n, magic = len(out), w.magic
+    out[:] = 0.0
+    phrases = w.phrases
+    for block in range(layout.codes.shape[0]):
+        codes = layout.codes[block, first : first + n]
+        for i in range(n):
+            out[i] += phrases[np.uint64(codes[i])]
+    for plane in range(layout.planes.shape[0]):
+        x, weight = layout.planes[plane, first : first + n], w.planes[plane]
+        for i in range(n):
+            out[i] += fma(x[i], weight, magic) - magic
+    piece = first // PIECE
+    rows = layout.loose_rows[layout.loose_pieces[piece] : layout.loose_pieces[piece + 1]]
+    indptr = layout.indptr[layout.loose_pieces[piece] :]
+    if layout.has_wild or magic == 0.0:  # without a grid the order of additions matters: always the same
+        mixed_margins(rows, first, indptr, layout.indices, layout.data, w.columns, magic, out)
+    else:
+        tame_margins(rows, first, indptr, layout.indices, layout.data, w.columns, magic, out)
+    for i in range(n):
+        margin = y[i] * (out[i] + w.offset)
+        if margin != margin:
+            margin = 0.0
+        out[i] = min(max(margin, -LARGEST), LARGEST)
+
+
+@compiled()
+def mixed_margins(
+    rows: Indices,
+    first: int,
+    indptr: Indices,
+    indices: Indices,
+    data: Rows,
+    w: FloatArray,
+    magic: float,
+    out: FloatArray,
+) -> None:
+    """Add the products of the loose entries in these rows, of which some are wild."""
+    for r in range(len(rows)):
+        tame = wild = 0.0
+        for t in range(np.uint64(indptr[r]), np.uint64(indptr[r + 1])):
+            value, weight = data[t], w[np.uint64(indices[t])]
+            # Selections, not branches, which mixed values would make the processor guess wrongly.
+            is_tame = abs(value) <= 1.0
+            rounding = magic if is_tame else 0.0
+            product = fma(value, weight, rounding) - rounding
+            tame += product if is_tame else 0.0
+            wild += 0.0 if is_tame else product
+        i = np.uint64(rows[r] - first)
+        out[i] = (out[i] + tame) + wild
+
+
+@compiled()
+def tame_margins(
+    rows: Indices,
+    first: int,
+    indptr: Indices,
+    indices: Indices,
+    data: Rows,
+    w: FloatArray,
+    magic: float,
+    out: FloatArray,
+) -> None:
+    """Add the products of the loose entries in these rows, of which none is wild."""
+    one = np.uint64(1)
+    for r in range(len(rows)):
+        even = odd = 0.0
+        t, stop = np.uint64(indptr[r]), np.uint64(indptr[r + 1])
+        while t + one < stop:
+            even += fma(data[t], w[np.uint64(indices[t])], magic) - magic
+            odd += fma(data[t + one], w[np.uint64(indices[t + one])], magic) - magic
+            t += one + one
+        if t < stop:
+            even += fma(data[t], w[np.uint64(indices[t])], magic) - magic
+        out[np.uint64(rows[r] - first)] += even + odd
+
+
+@compiled()
+def piece_combine(
+    layout: Layout,
+    first: int,
+    coefficients: FloatArray,
+    magics: FloatArray,
+    one: float,
+    scratch: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Add coefficient times (row, 1), rounded, to `out` for the piece that begins with row `first`.
+
+    `out` holds the sums of the columns, that of the coefficients, those of ones in the columns, and COPIES of
+    the phrases' sums. Entries equal to `one`, which is 1 or NaN, count as ones: they are rounded as the
+    coefficient is and summed apart, because sums are exact only on one grid.
+    """
+    n, p = len(coefficients), len(magics) - 1
+    rounded, magic = scratch[:n], magics[p]
+    for i in range(n):
+        rounded[i] = (coefficients[i] + magic) - magic
+    out[p] += total(rounded)
+    for block in range(layout.codes.shape[0]):
+        phrase_sums(layout.codes[block, first : first + n], rounded, out[2 * p + 1 :])
+    for plane in range(layout.planes.shape[0]):
+        x, column = layout.planes[plane, first : first + n], layout.plane_columns[plane]
+        magic = magics[column]
+        for i in range(n):
+            rounded[i] = fma(coefficients[i], x[i], magic) - magic
+        out[column] += total(rounded)
+    piece = first // PIECE
+    rows = layout.loose_rows[layout.loose_pieces[piece] : layout.loose_pieces[piece + 1]]
+    indptr = layout.indptr[layout.loose_pieces[piece] :]
+    loose_combine(rows, first, indptr, layout.indices, layout.data, coefficients, magics, one, out)
+
+
+@compiled()
+def phrase_sums(codes: Codes, rounded: FloatArray, out: FloatArray) -> None:
+    """Add the coefficients to their rows' phrases: each fourth row to the same copy of the sums."""
+    size = len(out) // COPIES
+    a, b, c, d = out[:size], out[size : 2 * size], out[2 * size : 3 * size], out[3 * size :]
+    one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
+    for quarter in range(len(codes) // 4):
+        k = np.uint64(4 * quarter)
+        a[np.uint64(codes[k])] += rounded[k]
+        b[np.uint64(codes[k + one])] += rounded[k + one]
+        c[np.uint64(codes[k + two])] += rounded[k + two]
+        d[np.uint64(codes[k + three])] += rounded[k + three]
+    for i in range(len(codes) - len(codes) % 4, len(codes)):
+        a[np.uint64(codes[i])] += rounded[i]
+
+
+@compiled()
+def loose_combine(
+    rows: Indices,
+    first: int,
+    indptr: Indices,
+    indices: Indices,
+    data: Rows,
+    coefficients: FloatArray,
+    magics: FloatArray,
+    one: float,
+    out: FloatArray,
+) -> None:
+    """Add coefficient times the loose entries in these rows.
+
+    Four columns at a time, which a row's strictly increasing column numbers allow: a fifth less time.
+    """
+    ones = np.uint64(len(magics))
+    step, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
+    for r in range(len(rows)):
+        a = coefficients[np.uint64(rows[r] - first)]
+        t, stop = np.uint64(indptr[r]), np.uint64(indptr[r + 1])
+        while t + three < stop:
+            share_j, j = product(a, data[t], np.uint64(indices[t]), one, magics, ones)
+            share_k, k = product(a, data[t + step], np.uint64(indices[t + step]), one, magics, ones)
+            share_m, m = product(a, data[t + two], np.uint64(indices[t + two]), one, magics, ones)
+            share_o, o = product(a, data[t + three], np.uint64(indices[t + three]), one, magics, ones)
+            sum_j, sum_k, sum_m, sum_o = out[j], out[k], out[m], out[o]
+            out[j], out[k] = sum_j + share_j, sum_k + share_k
+            out[m], out[o] = sum_m + share_m, sum_o + share_o
+            t += four
+        while t < stop:
+            share_j, j = product(a, data[t], np.uint64(indices[t]), one, magics, ones)
+            out[j] += share_j
+            t += step
+
+
+@compiled(forceinline=True)
+def product(
+    coefficient: float, value: float, column: Any, one: float, magics: FloatArray, ones: Any
+) -> tuple[float, Any]:
+    """Round coefficient times value, and say to which sum it belongs."""
+    is_one = value == one
+    in_column, of_coefficient = magics[column], magics[-1]
+    magic = of_coefficient if is_one else in_column
+    return fma(coefficient, value, magic) - magic, column + ones if is_one else column
+
+
+@compiled(fastmath=REGROUPED)
+def total(values: FloatArray) -> float:
+    """Sum values whose sums are exact, in any order."""
+    result = 0.0
+    for i in range(len(values)):
+        result += values[i]
+    return result
