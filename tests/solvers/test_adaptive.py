@@ -13,7 +13,7 @@ from privfit.engine.local import LocalEngine
 from privfit.losses import LOSSES
 from privfit.preprocessing import Numeric
 from privfit.solvers import BudgetWarning
-from privfit.solvers.adaptive import _damping, _Walk, _weight
+from privfit.solvers.adaptive import _damping, _kept, _Walk, _weight
 from privfit.solvers.geometry import bounded, standardised
 
 MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
@@ -238,6 +238,13 @@ def test_weights_that_noise_explains_are_taken_back_and_others_are_not(loss):
 
 def test_the_average_leaves_out_what_came_before_the_looks_were_over_and_favours_the_end():
     np.testing.assert_allclose(_weight(np.arange(1, 11), 10), [0, 0, 0, 0, 1, 2, 3, 4, 5, 6])
+
+
+@pytest.mark.parametrize(
+    ("explained", "kept"), [(0.0, 1), (0.55, 1), (0.59, 0.8), (0.65, 0.5), (0.9, 0.1), (1.0, 0), (7.0, 0)]
+)
+def test_weights_are_shrunk_by_what_noise_explains_once_that_is_more_than_half(explained, kept):
+    assert _kept(explained) == pytest.approx(kept)
 
 
 @pytest.mark.parametrize("x", [0.01, 1.0, 10.0])

@@ -11,7 +11,7 @@ from privfit.engine import columns, kernels, moments, onepass, packing, sparse
 from privfit.engine.base import FloatArray
 from privfit.engine.kernels import Indices, Rows
 from privfit.engine.packing import PIECE, Layout
-from privfit.engine.rounding import Rounding, weight_magic
+from privfit.engine.rounding import Rounding
 from privfit.engine.view import View
 from privfit.losses import Loss
 
@@ -388,22 +388,21 @@ class SparseMatrix:
 
         Weights that are too large for such a grid get the layout that does not depend on other rows.
         """
-        magic = weight_magic(w) if exact else 0.0
+        magic = sparse.weight_magic(w) if exact else 0.0
         layout = self.packed if magic or not exact else self.loose
         phrases = packing.spelled(layout.parents, layout.lasts, w, magic)
         return SparseWeights(layout, sparse.Weights(w, w[layout.plane_columns], phrases, magic, offset))
 
     def n_sums(self, rounding: Rounding) -> int:
         """Return how many sums a gradient has: columns, coefficients, ones in columns, phrases of ones."""
-        return 2 * self.shape[1] + 1 + sparse.COPIES * len(self.layout(rounding).parents)
+        return 2 * self.shape[1] + 1 + len(self.layout(rounding).parents)
 
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Spread the sums of phrases over their columns."""
         p = self.shape[1]
         columns, ones, phrases = sums[: p + 1], sums[p + 1 : 2 * p + 1], sums[2 * p + 1 :]
         if len(phrases):
-            copies = phrases.reshape(sparse.COPIES, -1)
-            packing.spread(self.packed.parents, self.packed.lasts, copies, ones)
+            packing.spread(self.packed.parents, self.packed.lasts, phrases, ones)
         return columns, ones
 
     def base(self, view: View) -> FloatArray:

@@ -14,7 +14,7 @@ from privfit.engine.base import FloatArray
 from privfit.engine.kernels import Rows, dense_combine, dense_margins
 from privfit.engine.packing import PIECE, Layout
 from privfit.engine.pointwise import clipped, compiled_for
-from privfit.engine.sparse import Weights, piece_combine, piece_margins
+from privfit.engine.sparse import COPIES, Weights, merge, piece_combine, piece_margins
 from privfit.losses import Loss
 
 NEARBY = 2**17  # bytes of the rows that are worked on at a time
@@ -88,14 +88,15 @@ def gradients(loss: Loss) -> Gradients:
         out: FloatArray,
     ) -> None:
         """Add clipped coefficient times (row, 1) over the rows from `start` on, rounded, to `out`."""
-        m, scratch = np.empty(PIECE), np.empty(PIECE)
+        m, scratch, phrases = np.empty(PIECE), np.empty(PIECE), np.zeros((COPIES, len(for_sums.parents)))
         for first in range(0, len(y), PIECE):
             c = m[: min(PIECE, len(y) - first)]
             labels, lengths = y[first : first + PIECE], norms[first : first + PIECE]
             piece_margins(for_margins, start + first, labels, w, c)
             for i in range(len(c)):
                 c[i] = labels[i] * clipped(derivative(c[i]), lengths[i], clip)
-            piece_combine(for_sums, start + first, c, magics, one, scratch, out)
+            piece_combine(for_sums, start + first, c, magics, one, scratch, phrases, out)
+        merge(phrases, out)
 
     @compiled_for(loss)
     def sparse_there(
@@ -110,13 +111,14 @@ def gradients(loss: Loss) -> Gradients:
         out: FloatArray,
     ) -> None:
         """Do the same for rows whose margins are m."""
-        all_c, scratch = np.empty(PIECE), np.empty(PIECE)
+        all_c, scratch, phrases = np.empty(PIECE), np.empty(PIECE), np.zeros((COPIES, len(layout.parents)))
         for first in range(0, len(y), PIECE):
             c = all_c[: min(PIECE, len(y) - first)]
             labels, lengths = y[first : first + PIECE], norms[first : first + PIECE]
             margins = m[first : first + PIECE]
             for i in range(len(c)):
                 c[i] = labels[i] * clipped(derivative(margins[i]), lengths[i], clip)
-            piece_combine(layout, start + first, c, magics, one, scratch, out)
+            piece_combine(layout, start + first, c, magics, one, scratch, phrases, out)
+        merge(phrases, out)
 
     return Gradients(dense, dense_there, sparse, sparse_there)

@@ -237,12 +237,8 @@ def spelled(parents: NDArray[np.int32], lasts: NDArray[np.int32], w: FloatArray,
 
 
 @compiled()
-def spread(parents: NDArray[np.int32], lasts: NDArray[np.int32], copies: FloatArray, out: FloatArray) -> None:
-    """Add each phrase's sum, of which there are several copies, to all of its columns in `out`: D' sums."""
-    sums = np.zeros(len(parents))
-    for copy in range(len(copies)):
-        for phrase in range(len(parents)):
-            sums[phrase] += copies[copy, phrase]
+def spread(parents: NDArray[np.int32], lasts: NDArray[np.int32], sums: FloatArray, out: FloatArray) -> None:
+    """Add each phrase's sum to all of its columns in `out`: D' sums. `sums` is used up."""
     for phrase in range(len(parents) - 1, -1, -1):
         if parents[phrase] != phrase:
             sums[parents[phrase]] += sums[phrase]

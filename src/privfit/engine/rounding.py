@@ -61,19 +61,6 @@ def magics(clips: FloatArray) -> FloatArray:
     return 1.5 * 2.0**52 * grids(clips)
 
 
-def weight_magic(w: FloatArray) -> float:
-    """Return M such that products of w and values of size at most 1, rounded by it, add up exactly.
-
-    With 2**e above the sum S of all |w|, the step is 2**(e - 51). A record has each column once, so its
-    products sum to less than 2**51 steps, and rounding moves the sum by half a step per column, at most
-    2**-51 S. M is 0, no rounding, for weights so large (or not finite) that their sums could overflow.
-    """
-    total = float(np.abs(w).sum())
-    if not total < LARGEST_WEIGHTS:
-        return 0.0
-    return 1.5 * 2.0**52 * math.ldexp(1.0, max(math.frexp(total)[1] - 51, -1000))
-
-
 class Rounding(NamedTuple):
     """How the records' shares of a gradient sum are rounded: to the grids of these constants.
 

@@ -3,12 +3,13 @@
 What is computed for a record depends on the values of its own entries alone, whatever the layout:
 
 - Values of size at most 1 are tame. Their products with the weights are rounded to a public grid on which
-  every sum of them is exact (`rounding.weight_magic`), so that their order does not matter. The products of
+  every sum of them is exact (`weight_magic`), so that their order does not matter. The products of
   larger, wild values are added up apart, from left to right.
 - Ones, if the view lets them (`rounding.Rounding`), add the record's coefficient rounded to one grid for all
   columns, so that sums over phrases are exact; other values add products rounded to their column's grid.
 """
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from privfit.engine.base import FloatArray
 from privfit.engine.kernels import LARGEST, REGROUPED, Indices, Rows, compiled
 from privfit.engine.packing import PIECE, Codes, Layout
+from privfit.engine.rounding import LARGEST_WEIGHTS
 from privfit.intrinsics import fma
 
 COPIES = 4  # of the phrases' sums, so that rows in turn need not wait for each other's
@@ -29,6 +31,22 @@ class Weights(NamedTuple):
     phrases: FloatArray
     magic: float
     offset: float
+
+
+@compiled()
+def weight_magic(w: FloatArray) -> float:
+    """Return M such that products of w and values of size at most 1, rounded by it, add up exactly.
+
+    With 2**e above the sum S of all |w|, the step is 2**(e - 51). A record has each column once, so its
+    products sum to less than 2**51 steps, and rounding moves the sum by half a step per column, at most
+    2**-51 S. M is 0, no rounding, for weights so large (or not finite) that their sums could overflow.
+    """
+    total = 0.0
+    for weight in w:
+        total += abs(weight)
+    if not total < LARGEST_WEIGHTS:
+        return 0.0
+    return 1.5 * 2.0**52 * math.ldexp(1.0, max(math.frexp(total)[1] - 51, -1000))
 
 
 @compiled()
@@ -129,13 +147,14 @@ def piece_combine(
     magics: FloatArray,
     one: float,
     scratch: FloatArray,
+    phrases: FloatArray,
     out: FloatArray,
 ) -> None:
     """Add coefficient times (row, 1), rounded, to `out` for the piece that begins with row `first`.
 
-    `out` holds the sums of the columns, that of the coefficients, those of ones in the columns, and COPIES of
-    the phrases' sums. Entries equal to `one`, which is 1 or NaN, count as ones: they are rounded as the
-    coefficient is and summed apart, because sums are exact only on one grid.
+    `out` holds the sums of the columns, that of the coefficients, and those of ones in the columns; the sums
+    of phrases are added to the copies in `phrases`. Entries equal to `one`, which is 1 or NaN, count as ones:
+    they are rounded as the coefficient is and summed apart, because sums are exact only on one grid.
     """
     n, p = len(coefficients), len(magics) - 1
     rounded, magic = scratch[:n], magics[p]
@@ -143,7 +162,7 @@ def piece_combine(
         rounded[i] = (coefficients[i] + magic) - magic
     out[p] += total(rounded)
     for block in range(layout.codes.shape[0]):
-        phrase_sums(layout.codes[block, first : first + n], rounded, out[2 * p + 1 :])
+        phrase_sums(layout.codes[block, first : first + n], rounded, phrases)
     for plane in range(layout.planes.shape[0]):
         x, column = layout.planes[plane, first : first + n], layout.plane_columns[plane]
         magic = magics[column]
@@ -157,10 +176,9 @@ def piece_combine(
 
 
 @compiled()
-def phrase_sums(codes: Codes, rounded: FloatArray, out: FloatArray) -> None:
+def phrase_sums(codes: Codes, rounded: FloatArray, phrases: FloatArray) -> None:
     """Add the coefficients to their rows' phrases: each fourth row to the same copy of the sums."""
-    size = len(out) // COPIES
-    a, b, c, d = out[:size], out[size : 2 * size], out[2 * size : 3 * size], out[3 * size :]
+    a, b, c, d = phrases[0], phrases[1], phrases[2], phrases[3]
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for quarter in range(len(codes) // 4):
         k = np.uint64(4 * quarter)
@@ -217,6 +235,15 @@ def product(
     in_column, of_coefficient = magics[column], magics[-1]
     magic = of_coefficient if is_one else in_column
     return fma(coefficient, value, magic) - magic, column + ones if is_one else column
+
+
+@compiled()
+def merge(phrases: FloatArray, out: FloatArray) -> None:
+    """Add the copies of the phrases' sums to the last of the sums in `out`."""
+    size = phrases.shape[1]
+    for copy in range(COPIES):
+        for phrase in range(size):
+            out[len(out) - size + phrase] += phrases[copy, phrase]
 
 
 @compiled(fastmath=REGROUPED)

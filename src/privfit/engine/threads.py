@@ -19,7 +19,9 @@ from numba import config, njit
 from privfit.intrinsics import peek
 
 GLANCES = 2**18  # before going to sleep: about a tenth of a millisecond
-GRACE = 2**14  # more glances, while the other thread lets go of the GIL: waiting for that is sleeping, too
+# More glances, while the other thread lets go of the GIL, for waiting for that is sleeping too. A helper has
+# finished in no time; a caller has first to get to its own compiled loop.
+UNTIL_FINISHED, UNTIL_STARTED = 2**14, 3 * 2**14
 
 
 class _Job:
@@ -46,7 +48,7 @@ class _Job:
     def finish(self) -> BaseException | None:
         """Withdraw the job, or wait for its end and return what it raised."""
         if next(self.claims) > 0:
-            watch(self.done, 0, GLANCES)
+            watch(self.done, 0, GLANCES, UNTIL_FINISHED)
             self.asleep.acquire()
         return self.error
 
@@ -76,17 +78,17 @@ class _Helpers:
         while True:
             seen = int(self.posted[0])
             if self.jobs.empty():
-                watch(self.posted, seen, GLANCES)
+                watch(self.posted, seen, GLANCES, UNTIL_STARTED)
             self.jobs.get().run()
 
 
 @njit(cache=True, nogil=True)
-def watch(number: Any, seen: int, glances: int) -> None:
+def watch(number: Any, seen: int, glances: int, grace: int) -> None:
     """Look at a number until it has changed, but not for ever."""
     for _ in range(glances):
         if peek(number) != seen:
             break
-    for _ in range(GRACE):
+    for _ in range(grace):
         peek(number)
 
 

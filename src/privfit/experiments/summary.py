@@ -37,9 +37,9 @@ _TERMS = f"""
   better; the tables have the rest.
 - **Settings** are the defaults of this package, the same for every data set and epsilon, without a
   regulariser unless a proof needs one. They are not innocent of these data: the constants of the default
-  solver were chosen on Adult, BANK and IPUMS-BR (docs/research.md), those of some baselines by trying values
-  on Adult, and nothing was paid for that, so comparisons on these three favour them. The paper tuned its
-  regulariser, and OutPert's iterations and steps, on the data in the same way.
+  solver were chosen on Adult, BANK and IPUMS-BR, two of them on KDDCup99 (docs/research.md), those of some
+  baselines by trying values on Adult, and nothing was paid for that, so comparisons on these tables favour
+  them. The paper tuned its regulariser, and OutPert's iterations and steps, on the data in the same way.
 - **KDDCup99** is the official 10% file. As in the paper DP-AGD works on fresh random batches of about
   {BATCH:,} records, and PrivGene on a random subset of that size, one for the whole search; neither claims
   amplification. The paper leaves OutPert out, for its full batches; here they are affordable.

@@ -33,7 +33,7 @@ LONGEST_STEP = 100.0  # a momentum of .95; the walk is smooth enough, and more o
 LOOKS = (0.2, 0.4)  # fractions of the planned walk after which the distance covered is looked at
 AMBITION = 0.4  # lengthen only if the signal outweighs the noise 2.5 times: a needless mile costs more
 START = 0.4  # of the walk: earlier iterates are not averaged, for they are too far from the optimum
-DOUBT = (0.55, 0.85)  # weights are taken back as the share of their square that noise explains goes up here
+DOUBT = (0.55, 0.75)  # from here on believe that noise explains that share of the weights' square
 CURVATURE = 0.13  # mean curvature of features of norm 1 at typical margins (the logistic loss has 1/4 at 0)
 LENGTHEN, MOST_STEPS = 4.0, 600  # how far a look may lengthen the walk
 
@@ -134,8 +134,7 @@ class _Walk:
         passed = self._entered(steps) @ tail / tail.sum()
         spread = (self.length * self.clip / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
         noise = len(weights) * spread * _damping(CURVATURE / self.d * self.length * steps)
-        explained = noise / max(float(weights @ weights), 1e-300)
-        return float(np.interp(explained, DOUBT, (1.0, 0.0)))
+        return _kept(noise / max(float(weights @ weights), 1e-300))
 
     def _distance(self, w: Vector) -> tuple[float, float]:
         """Return how far noise alone would be by now, in units of its plan, and how far the signal is."""
@@ -166,6 +165,15 @@ def _weight(step: ArrayLike, steps: int) -> Vector:
     """Return what the iterate after this step weighs in the average: more the later, nothing before START."""
     weight: Vector = np.maximum(np.subtract(step, START * steps), 0.0)
     return weight
+
+
+def _kept(explained: float) -> float:
+    """Return what to keep of weights whose square noise explains to this share.
+
+    All of them if it is about a half or less, for which shrinking costs more than it gains; else as much as
+    James and Stein would keep, and nothing if noise explains everything.
+    """
+    return max(float(np.interp(explained, DOUBT, (1.0, 0.0))), 1.0 - explained, 0.0)
 
 
 def _damping(x: float) -> float:
