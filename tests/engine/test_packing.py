@@ -10,8 +10,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privfit.engine import packing, sparse
-from privfit.engine.local import LocalEngine
+from privfit.engine import kernels, packing, sparse
+from privfit.engine.local import LocalEngine, _chunks
 from privfit.engine.matrix import SparseMatrix
 from privfit.engine.packing import PHRASES, PIECE, Layout
 from privfit.engine.rounding import column_clips, grids, view_gradient_bound
@@ -42,6 +42,9 @@ TABLES: dict[str, Callable[[], np.ndarray]] = {
     "many patterns": lambda: (np.random.default_rng(1).random((N, 40)) < 0.5) * 1.0,
     "rare ones": lambda: (np.random.default_rng(6).random((N, 60)) < 0.004) * 1.0,
     "dense": lambda: np.random.default_rng(2).random((N, 6)),
+    "dense with ones": lambda: np.where(
+        np.random.default_rng(7).random((N, 3)) < 0.05, 1.0, np.random.default_rng(8).random((N, 3))
+    ),
     "counts": lambda: np.random.default_rng(3).poisson(0.5, (N, 12)) * 1.0,
     "loose": lambda: (
         np.random.default_rng(4).random((N, 30)) * (np.random.default_rng(5).random((N, 30)) < 0.2)
@@ -139,9 +142,18 @@ def test_nor_for_the_smallest_and_largest_weights(size: float) -> None:
     w[1::3] = 0.1 * min(size, 1.0)
     packed, plain = (engine.at(w).margins for engine in engines(X))
     np.testing.assert_array_equal(packed, plain)
-    tame = np.clip(X, -1.0, 1.0)  # no other row is wild
-    again = engines(np.vstack([X[:1], tame[1:]]))[0].at(w).margins, engines(tame)[0].at(w).margins
-    np.testing.assert_array_equal(again[0][1:], again[1][1:])
+    tame = np.clip(X, -1.0, 1.0)
+    one_wild = np.vstack([X[np.argmax(np.abs(X).max(axis=1))], tame])
+    margins, without = (engines(rows)[0].at(w).margins for rows in (one_wild, tame))
+    np.testing.assert_array_equal(margins[1:], without)
+
+
+@pytest.mark.parametrize("n", [0, 1, N, 12_289, 786_433, 10**6 + 7, 2**32])
+def test_chunks_begin_with_a_piece(n: int) -> None:
+    chunks = _chunks(n, 50)
+    assert all(chunk.start % PIECE == 0 for chunk in chunks)
+    assert sum(chunk.stop - chunk.start for chunk in chunks) == n
+    assert len(chunks) <= 64
 
 
 def test_both_kinds_of_views_were_seen() -> None:
@@ -242,6 +254,13 @@ def test_ones_are_summed_apart_and_on_the_grid_of_the_coefficient() -> None:
     out[:] = 0.0
     sparse.piece_combine(layout, 0, coefficients, magics, np.nan, scratch, phrases, out)
     np.testing.assert_array_equal(out, [0.75 - 0.125, 0.1875 - 0.625, -0.59375, 0.0, 0.0, 0.0, 0.0])
+
+
+def test_what_adding_the_ones_loses_is_added_in_the_end() -> None:
+    """2**53 + 1 is 2**53 in float64; the center takes the 2**53 away again, and the 1 must remain."""
+    sums, ones = np.array([2.0**53, 3.0, 2.0**52]), np.array([1.0, 4.0])
+    gradient = kernels.folded(sums, ones, np.array([2.0, 0.0]), np.array([0.5, 0.0]), 0.25)
+    np.testing.assert_array_equal(gradient, [0.5, 0.0, 2.0**50])
 
 
 def test_ones_may_be_rounded_more_coarsely_than_other_values() -> None:
