@@ -143,9 +143,9 @@ def test_nor_for_the_smallest_and_largest_weights(size: float) -> None:
     packed, plain = (engine.at(w).margins for engine in engines(X))
     np.testing.assert_array_equal(packed, plain)
     tame = np.clip(X, -1.0, 1.0)
-    one_wild = np.vstack([X[np.argmax(np.abs(X).max(axis=1))], tame])
+    one_wild = np.vstack([tame, X[np.argmax(np.abs(X).max(axis=1))]])
     margins, without = (engines(rows)[0].at(w).margins for rows in (one_wild, tame))
-    np.testing.assert_array_equal(margins[1:], without)
+    np.testing.assert_array_equal(margins[:-1], without)
 
 
 @pytest.mark.parametrize("n", [0, 1, N, 12_289, 786_433, 10**6 + 7, 2**32])
