@@ -71,13 +71,9 @@ class LocalEngine:
         """Make the features those that the view shows: one pass over X for their norms."""
         self.view = view
         squares = np.empty(self.n_records)
-        self.for_each_block(lambda _, rows, block: block.squares(view, squares[rows]))
+        self.for_each_block(lambda rows, block: block.squares(view, squares[rows]))
         self.norms = np.sqrt(squares + view.bias * view.bias)
         self.feature_norms = np.sqrt(squares, out=squares)
-
-    def for_each_chunk(self, function: Callable[[int, slice], None]) -> None:
-        """Call function(number, rows) for every chunk of rows, on all cores."""
-        threads.for_each(lambda number: function(number, self.chunks[number]), len(self.chunks))
 
     def for_each_span(self, function: Callable[[int, slice], None]) -> None:
         """Call function(number, chunks) for spans of several chunks, numbered from 0, on all cores.
@@ -103,14 +99,14 @@ class LocalEngine:
         """Return the rows of neighbouring chunks."""
         return slice(self.chunks[chunks.start].start, self.chunks[chunks.stop - 1].stop)
 
-    def for_each_block(self, function: Callable[[int, slice, Block], None]) -> None:
-        """Call function(chunk's number, rows, block) for every block of rows, on all cores."""
+    def for_each_block(self, function: Callable[[slice, Block], None]) -> None:
+        """Call function(rows, block) for every block of rows, on all cores."""
 
-        def visit(number: int, rows: slice) -> None:
-            for part, block in self.matrix.blocks(rows):
-                function(number, part, block)
+        def visit(_: int, chunks: slice) -> None:
+            for rows, block in self.matrix.blocks(self.rows_of(chunks)):
+                function(rows, block)
 
-        self.for_each_chunk(visit)
+        self.for_each_span(visit)
 
     def partial_sums(self, count: int, *shape: int) -> FloatArray:
         """Return `count` times zeros to sum into, too far apart for two threads to share a cache line."""
@@ -275,7 +271,7 @@ class LocalEngine:
         """Count the records by the norm of their curve z * (z - fold), as `norm_counts` does. One pass."""
         powers = np.empty((2, self.n_records))
 
-        def visit(_: int, rows: slice, block: Block) -> None:
+        def visit(rows: slice, block: Block) -> None:
             powers[:, rows] = block.powers(self.view, folds)
 
         self.for_each_block(visit)
