@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privfit.engine import kernels, packing, sparse
+from privfit.engine.csr import SparseMatrix
 from privfit.engine.local import LocalEngine, _chunks
-from privfit.engine.matrix import SparseMatrix
 from privfit.engine.packing import PHRASES, PIECE, Layout
 from privfit.engine.rounding import column_clips, grids, view_gradient_bound
 from privfit.engine.sparse import weight_magic

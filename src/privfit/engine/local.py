@@ -11,7 +11,9 @@ from scipy.sparse import issparse
 
 from privfit.engine import rounding, threads
 from privfit.engine.base import FloatArray
-from privfit.engine.matrix import Block, as_matrix
+from privfit.engine.csr import SparseMatrix
+from privfit.engine.dense import DenseMatrix
+from privfit.engine.matrix import Block, Matrix
 from privfit.engine.packing import PIECE
 from privfit.engine.place import Deferred, LocalLine, LocalPoint, frozen
 from privfit.engine.rounding import MAX_RECORDS, Rounding, magics
@@ -43,7 +45,7 @@ class LocalEngine:
     """
 
     def __init__(self, X: Any, y: ArrayLike, loss: Loss, *, intercept: bool = True) -> None:
-        self.matrix = as_matrix(X)
+        self.matrix: Matrix = _as_matrix(X)
         self.y = np.array(y, dtype=np.float64)
         self.loss = loss
         self.intercept = intercept
@@ -347,3 +349,16 @@ def _chunks(n_records: int, n_weights: int) -> list[slice]:
     most = max(1, min(64, 2**24 // max(1, n_weights)))
     size = max(12288, PIECE * -(-n_records // (most * PIECE)))
     return [slice(start, min(start + size, n_records)) for start in range(0, n_records, size)]
+
+
+def _as_matrix(X: Any) -> Matrix:
+    """Wrap X: as it is if its type, order and precision are supported, else converted once."""
+    sparse = issparse(X)
+    X = X.tocsr() if sparse else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if sparse:
+        return SparseMatrix(X)
+    return DenseMatrix(X if X.flags.forc and X.flags.aligned else np.ascontiguousarray(X))
