@@ -226,4 +226,5 @@ def loss_slack(clip: float) -> float:
 
 
 def _norm(values: FloatArray) -> float:
-    return float(np.linalg.norm(values))
+    with np.errstate(over="ignore"):  # an infinite bound is what extreme scales deserve
+        return float(np.linalg.norm(values))
