@@ -119,7 +119,7 @@ def main() -> None:
     double = report("  dense float64", adult.data.toarray().astype(np.float64), y, options.loss, rounds)
     sparse = report("  CSR float32", adult.data, y, options.loss, rounds)
     for what, f32, f64, csr in zip(("iteration", "two products"), single, double, sparse, strict=True):
-        print(f"  {what}: CSR is {f32 / csr:.1f} times as fast as dense float32, {f64 / csr:.1f} as float64")
+        print(f"  {what}: CSR is {f32 / csr:.2f} times as fast as dense float32, {f64 / csr:.2f} as float64")
 
     rng = np.random.default_rng(0)
     n = 50_000 if options.quick else 500_000

@@ -179,7 +179,8 @@ def test_a_neighbour_with_another_layout_differs_by_its_record() -> None:
     sums, layouts = [], []
     for rows, labels in ((X, y), (np.vstack([newcomer, X]), np.append(1.0, y))):
         engine = LocalEngine(sp.csr_array(rows), labels, LOGISTIC)
-        layouts.append(engine.matrix.packed)  # type: ignore[attr-defined]
+        assert isinstance(engine.matrix, SparseMatrix)
+        layouts.append(engine.matrix.packed)
         view = engine.transformed(center, scale, 0.4)
         sums.append((view.gradient_at(w, 0.7), view.at(w).margins[-n:], engine.gradient_at(w, 0.7)))
     assert len(layouts[0].planes) != len(layouts[1].planes)
