@@ -1,6 +1,9 @@
+import gc
 import multiprocessing
 import os
 import threading
+import time
+import weakref
 
 import pytest
 
@@ -29,6 +32,24 @@ def test_an_error_in_a_helper_reaches_the_caller(monkeypatch: pytest.MonkeyPatch
 
     with pytest.raises(RuntimeError, match="helper"):
         threads.for_each(fail_in_helper, 2)
+
+
+def test_helpers_keep_nothing_of_what_they_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that waits for its next job must not hold on to the records of the last one."""
+    monkeypatch.setattr(threads, "n_threads", lambda: 2)
+    barrier = threading.Barrier(2)
+
+    def visit(_: int) -> None:
+        barrier.wait(20)  # both threads have one
+
+    kept = weakref.ref(visit)
+    threads.for_each(visit, 2)
+    del visit
+    deadline = time.monotonic() + 20
+    while kept() is not None and time.monotonic() < deadline:
+        time.sleep(0.01)
+        gc.collect()
+    assert kept() is None
 
 
 def test_a_visit_may_itself_visit(monkeypatch: pytest.MonkeyPatch) -> None:
