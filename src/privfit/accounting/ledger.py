@@ -17,14 +17,12 @@ import weakref
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from fractions import Fraction
 from typing import Any
 
 from privfit.accounting.zcdp import MIN_RHO, Conversion, epsilon_from_rho, rho_from_epsilon
 
-# T shares of fl(budget / T) may add up to half an ulp more than the budget. They always fit; the noise
-# margin of every mechanism (zcdp.NOISE_MARGIN) makes the true cost smaller than the price by far more.
-_HALF_ULP = Fraction(1, 2**53)
+# Amounts are added as integers, in units of which every float64, and every half ulp of one, is a multiple.
+_UNIT = 2 ** (1074 + 53)
 
 
 class BudgetExceeded(RuntimeError):
@@ -76,7 +74,7 @@ class Ledger:
 
     Notes
     -----
-    Sums are exact: prices are added as fractions, so T charges of budget / T always fit and one more
+    Sums are exact: prices are added as integers, so T charges of budget / T always fit and one more
     never does. Copies (`copy`, `deepcopy`, `sklearn.clone`, unpickling in the same process) are the same
     account. In any other process a ledger can be read but refuses every charge. All methods are
     thread-safe.
@@ -124,7 +122,8 @@ class Ledger:
         self._promise = promise
         self._parent = parent
         self._entries: list[Entry] = []
-        self._spent, self._spent_delta = Fraction(0), Fraction(0)
+        self._spent = self._spent_delta = 0  # in units, as are the ceilings
+        self._ceiling, self._ceiling_delta = _ceiling(rho), _ceiling(delta)
         self._lock = threading.RLock()
         self._pid: int | None = os.getpid() if live else None
         if live:
@@ -165,9 +164,9 @@ class Ledger:
         if self._is_direct and (rho, delta) != (self.rho, self.delta):
             # parts of it would compose, which its conversion does not account for
             raise ValueError("This account pays for one release of all of it; open another for questions.")
-        if self._spent + Fraction(rho) > _ceiling(self.rho):
+        if self._spent + _units(rho) > self._ceiling:
             raise BudgetExceeded(rho, self.remaining, self.rho, what)
-        if self._spent_delta + Fraction(delta) > _ceiling(self.delta):
+        if self._spent_delta + _units(delta) > self._ceiling_delta:
             raise BudgetExceeded(delta, self.remaining_delta, self.delta, what, unit="delta")
 
     @property
@@ -176,8 +175,8 @@ class Ledger:
 
     def _record(self, entry: Entry) -> None:
         self._entries.append(entry)
-        self._spent += Fraction(entry.rho)
-        self._spent_delta += Fraction(entry.delta)
+        self._spent += _units(entry.rho)
+        self._spent_delta += _units(entry.delta)
 
     # -- reading ------------------------------------------------------------------------------------
 
@@ -189,10 +188,10 @@ class Ledger:
 
     def spending(self) -> dict[str, float]:
         """Return the rho paid for each kind of question, in the order they were first asked."""
-        paid: dict[str, Fraction] = {}
+        paid: dict[str, int] = {}
         for entry in self.entries:
-            paid[entry.what] = paid.get(entry.what, Fraction(0)) + Fraction(entry.rho)
-        return {what: float(rho) for what, rho in paid.items()}
+            paid[entry.what] = paid.get(entry.what, 0) + _units(entry.rho)
+        return {what: rho / _UNIT for what, rho in paid.items()}
 
     @property
     def spent(self) -> float:
@@ -204,7 +203,7 @@ class Ledger:
     def remaining(self) -> float:
         """Rho that can still be paid, rounded down: charging it always fits."""
         with self._lock:
-            left = _round_down(Fraction(self.rho) - self._spent)
+            left = _round_down(_units(self.rho) - self._spent)
             return left if self._parent is None else min(left, self._parent.remaining)
 
     @property
@@ -217,7 +216,7 @@ class Ledger:
     def remaining_delta(self) -> float:
         """Delta that can still be paid, rounded down."""
         with self._lock:
-            left = _round_down(Fraction(self.delta) - self._spent_delta)
+            left = _round_down(_units(self.delta) - self._spent_delta)
             return left if self._parent is None else min(left, self._parent.remaining_delta)
 
     def epsilon(self, delta: float | None = None) -> float:
@@ -330,15 +329,28 @@ def _price(name: str, value: float) -> float:
     return value
 
 
-def _ceiling(budget: float) -> Fraction:
-    return Fraction(budget) * (1 + _HALF_ULP)
+def _units(amount: float) -> int:
+    """Return an amount in units, exactly."""
+    numerator, denominator = amount.as_integer_ratio()
+    return numerator * (_UNIT // denominator)
 
 
-def _round_up(x: Fraction) -> float:
-    nearest = float(x)
-    return nearest if Fraction(nearest) >= x else math.nextafter(nearest, math.inf)
+def _ceiling(budget: float) -> int:
+    """Return what charges may add up to.
+
+    T shares of fl(budget / T) may add up to half an ulp more than the budget. They always fit; the noise
+    margin of every mechanism (zcdp.NOISE_MARGIN) makes the true cost smaller than the price by far more.
+    """
+    budget_in_units = _units(budget)
+    return budget_in_units + budget_in_units // 2**53
 
 
-def _round_down(x: Fraction) -> float:
-    nearest = float(max(x, Fraction(0)))
-    return nearest if Fraction(nearest) <= max(x, Fraction(0)) else math.nextafter(nearest, 0.0)
+def _round_up(units: int) -> float:
+    nearest = units / _UNIT
+    return nearest if _units(nearest) >= units else math.nextafter(nearest, math.inf)
+
+
+def _round_down(units: int) -> float:
+    units = max(units, 0)
+    nearest = units / _UNIT
+    return nearest if _units(nearest) <= units else math.nextafter(nearest, 0.0)
