@@ -1,4 +1,4 @@
-"""Three machine instructions that Python has no name for, for use in compiled loops."""
+"""Four machine instructions that Python has no name for, for use in compiled loops."""
 
 from collections.abc import Callable
 from typing import Any
@@ -63,3 +63,15 @@ def peek(typing: Any, numbers: Any) -> Any:
         return builder.load_atomic(array.data, "acquire", 8)
 
     return types.int64(numbers), generate
+
+
+@declared
+def poke(typing: Any, numbers: Any, value: Any) -> Any:
+    """Set the first of an array of int64, for other threads to see now."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(numbers)(context, builder, args[0])
+        builder.store_atomic(args[1], array.data, "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(numbers, types.int64), generate

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from privfit.engine import threads
 from privfit.engine.local import LocalEngine
-from privfit.engine.rounding import gradient_bound, loss_slack
+from privfit.engine.rounding import gradient_bound, grid, loss_slack, magic, odd
 from privfit.losses import HINGE, LOGISTIC, LOSSES, Loss
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
@@ -58,6 +58,65 @@ def test_clipped_gradient_sum_is_the_same_in_any_order_and_partition(layout: str
     np.testing.assert_array_equal(engine.subset(order).at(w).gradient_sum(0.7), whole)
     halves = [engine.subset(part).at(w).gradient_sum(0.7) for part in (order[:777], order[777:])]
     np.testing.assert_array_equal(halves[0] + halves[1], whole)
+
+
+def half_way(p: int, dtype: Any) -> np.ndarray:
+    """Return values on the grid of 4, and half-way between two of its points.
+
+    It takes both. After a tie the sum is even, and only a value that is an odd number of steps changes that.
+    """
+    halves = np.random.default_rng(p).integers(-(2**17), 2**17, (2_003, p))
+    return np.asarray(halves * (grid(4.0) / 2), dtype=dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [1, 3])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_products_half_way_between_grid_points_are_rounded_by_themselves(
+    layout: str, p: int, dtype: Any
+) -> None:
+    """A hinge of slope 1 would make ties of them, which round to even sums: as the other records decide."""
+    X = half_way(p, dtype)
+    y = np.ones(len(X))
+
+    def gradient(rows: np.ndarray) -> np.ndarray:
+        return LocalEngine(LAYOUTS[layout](X[rows]), y[rows], HINGE).gradient_at(np.zeros(p + 1), 4.0)
+
+    everybody = np.arange(len(X))
+    whole = gradient(everybody)
+    shares = np.array([gradient(everybody[[i]]) for i in range(len(X))])
+    np.testing.assert_array_equal(shares.sum(axis=0), whole)
+    np.testing.assert_array_equal(gradient(everybody[::-1]), whole)
+    for i in (0, 1, 1000, 2002):
+        np.testing.assert_array_equal(whole - gradient(np.delete(everybody, i)), shares[i])
+
+
+def test_those_products_would_otherwise_depend_on_the_other_records() -> None:
+    """The test above is about something: with coefficients of exactly 1, the order matters."""
+    values = half_way(1, np.float64)[:, 0]
+    start = magic(4.0)
+
+    def accumulated(values: np.ndarray) -> float:
+        total = start
+        for value in values:
+            total += value
+        return float(total - start)
+
+    left_out = [accumulated(np.delete(values, i)) + accumulated(values[[i]]) for i in range(20)]
+    assert len({*left_out, accumulated(values)}) > 1
+    odds = np.array([odd(1.0) * value for value in values])
+    assert accumulated(odds) == sum(accumulated(odds[i : i + 1]) for i in range(len(odds)))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("p", [1, 7, 8, 9, 105])
+def test_a_gradient_sum_is_the_sum_of_its_records_shares(p: int, dtype: Any) -> None:
+    X, y, w = (part[:403] if len(part) == N else part for part in table(p, dtype))
+    for clip in (1e-3, 0.7, 50.0):
+        engine = LocalEngine(X, y, LOGISTIC)
+        shares = [LocalEngine(X[[i]], y[[i]], LOGISTIC).gradient_at(w, clip) for i in range(len(X))]
+        np.testing.assert_array_equal(np.sum(shares, axis=0), engine.gradient_at(w, clip))
+        np.testing.assert_array_equal(engine.at(w).gradient_sum(clip), engine.gradient_at(w, clip))
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)

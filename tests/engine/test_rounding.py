@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import njit
 
 from privfit.engine.rounding import (
     MAX_RECORDS,
@@ -16,6 +17,7 @@ from privfit.engine.rounding import (
     magic,
     magics,
     moment_clips,
+    odd,
     rise_slack,
 )
 
@@ -86,3 +88,37 @@ def test_products_of_a_clipped_record_keep_within_their_columns_clips(
 def test_shrunken_moments_keep_within_their_columns_clips(z: float, base: float, radius: float) -> None:
     f = min(1.0, radius / max(1e-300, abs(z)))
     assert abs(f * (z - base)) <= moment_clips(radius, np.array([base]))[0] * (1 + 1e-12)
+
+
+@njit
+def compiled_odd(number: float) -> float:
+    return odd(number)
+
+
+COEFFICIENTS = st.floats(-1e3, 1e3)
+VALUES = st.one_of(
+    st.floats(-1e6, 1e6), st.floats(-1e6, 1e6, width=32), st.sampled_from([1.0, 0.5, 3.0, 2.0**20])
+)
+
+
+@given(COEFFICIENTS, VALUES)
+def test_products_with_odd_coefficients_are_never_ties(coefficient: float, value: float) -> None:
+    made = odd(coefficient)
+    product = Fraction(made) * Fraction(value)
+    if not 2.0**-200 <= abs(product) <= 2.0**200:
+        return
+    for exponent in range(0, 24):  # all grids on which the product is at most 2**21 + 1 steps, and finer ones
+        step = Fraction(2) ** (math.frexp(float(abs(product)))[1] - exponent)
+        assert (product / step * 2).denominator != 1 or (product / step).denominator == 1
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_odd_numbers_are_next_to_what_they_were(number: float) -> None:
+    made = odd(number)
+    assert compiled_odd(number) == made
+    if abs(number) < 2.0**-1000:
+        assert made == 0.0
+    else:
+        assert math.copysign(1.0, made) == math.copysign(1.0, number)
+        assert abs(number) <= abs(made) <= abs(number) * (1 + 2.0**-52)
+        assert np.float64(made).view(np.int64) % 2 == 1

@@ -4,6 +4,7 @@ import os
 import threading
 import time
 import weakref
+from functools import partial
 
 import pytest
 
@@ -12,11 +13,18 @@ from privfit.engine import threads
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 @pytest.mark.parametrize("count", [0, 1, 100])
-def test_every_index_is_visited_once(n_threads: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_call_is_made_once(n_threads: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "n_threads", lambda: n_threads)
     visited: list[int] = []
-    threads.for_each(visited.append, count)
+    threads.run([[partial(visited.append, index)] for index in range(count)])
     assert sorted(visited) == list(range(count))
+
+
+def test_the_calls_of_a_task_are_made_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "n_threads", lambda: 3)
+    made: list[list[int]] = [[] for _ in range(20)]
+    threads.run([[partial(one.append, k) for k in range(50)] for one in made])
+    assert made == [list(range(50))] * 20
 
 
 def test_an_error_in_a_helper_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -24,14 +32,14 @@ def test_an_error_in_a_helper_reaches_the_caller(monkeypatch: pytest.MonkeyPatch
     caller = threading.current_thread()
     helper_failed = threading.Event()
 
-    def fail_in_helper(_: int) -> None:
+    def fail_in_helper() -> None:
         if threading.current_thread() is not caller:
             helper_failed.set()
             raise RuntimeError("helper")
         helper_failed.wait(10)
 
     with pytest.raises(RuntimeError, match="helper"):
-        threads.for_each(fail_in_helper, 2)
+        threads.run([[fail_in_helper]] * 2)
 
 
 def test_helpers_keep_nothing_of_what_they_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,11 +47,11 @@ def test_helpers_keep_nothing_of_what_they_worked_on(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(threads, "n_threads", lambda: 2)
     barrier = threading.Barrier(2)
 
-    def visit(_: int) -> None:
+    def visit() -> None:
         barrier.wait(20)  # both threads have one
 
     kept = weakref.ref(visit)
-    threads.for_each(visit, 2)
+    threads.run([[visit]] * 2)
     del visit
     deadline = time.monotonic() + 20
     while kept() is not None and time.monotonic() < deadline:
@@ -52,16 +60,16 @@ def test_helpers_keep_nothing_of_what_they_worked_on(monkeypatch: pytest.MonkeyP
     assert kept() is None
 
 
-def test_a_visit_may_itself_visit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_may_itself_make_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "n_threads", lambda: 3)
     visited: list[int] = []
-    threads.for_each(lambda _: threads.for_each(visited.append, 10), 10)
+    threads.run([[lambda: threads.run([[lambda: visited.append(0)]] * 10)]] * 10)
     assert len(visited) == 100
 
 
 def _meet() -> None:
     barrier = threading.Barrier(2)
-    threads.for_each(lambda _: barrier.wait(20) and None, 2)
+    threads.run([[lambda: barrier.wait(20)]] * 2)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

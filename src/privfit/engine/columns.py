@@ -102,6 +102,14 @@ def dense_fits(X: Rows, low: Rows, high: Rows) -> bool:
 
 
 @compiled()
+def dense_clip(X: Rows, low: Rows, high: Rows, out: Rows) -> None:
+    """Write every value moved into its column's interval."""
+    for i in range(X.shape[0]):
+        for j in range(X.shape[1]):
+            out[i, j] = min(max(X[i, j], low[j]), high[j])
+
+
+@compiled()
 def csr_fits(indices: Indices, data: Rows, low: Rows, high: Rows) -> bool:
     """Tell whether every stored value lies in its column's interval."""
     for t in range(len(data)):

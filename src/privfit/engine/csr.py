@@ -1,7 +1,7 @@
 """Sparse matrices: SciPy's CSR, with a packed copy where that is faster."""
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from privfit.engine.kernels import Indices, Rows
 from privfit.engine.matrix import BLOCK_BYTES, cut
 from privfit.engine.packing import PIECE, Layout
 from privfit.engine.rounding import Rounding
+from privfit.engine.threads import Call
 from privfit.engine.view import View
 from privfit.losses import Loss
 
@@ -40,41 +41,41 @@ class SparseBlock:
         """Write each row's sum of squares as seen through the view, never less than it is."""
         kernels.csr_squares(*self.arrays, view.center, view.scale, view.squared_base, out)
 
-    def margins(self, y: FloatArray, weights: SparseWeights, out: FloatArray) -> None:
-        """Write y * (X.w + offset)."""
-        sparse.margins(weights.layout, self.start, self.stop, y, weights.parts, out)
+    def margins(self, y: FloatArray, weights: SparseWeights, out: FloatArray) -> Call:
+        """Return the call that writes y * (X.w + offset)."""
+        return partial(sparse.margins, weights.layout, self.start, self.stop, y, weights.parts, out)
 
     def gradient(
         self,
         loss: Loss,
-        y: FloatArray,
-        norms: FloatArray,
+        pulls: FloatArray,
         weights: SparseWeights,
         clip: float,
         rounding: Rounding,
         out: FloatArray,
-    ) -> None:
-        """Add clipped slope of the loss at the weights times (row, 1), rounded, to the sums in `out`."""
+    ) -> Call:
+        """Return the call that adds clipped slope of the loss at the weights times (row, 1) to `out`."""
         layouts = weights.layout, self.matrix.layout(rounding)
         one = 1.0 if rounding.ones_alike else np.nan
         gradient = onepass.gradients(loss).sparse
-        gradient(*layouts, self.start, y, norms, weights.parts, clip, rounding.magics, one, out)
+        place = self.start, pulls, weights.parts
+        return partial(gradient, *layouts, *place, clip, rounding.magics, one, out)
 
     def gradient_there(
         self,
         loss: Loss,
         margins: FloatArray,
-        y: FloatArray,
-        norms: FloatArray,
+        pulls: FloatArray,
         clip: float,
         rounding: Rounding,
         out: FloatArray,
-    ) -> None:
-        """Do the same where the rows have these margins."""
+    ) -> Call:
+        """Return the call that does the same where the rows have these margins."""
         layout = self.matrix.layout(rounding)
         one = 1.0 if rounding.ones_alike else np.nan
         gradient = onepass.gradients(loss).sparse_there
-        gradient(layout, self.start, margins, y, norms, clip, rounding.magics, one, out)
+        place = self.start, margins, pulls
+        return partial(gradient, layout, *place, clip, rounding.magics, one, out)
 
     def powers(self, view: View, folds: FloatArray) -> FloatArray:
         """Return the rows' sums of squares of z and of its curve, never less than they are."""

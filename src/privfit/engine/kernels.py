@@ -4,7 +4,11 @@ None of them knows the loss. A row's margin is one reduction in an order that de
 columns only, so it is bit for bit the same whatever other rows there are and wherever the row stands.
 """
 
+import functools
+import hashlib
+import math
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -12,7 +16,20 @@ from numba import njit
 from numpy.typing import NDArray
 
 from privfit.engine.base import FloatArray
-from privfit.intrinsics import fma, prefetch
+from privfit.engine.lanes import (
+    LANES,
+    add,
+    alike,
+    entries,
+    fma,
+    last_entries,
+    multiply,
+    read,
+    subtract,
+    total,
+    write,
+)
+from privfit.intrinsics import prefetch
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Rows = NDArray[np.float32] | NDArray[np.float64]
@@ -21,31 +38,54 @@ Indices = NDArray[np.int32] | NDArray[np.int64]
 LARGEST = 1e300  # margins stay within this, so that no later sum or difference of them is NaN
 
 
-def compiled(**options: Any) -> Callable[[Function], Function]:
-    """Compile without the GIL, and keep the machine code on disk for the next process."""
-    decorator: Callable[[Function], Function]
-    decorator = njit(cache=True, nogil=True, error_model="numpy", **options)
-    return decorator
+def compiled(*others: str, nogil: bool = True, **options: Any) -> Callable[[Function], Function]:
+    """Compile, and keep the machine code on disk for the next process.
+
+    Loops over records run without the GIL. What takes a few microseconds keeps it: getting it back from
+    another thread could take many.
+
+    The cache on disk is told about changes of the function's own file only. The sources of all that it may
+    call, and of `others`, are therefore digested into its name, and yesterday's code is not found.
+    """
+    digest = hashlib.sha256(b"".join(_source(file) for file in (*SOURCES, *others))).hexdigest()[:12]
+
+    def compile_named(function: Function) -> Function:
+        function.__qualname__ = f"{function.__name__}.{digest}"
+        decorated: Function = njit(cache=True, nogil=nogil, error_model="numpy", **options)(function)
+        return decorated
+
+    return compile_named
 
 
-# A dot product is vectorised only if its terms may be regrouped. Every row runs through the same
-# machine code, so all are regrouped alike.
-REGROUPED = {"reassoc", "contract", "nsz"}
+@functools.cache
+def _source(file: str) -> bytes:
+    path = Path(file)
+    return path.read_bytes() if path.exists() else b""
+
+
+HERE = Path(__file__).parent
+SOURCES = sorted(str(file) for folder in (HERE, HERE.parent) for file in folder.glob("*.py"))
 
 # Rows are visited from this many places at once: several streams keep more of memory's bandwidth busy.
 STREAMS = 4
 
 
-@compiled()
-def dot(a: FloatArray, b: FloatArray) -> float:
-    """Return a.b, summed from left to right: a library's order may depend on where the arrays lie."""
-    total = 0.0
-    for j in range(len(a)):
-        total += a[j] * b[j]
-    return total
+@compiled(nogil=False)
+def unfolded(w: FloatArray, center: FloatArray, scale: FloatArray, bias: float) -> tuple[FloatArray, float]:
+    """Return the weights of x, and the constant, that give the margins of w.
+
+    The last of w is the bias's. The constant is added up from left to right: a library's order may depend on
+    where the arrays lie.
+    """
+    v = np.empty(len(scale))
+    offset = 0.0
+    for j in range(len(scale)):
+        v[j] = scale[j] * w[j]
+        offset += center[j] * v[j]
+    return v, bias * w[-1] - offset if bias > 0.0 else 0.0
 
 
-@compiled()
+@compiled(nogil=False)
 def folded(
     sums: FloatArray, ones: FloatArray, center: FloatArray, scale: FloatArray, bias: float
 ) -> FloatArray:
@@ -66,49 +106,88 @@ def folded(
     return gradient
 
 
-@compiled(fastmath=REGROUPED)
+@compiled(nogil=False)
+def padded(w: FloatArray) -> FloatArray:
+    """Append zeros up to a multiple of LANES."""
+    wide = np.zeros(-(-len(w) // LANES) * LANES)
+    wide[: len(w)] = w
+    return wide
+
+
+@compiled(forceinline=True)
+def standardised(X: Rows, i: int, j: int, center: FloatArray, scale: FloatArray) -> Any:
+    """Return z = scale * (x - center) of eight entries, or zeros beyond the last. The map is `padded`."""
+    rest = X.shape[1] - j
+    x = entries(X, i, j) if rest >= LANES else last_entries(X, i, j, rest)
+    return multiply(read(scale, j), subtract(x, read(center, j)))
+
+
+@compiled()
 def dense_squares(X: Rows, center: FloatArray, scale: FloatArray, out: FloatArray) -> None:
-    """Write each row's sum of squares of z = scale * (x - center)."""
+    """Write each row's sum of squares of z."""
+    center, scale = padded(center), padded(scale)
     for i in range(X.shape[0]):
-        total = 0.0
-        for j in range(X.shape[1]):
-            z = scale[j] * (X[i, j] - center[j])
-            total += z * z
-        out[i] = total
+        squares = alike(0.0)
+        for j in range(0, X.shape[1], LANES):
+            z = standardised(X, i, j, center, scale)
+            squares = fma(z, z, squares)
+        out[i] = total(squares)
 
 
-@compiled(fastmath=REGROUPED)
-def dense_margins(X: Rows, y: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
-    """Write y * (X.w + offset), within +-LARGEST; zero where infinities of both signs met."""
+@compiled()
+def dense_margins(X: Rows, signs: FloatArray, w: FloatArray, offset: float, out: FloatArray) -> None:
+    """Write +-(X.w + offset), within +-LARGEST; zero where infinities of both signs met.
+
+    Of `signs`, nothing but the sign counts. w is `padded`.
+    """
     n, p = X.shape
+    full, rest = p - p % LANES, p % LANES
     quarter = (n + STREAMS - 1) // STREAMS
     for i in range(quarter):
-        # The last rows are visited again rather than by other code, which might regroup them otherwise.
         k, m, o = min(i + quarter, n - 1), min(i + 2 * quarter, n - 1), min(i + 3 * quarter, n - 1)
-        a = b = c = d = 0.0
-        for j in range(p):
-            a += X[i, j] * w[j]
-            b += X[k, j] * w[j]
-            c += X[m, j] * w[j]
-            d += X[o, j] * w[j]
-        out[i], out[k], out[m], out[o] = a, b, c, d
+        a = b = c = d = alike(0.0)
+        for j in range(0, full, LANES):
+            v = read(w, j)
+            a = fma(entries(X, i, j), v, a)
+            b = fma(entries(X, k, j), v, b)
+            c = fma(entries(X, m, j), v, c)
+            d = fma(entries(X, o, j), v, d)
+        if rest > 0:
+            v = read(w, full)
+            a = fma(last_entries(X, i, full, rest), v, a)
+            b = fma(last_entries(X, k, full, rest), v, b)
+            c = fma(last_entries(X, m, full, rest), v, c)
+            d = fma(last_entries(X, o, full, rest), v, d)
+        out[i], out[k], out[m], out[o] = total(a), total(b), total(c), total(d)
     for i in range(n):
-        margin = y[i] * (out[i] + offset)
+        margin = math.copysign(1.0, signs[i]) * (out[i] + offset)
         if margin != margin:
             margin = 0.0
         out[i] = min(max(margin, -LARGEST), LARGEST)
 
 
 @compiled()
-def dense_combine(
-    X: Rows, coefficients: FloatArray, magics: FloatArray, following: Rows, out: FloatArray
-) -> None:
-    """Add coefficient times (row, 1) over the rows to `out`, rounded to the grid of each column's magic.
+def begun(magics: FloatArray) -> FloatArray:
+    """Return sums for `dense_combine`: those of the columns, padded, and LANES of the coefficients.
+
+    They begin at the columns' magics, where the spacing of float64 is the grid's step. Adding a product to
+    such a sum, with one rounding, is then adding the product rounded to the grid (`rounding.odd`).
+    """
+    p = len(magics) - 1
+    sums = np.full(-(-p // LANES) * LANES + LANES, magics[p])
+    sums[:p] = magics[:p]
+    return sums
+
+
+@compiled()
+def dense_combine(X: Rows, coefficients: FloatArray, following: Rows, sums: FloatArray) -> None:
+    """Add coefficient times (row, 1) over the rows to sums that have `begun`.
 
     Meanwhile half of the rows `following`, those of two streams of `dense_margins`, are fetched from
     memory; the hardware does better with the other half by itself.
     """
     n, p = X.shape
+    full, rest = p - p % LANES, p % LANES
     quarter = n // STREAMS
     line = 64 // X.itemsize
     for i in range(quarter):
@@ -117,19 +196,37 @@ def dense_combine(
             for j in range(0, p, line):
                 prefetch(following, m, j)
                 prefetch(following, o, j)
-        a, b, c, d = coefficients[i], coefficients[k], coefficients[m], coefficients[o]
-        for j in range(p):
-            M = magics[j]
-            out[j] += ((fma(a, X[i, j], M) - M) + (fma(b, X[k, j], M) - M)) + (
-                (fma(c, X[m, j], M) - M) + (fma(d, X[o, j], M) - M)
-            )
+        a, b = alike(coefficients[i]), alike(coefficients[k])
+        c, d = alike(coefficients[m]), alike(coefficients[o])
+        for j in range(0, full, LANES):
+            first = fma(b, entries(X, k, j), fma(a, entries(X, i, j), read(sums, j)))
+            write(sums, j, fma(d, entries(X, o, j), fma(c, entries(X, m, j), first)))
+        if rest > 0:
+            first = fma(a, last_entries(X, i, full, rest), read(sums, full))
+            first = fma(b, last_entries(X, k, full, rest), first)
+            first = fma(c, last_entries(X, m, full, rest), first)
+            write(sums, full, fma(d, last_entries(X, o, full, rest), first))
     for i in range(STREAMS * quarter, n):
-        for j in range(p):
-            out[j] += fma(coefficients[i], X[i, j], magics[j]) - magics[j]
-    ones = 0.0
-    for i in range(n):
-        ones += (coefficients[i] + magics[p]) - magics[p]
-    out[p] += ones
+        a = alike(coefficients[i])
+        for j in range(0, full, LANES):
+            write(sums, j, fma(a, entries(X, i, j), read(sums, j)))
+        if rest > 0:
+            write(sums, full, fma(a, last_entries(X, i, full, rest), read(sums, full)))
+    lanes = len(sums) - LANES
+    for i in range(0, n - n % LANES, LANES):
+        write(sums, lanes, add(read(sums, lanes), read(coefficients, i)))
+    for i in range(n - n % LANES, n):
+        sums[lanes] += coefficients[i]
+
+
+@compiled()
+def finished(sums: FloatArray, magics: FloatArray, out: FloatArray) -> None:
+    """Add to `out` what the sums have gained since they have `begun`."""
+    p = len(magics) - 1
+    for j in range(p):
+        out[j] += sums[j] - magics[j]
+    for lane in range(len(sums) - LANES, len(sums)):
+        out[p] += sums[lane] - magics[p]
 
 
 @compiled()

@@ -3,7 +3,8 @@
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import cached_property, lru_cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,17 +14,36 @@ from privfit.engine import rounding, threads
 from privfit.engine.base import FloatArray
 from privfit.engine.csr import SparseMatrix
 from privfit.engine.dense import DenseMatrix
-from privfit.engine.matrix import Block, Matrix
+from privfit.engine.matrix import Block, Matrix, cut
 from privfit.engine.packing import PIECE
 from privfit.engine.place import Deferred, LocalLine, LocalPoint, frozen
 from privfit.engine.rounding import MAX_RECORDS, Rounding, magics
+from privfit.engine.threads import Call
 from privfit.engine.view import View
 from privfit.losses import Loss
 
 APART = 32  # float64s: two pairs of cache lines, for lines are fetched in pairs
-LONGEST_SPAN = 4  # chunks, whose margins stay in the second cache
+LARGEST_CHUNK = 12288  # rows, unless there are too many
+LONGEST_SPAN = 2**16  # rows, whose margins stay in the second cache
 
 __all__ = ["LocalEngine", "LocalLine", "LocalPoint"]
+
+
+class Span(NamedTuple):
+    """Neighbouring chunks, for one thread."""
+
+    number: int
+    chunks: range
+    rows: slice
+
+
+class Part(NamedTuple):
+    """Rows that one call works on, and what is known of them."""
+
+    rows: slice
+    block: Block
+    y: FloatArray
+    pulls: FloatArray
 
 
 class LocalEngine:
@@ -52,7 +72,7 @@ class LocalEngine:
         self.n_records, n_columns = self.matrix.shape
         self.n_weights = n_columns + intercept
         self._check()
-        self.chunks = _chunks(self.n_records, self.n_weights)
+        self.chunk_size = _chunk_size(self.n_records, self.n_weights)
         self._look_through(View.plain(n_columns, intercept))
         self._check_finite()
 
@@ -69,46 +89,88 @@ class LocalEngine:
         if not np.all(np.isfinite(unusual.data if issparse(unusual) else unusual)):
             raise ValueError("X must be finite, but holds NaN or infinity")
 
-    def _look_through(self, view: View) -> None:
-        """Make the features those that the view shows: one pass over X for their norms."""
+    def _look_through(self, view: View, squares: FloatArray | None = None) -> None:
+        """Make the features those that the view shows. Their sums of squares are computed when asked for."""
         self.view = view
+        self._remembered: dict[tuple[int, int], list[Part]] = {}
+        for outdated in ("squares", "norms", "pulls"):
+            self.__dict__.pop(outdated, None)
+        if squares is not None:
+            self.squares = squares
+
+    @cached_property
+    def squares(self) -> FloatArray:
+        """Every record's sum of squares of z. One pass over X."""
         squares = np.empty(self.n_records)
-        self.for_each_block(lambda rows, block: block.squares(view, squares[rows]))
-        self.norms = np.sqrt(squares + view.bias * view.bias)
-        self.feature_norms = np.sqrt(squares, out=squares)
+        self.for_each_block(lambda rows, block: block.squares(self.view, squares[rows]))
+        return squares
 
-    def for_each_span(self, function: Callable[[int, slice], None]) -> None:
-        """Call function(number, chunks) for spans of several chunks, numbered from 0, on all cores.
+    @cached_property
+    def norms(self) -> FloatArray:
+        """The norms of (z, bias)."""
+        norms: FloatArray = np.sqrt(self.squares + self.view.bias * self.view.bias)
+        return norms
 
-        Each call takes the interpreter a while, so there are few. Which, depends on the threads: use it where
-        nothing is summed, or all sums are exact.
+    @cached_property
+    def pulls(self) -> FloatArray:
+        """The labels over the norms, infinite where those are 0: what a clip of 1 leaves of the labels."""
+        with np.errstate(divide="ignore"):
+            pulls: FloatArray = self.y / self.norms
+        return pulls
+
+    def for_each_span(self, prepare: Callable[[Span], list[Call]], *needed: Deferred) -> None:
+        """Make the calls that prepare(span) returns for every span, on all cores.
+
+        What is `needed` is computed first, by the same threads. Calls are prepared here, for the interpreter
+        serves one thread at a time, and they are few, for each takes it a while.
         """
-        length, n_chunks = self._span(), len(self.chunks)
+        prepared = [
+            [*(call for one in needed for call in one.calls(span)), *prepare(span)] for span in self.spans()
+        ]
+        threads.run(prepared)
+        for one in needed:
+            one.settle()
 
-        def visit(number: int) -> None:
-            function(number, slice(number * length, min((number + 1) * length, n_chunks)))
+    def for_each_chunk(self, prepare: Callable[[int, slice], Call], *needed: Deferred) -> None:
+        """Make the call that prepare(number, rows) returns for every chunk, likewise."""
+        chunks = self.chunks
 
-        threads.for_each(visit, self.n_spans())
+        def prepare_all(span: Span) -> list[Call]:
+            return [prepare(number, chunks[number]) for number in span.chunks]
 
-    def n_spans(self) -> int:
-        """Return how many spans there are."""
-        return -(-len(self.chunks) // self._span())
+        self.for_each_span(prepare_all, *needed)
 
-    def _span(self) -> int:
-        return max(1, min(LONGEST_SPAN, -(-len(self.chunks) // threads.n_threads())))
+    def settled(self, needed: Deferred) -> FloatArray:
+        """Return the numbers of all records."""
+        self.for_each_span(lambda span: [], needed)
+        return needed.values
 
-    def rows_of(self, chunks: slice) -> slice:
-        """Return the rows of neighbouring chunks."""
-        return slice(self.chunks[chunks.start].start, self.chunks[chunks.stop - 1].stop)
+    def spans(self) -> tuple[Span, ...]:
+        """Return how the chunks are grouped. This depends on the number of threads, which chunks do not."""
+        return _spans(self.n_records, self.chunk_size, threads.n_threads())
+
+    def parts(self, span: Span) -> list[Part]:
+        """Return the parts of a span's rows, remembered because every step of a walk asks for them."""
+        key = span.rows.start, span.rows.stop
+        if key not in self._remembered:
+            self._remembered[key] = self._parts(span.rows)
+        return self._remembered[key]
+
+    def _parts(self, rows: slice) -> list[Part]:
+        return [Part(part, block, self.y[part], self.pulls[part]) for part, block in self.matrix.blocks(rows)]
+
+    @property
+    def chunks(self) -> list[slice]:
+        """The rows of each chunk."""
+        return list(cut(slice(0, self.n_records), self.chunk_size))
 
     def for_each_block(self, function: Callable[[slice, Block], None]) -> None:
         """Call function(rows, block) for every block of rows, on all cores."""
 
-        def visit(_: int, chunks: slice) -> None:
-            for rows, block in self.matrix.blocks(self.rows_of(chunks)):
-                function(rows, block)
+        def prepare(span: Span) -> list[Call]:
+            return [partial(function, part, block) for part, block in self.matrix.blocks(span.rows)]
 
-        self.for_each_span(visit)
+        self.for_each_span(prepare)
 
     def partial_sums(self, count: int, *shape: int) -> FloatArray:
         """Return `count` times zeros to sum into, too far apart for two threads to share a cache line."""
@@ -120,12 +182,13 @@ class LocalEngine:
         """Return what add(block, out) adds up over all blocks, for numbers whose sums are exact."""
         sums = np.zeros((threads.n_threads(), *shape))
 
-        def visit(worker: int) -> None:
-            for rows in self.chunks[worker :: len(sums)]:
+        def visit(chunks: list[slice], out: FloatArray) -> None:
+            for rows in chunks:
                 for _, block in self.matrix.blocks(rows):
-                    add(block, sums[worker])
+                    add(block, out)
 
-        threads.for_each(visit, len(sums))
+        chunks = self.chunks
+        threads.run([[partial(visit, chunks[k :: len(sums)], sums[k])] for k in range(len(sums))])
         total: FloatArray = sums.sum(axis=0)
         return total
 
@@ -135,11 +198,10 @@ class LocalEngine:
         """Return y * (z, bias).w for every record: one pass over X, when they are asked for."""
         weights = self.matrix.weights(*self._weights(w))
 
-        def fill(_: slice, rows: slice, out: FloatArray) -> None:
-            for part, block in self.matrix.blocks(rows):
-                block.margins(self.y[part], weights, out[part.start - rows.start : part.stop - rows.start])
+        def fill(span: Span, out: FloatArray) -> list[Call]:
+            return [part.block.margins(part.y, weights, out[part.rows]) for part in self.parts(span)]
 
-        return Deferred(self, fill)
+        return Deferred(self.n_records, fill)
 
     def _weights(self, w: FloatArray) -> tuple[FloatArray, float]:
         if w.shape != (self.n_weights,):
@@ -157,28 +219,33 @@ class LocalEngine:
         weights = self.matrix.weights(*self._weights(np.asarray(w, dtype=np.float64)), exact=clip < math.inf)
         rounding = self.view.gradient_rounding(clip)
 
-        def add(_: slice, rows: slice, out: FloatArray) -> None:
-            for part, block in self.matrix.blocks(rows):
-                block.gradient(self.loss, self.y[part], self.norms[part], weights, clip, rounding, out)
+        def add(part: Part, out: FloatArray) -> Call:
+            place = self.loss, part.pulls, weights
+            return part.block.gradient(*place, clip, rounding, out)
 
         return self.gradient_total(rounding, clip, add)
 
     def gradient_total(
-        self, rounding: Rounding, clip: float, add: Callable[[slice, slice, FloatArray], None]
+        self, rounding: Rounding, clip: float, add: Callable[[Part, FloatArray], Call], *needed: Deferred
     ) -> FloatArray:
-        """Return the gradient whose sums add(chunks, rows, out) adds up for neighbouring chunks."""
-        exact = clip < math.inf
-        sums = self.partial_sums(self.n_spans() if exact else len(self.chunks), self.matrix.n_sums(rounding))
-
-        def visit(number: int, chunks: slice) -> None:
-            if exact:
-                add(chunks, self.rows_of(chunks), sums[number])
-            else:
-                for chunk in range(chunks.start, chunks.stop):
-                    add(slice(chunk, chunk + 1), self.chunks[chunk], sums[chunk])
-
-        self.for_each_span(visit)
-        return self.view.gradient(*self.matrix.totals(sums.sum(axis=0)))
+        """Return the gradient whose sums the calls from add(part, out) add up."""
+        n_sums = self.matrix.n_sums(rounding)
+        if clip < math.inf:
+            sums = self.partial_sums(len(self.spans()), n_sums)
+            self.for_each_span(
+                lambda span: [add(part, sums[span.number]) for part in self.parts(span)], *needed
+            )
+        else:
+            sums = self.partial_sums(len(self.chunks), n_sums)
+            self.for_each_span(
+                lambda span: [
+                    add(part, sums[chunk])
+                    for chunk, rows in zip(span.chunks, self.chunks[span.chunks.start :], strict=False)
+                    for part in self._parts(rows)
+                ],
+                *needed,
+            )
+        return self.view.gradient(*self.matrix.totals(np.add.reduce(sums)))
 
     def raw_weights(self, w: FloatArray) -> FloatArray:
         """Return the weights of the columns of X, and the intercept, that give the margins of w."""
@@ -206,15 +273,15 @@ class LocalEngine:
         engine = copy.copy(self)
         engine.matrix = self.matrix.subset(rows)
         engine.y, engine.n_records = self.y[rows], len(rows)
-        engine.norms, engine.feature_norms = self.norms[rows], self.feature_norms[rows]
+        engine._look_through(self.view, self.squares[rows])
         engine._check()
-        engine.chunks = _chunks(engine.n_records, engine.n_weights)
+        engine.chunk_size = _chunk_size(engine.n_records, engine.n_weights)
         return engine
 
     def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "LocalEngine":
         """Return an engine over the features scale * (z - center) and an intercept column that holds `bias`.
 
-        X is shared. One pass over X, for the norms. A scale of 0 drops a column.
+        X is shared. A scale of 0 drops a column.
         """
         engine = copy.copy(self)
         engine._look_through(self.view.then(center, scale, bias))
@@ -267,7 +334,7 @@ class LocalEngine:
 
         The intercept's column is not part of the norm. Every record is in one bin.
         """
-        return _counts(self.feature_norms, edges)
+        return _counts(np.sqrt(self.squares), edges)
 
     def curve_counts(self, edges: ArrayLike, folds: FloatArray) -> FloatArray:
         """Count the records by the norm of their curve z * (z - fold), as `norm_counts` does. One pass."""
@@ -344,11 +411,31 @@ def _counts(norms: FloatArray, edges: ArrayLike) -> FloatArray:
     return counts.astype(np.float64)
 
 
-def _chunks(n_records: int, n_weights: int) -> list[slice]:
-    """Cut the rows so that the cut depends on the shape only: sums then do not depend on the threads."""
+def _chunk_size(n_records: int, n_weights: int) -> int:
+    """Return how many rows make a chunk, which depends on the shape only: sums do not depend on the threads.
+
+    Few records make one chunk. Otherwise there are four or a multiple, so that threads get equal shares.
+    """
     most = max(1, min(64, 2**24 // max(1, n_weights)))
-    size = max(12288, PIECE * -(-n_records // (most * PIECE)))
-    return [slice(start, min(start + size, n_records)) for start in range(0, n_records, size)]
+    count = min(4 * -(-n_records // (4 * LARGEST_CHUNK)), most) if n_records > LARGEST_CHUNK else 1
+    return PIECE * max(1, -(-n_records // (count * PIECE)))
+
+
+@lru_cache(maxsize=64)
+def _spans(n_records: int, chunk_size: int, n_threads: int) -> tuple[Span, ...]:
+    """Group chunks so that every thread gets as many rows as the others, within a chunk."""
+    n_chunks = -(-n_records // chunk_size)
+    longest = max(1, LONGEST_SPAN // chunk_size)
+    count = min(n_threads * -(-n_chunks // (n_threads * longest)), n_chunks)
+    borders = [k * n_chunks // count for k in range(count)] + [n_chunks]
+    return tuple(
+        Span(
+            k,
+            range(*borders[k : k + 2]),
+            slice(borders[k] * chunk_size, min(borders[k + 1] * chunk_size, n_records)),
+        )
+        for k in range(count)
+    )
 
 
 def _as_matrix(X: Any) -> Matrix:

@@ -5,10 +5,11 @@ from typing import Any, Protocol
 
 from privfit.engine.base import FloatArray
 from privfit.engine.rounding import Rounding
+from privfit.engine.threads import Call
 from privfit.engine.view import View
 from privfit.losses import Loss
 
-BLOCK_BYTES = 2**22  # of the rows handed to a compiled loop at a time: few calls, little scratch memory
+BLOCK_BYTES = 2**24  # of the rows handed to a compiled loop at a time, so that calls are few
 
 
 class Block(Protocol):
@@ -18,34 +19,35 @@ class Block(Protocol):
         """Write each row's sum of squares as seen through the view, never less than it is."""
         ...
 
-    def margins(self, y: FloatArray, weights: Any, out: FloatArray) -> None:
-        """Write y * (X.w + offset), with the matrix's `weights`."""
+    def margins(self, y: FloatArray, weights: Any, out: FloatArray) -> Call:
+        """Return the call that writes y * (X.w + offset), with the matrix's `weights`."""
         ...
 
     def gradient(
         self,
         loss: Loss,
-        y: FloatArray,
-        norms: FloatArray,
+        pulls: FloatArray,
         weights: Any,
         clip: float,
         rounding: Rounding,
         out: FloatArray,
-    ) -> None:
-        """Add clipped slope of the loss at the weights times (row, 1), rounded, to the sums in `out`."""
+    ) -> Call:
+        """Return the call that adds clipped slope of the loss at the weights times (row, 1) to `out`.
+
+        Products are rounded.
+        """
         ...
 
     def gradient_there(
         self,
         loss: Loss,
         margins: FloatArray,
-        y: FloatArray,
-        norms: FloatArray,
+        pulls: FloatArray,
         clip: float,
         rounding: Rounding,
         out: FloatArray,
-    ) -> None:
-        """Do the same where the rows have these margins."""
+    ) -> Call:
+        """Return the call that does the same where the rows have these margins."""
         ...
 
     def powers(self, view: View, folds: FloatArray) -> FloatArray:

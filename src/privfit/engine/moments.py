@@ -10,7 +10,8 @@ import math
 import numpy as np
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import REGROUPED, Indices, Rows, compiled
+from privfit.engine.kernels import Indices, Rows, compiled, padded, standardised
+from privfit.engine.lanes import LANES, add, alike, fma, multiply, read, subtract, total, write
 
 
 @compiled()
@@ -26,7 +27,7 @@ def factor(squares: float, curves: float, radius: float, curve_radius: float) ->
     return f
 
 
-@compiled(fastmath=REGROUPED)
+@compiled()
 def dense_powers(
     X: Rows,
     center: FloatArray,
@@ -36,14 +37,14 @@ def dense_powers(
     curves: FloatArray,
 ) -> None:
     """Write each row's sums of squares of z and of its curve."""
+    center, scale, folds = padded(center), padded(scale), padded(folds)
     for i in range(X.shape[0]):
-        straight, curved = 0.0, 0.0
-        for j in range(X.shape[1]):
-            z = scale[j] * (X[i, j] - center[j])
-            curve = z * (z - folds[j])
-            straight += z * z
-            curved += curve * curve
-        squares[i], curves[i] = straight, curved
+        straight = curved = alike(0.0)
+        for j in range(0, X.shape[1], LANES):
+            z = standardised(X, i, j, center, scale)
+            curve = multiply(z, subtract(z, read(folds, j)))
+            straight, curved = fma(z, z, straight), fma(curve, curve, curved)
+        squares[i], curves[i] = total(straight), total(curved)
 
 
 @compiled()
@@ -60,13 +61,22 @@ def dense_moments(
     out: FloatArray,
 ) -> None:
     """Add f * z to out[0] and f times its curve to out[1], rounded to the columns' grids."""
-    for i in range(X.shape[0]):
-        f = factor(squares[i], curves[i], radius, curve_radius)
-        if f > 0.0:  # otherwise z may be infinite
-            for j in range(X.shape[1]):
-                z = scale[j] * (X[i, j] - center[j])
-                out[0, j] += (f * z + magics[0, j]) - magics[0, j]
-                out[1, j] += (f * (z * (z - folds[j])) + magics[1, j]) - magics[1, j]
+    n, p = X.shape
+    center, scale, folds = padded(center), padded(scale), padded(folds)
+    magic, curve_magic = padded(magics[0, :p]), padded(magics[1, :p])
+    first, second = np.zeros(len(center)), np.zeros(len(center))
+    for i in range(n):
+        factor_i = factor(squares[i], curves[i], radius, curve_radius)
+        if factor_i > 0.0:  # otherwise z may be infinite
+            f = alike(factor_i)
+            for j in range(0, p, LANES):
+                z, M, C = standardised(X, i, j, center, scale), read(magic, j), read(curve_magic, j)
+                curve = multiply(z, subtract(z, read(folds, j)))
+                write(first, j, add(read(first, j), subtract(fma(f, z, M), M)))
+                write(second, j, add(read(second, j), subtract(fma(f, curve, C), C)))
+    for j in range(p):
+        out[0, j] += first[j]
+        out[1, j] += second[j]
 
 
 @compiled()

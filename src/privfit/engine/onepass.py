@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import Rows, dense_combine, dense_margins
+from privfit.engine.kernels import Rows, begun, dense_combine, dense_margins, finished
 from privfit.engine.packing import PIECE, Layout
-from privfit.engine.pointwise import clipped, compiled_for
+from privfit.engine.pointwise import coefficient, compiled_for
 from privfit.engine.sparse import COPIES, Weights, merge, piece_combine, piece_margins
 from privfit.losses import Loss
 
-NEARBY = 2**17  # bytes of the rows that are worked on at a time
+NEARBY = 2**15  # bytes of the rows that are worked on at a time
 
 
 class Gradients(NamedTuple):
@@ -37,8 +37,7 @@ def gradients(loss: Loss) -> Gradients:
     @compiled_for(loss)
     def dense(
         X: Rows,
-        y: FloatArray,
-        norms: FloatArray,
+        pulls: FloatArray,
         w: FloatArray,
         offset: float,
         clip: float,
@@ -48,22 +47,22 @@ def gradients(loss: Loss) -> Gradients:
         """Add clipped coefficient times (row, 1) over the rows to `out`, rounded to the columns' grids."""
         n, p = X.shape
         height = max(16, NEARBY // max(1, p * X.itemsize))
-        m = np.empty(min(n, height))
+        m, sums = np.empty(min(n, height)), begun(magics)
         for start in range(0, n, height):
             stop = min(start + height, n)
             c = m[: stop - start]
-            dense_margins(X[start:stop], y[start:stop], w, offset, c)
-            labels, lengths = y[start:stop], norms[start:stop]
+            these = pulls[start:stop]
+            dense_margins(X[start:stop], these, w, offset, c)
             for i in range(len(c)):
-                c[i] = labels[i] * clipped(derivative(c[i]), lengths[i], clip)
-            dense_combine(X[start:stop], c, magics, X[stop : min(stop + height, n)], out)
+                c[i] = coefficient(derivative(c[i]), these[i], clip)
+            dense_combine(X[start:stop], c, X[stop : min(stop + height, n)], sums)
+        finished(sums, magics, out)
 
     @compiled_for(loss)
     def dense_there(
         X: Rows,
         m: FloatArray,
-        y: FloatArray,
-        norms: FloatArray,
+        pulls: FloatArray,
         clip: float,
         magics: FloatArray,
         out: FloatArray,
@@ -71,16 +70,17 @@ def gradients(loss: Loss) -> Gradients:
         """Do the same for rows whose margins are m."""
         c = np.empty(len(m))
         for i in range(len(c)):
-            c[i] = y[i] * clipped(derivative(m[i]), norms[i], clip)
-        dense_combine(X, c, magics, X[:0], out)
+            c[i] = coefficient(derivative(m[i]), pulls[i], clip)
+        sums = begun(magics)
+        dense_combine(X, c, X[:0], sums)
+        finished(sums, magics, out)
 
     @compiled_for(loss)
     def sparse(
         for_margins: Layout,
         for_sums: Layout,
         start: int,
-        y: FloatArray,
-        norms: FloatArray,
+        pulls: FloatArray,
         w: Weights,
         clip: float,
         magics: FloatArray,
@@ -89,12 +89,12 @@ def gradients(loss: Loss) -> Gradients:
     ) -> None:
         """Add clipped coefficient times (row, 1) over the rows from `start` on, rounded, to `out`."""
         m, scratch, phrases = np.empty(PIECE), np.empty(PIECE), np.zeros((COPIES, len(for_sums.parents)))
-        for first in range(0, len(y), PIECE):
-            c = m[: min(PIECE, len(y) - first)]
-            labels, lengths = y[first : first + PIECE], norms[first : first + PIECE]
-            piece_margins(for_margins, start + first, labels, w, c)
+        for first in range(0, len(pulls), PIECE):
+            these = pulls[first : first + PIECE]
+            c = m[: len(these)]
+            piece_margins(for_margins, start + first, these, w, c)
             for i in range(len(c)):
-                c[i] = labels[i] * clipped(derivative(c[i]), lengths[i], clip)
+                c[i] = coefficient(derivative(c[i]), these[i], clip)
             piece_combine(for_sums, start + first, c, magics, one, scratch, phrases, out)
         merge(phrases, out)
 
@@ -103,8 +103,7 @@ def gradients(loss: Loss) -> Gradients:
         layout: Layout,
         start: int,
         m: FloatArray,
-        y: FloatArray,
-        norms: FloatArray,
+        pulls: FloatArray,
         clip: float,
         magics: FloatArray,
         one: float,
@@ -112,12 +111,11 @@ def gradients(loss: Loss) -> Gradients:
     ) -> None:
         """Do the same for rows whose margins are m."""
         all_c, scratch, phrases = np.empty(PIECE), np.empty(PIECE), np.zeros((COPIES, len(layout.parents)))
-        for first in range(0, len(y), PIECE):
-            c = all_c[: min(PIECE, len(y) - first)]
-            labels, lengths = y[first : first + PIECE], norms[first : first + PIECE]
-            margins = m[first : first + PIECE]
+        for first in range(0, len(pulls), PIECE):
+            these, margins = pulls[first : first + PIECE], m[first : first + PIECE]
+            c = all_c[: len(these)]
             for i in range(len(c)):
-                c[i] = labels[i] * clipped(derivative(margins[i]), lengths[i], clip)
+                c[i] = coefficient(derivative(margins[i]), these[i], clip)
             piece_combine(layout, start + first, c, magics, one, scratch, phrases, out)
         merge(phrases, out)
 

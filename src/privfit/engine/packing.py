@@ -226,7 +226,7 @@ def learn(
     return column, size
 
 
-@compiled()
+@compiled(nogil=False)
 def spelled(parents: NDArray[np.int32], lasts: NDArray[np.int32], w: FloatArray, magic: float) -> FloatArray:
     """Return the sum of w, rounded, over the columns of each phrase: D w."""
     sums = np.zeros(len(parents))
@@ -236,7 +236,7 @@ def spelled(parents: NDArray[np.int32], lasts: NDArray[np.int32], w: FloatArray,
     return sums
 
 
-@compiled()
+@compiled(nogil=False)
 def spread(parents: NDArray[np.int32], lasts: NDArray[np.int32], sums: FloatArray, out: FloatArray) -> None:
     """Add each phrase's sum to all of its columns in `out`: D' sums. `sums` is used up."""
     for phrase in range(len(parents) - 1, -1, -1):

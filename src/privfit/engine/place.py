@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,45 +17,41 @@ from privfit.engine.rounding import (
     magic,
     rise_bound,
 )
+from privfit.engine.threads import Call
 from privfit.losses import LOGISTIC
 
 if TYPE_CHECKING:
-    from privfit.engine.local import LocalEngine
+    from privfit.engine.local import LocalEngine, Part, Span
+
+
+Fill = Callable[["Span", FloatArray], list[Call]]  # of a span's rows, into all records' array
 
 
 class Deferred:
-    """A number for every record, computed when first asked for, and by spans of chunks.
+    """A number for every record, computed when it is first needed, and by spans of chunks.
 
     So margins are computed by the thread that sums something over them right away, while they are in its
     cache, and threads are woken once for both.
     """
 
-    def __init__(self, engine: "LocalEngine", fill: Callable[[slice, slice, FloatArray], None]) -> None:
-        self.engine = engine
-        self.fill: Callable[[slice, slice, FloatArray], None] | None = fill
-        self.values = np.empty(engine.n_records)
-        self.filled = bytearray(len(engine.chunks))
+    def __init__(self, n_records: int, fill: Fill, *sources: "Deferred") -> None:
+        self.values = np.empty(n_records)
+        self.fill: Fill | None = fill
+        self.sources = sources
 
-    def part(self, chunks: slice) -> FloatArray:
-        """Return the numbers of neighbouring chunks."""
-        rows = self.engine.rows_of(chunks)
-        values = self.values[rows]
-        fill = self.fill
-        if fill is not None and not all(self.filled[chunks]):
-            fill(chunks, rows, values)
-            self.filled[chunks] = b"\1" * (chunks.stop - chunks.start)
-            if all(self.filled):
-                self.fill = None  # and what it was computed from
-        return values
+    def calls(self, span: "Span") -> list[Call]:
+        """Return the calls that compute the numbers of a span."""
+        if self.fill is None:
+            return []
+        before = [call for source in self.sources for call in source.calls(span)]
+        return before + self.fill(span, self.values)
 
-    def all(self) -> FloatArray:
-        """Return the numbers of all records."""
-
-        def visit(_: int, chunks: slice) -> None:
-            self.part(chunks)
-
-        self.engine.for_each_span(visit)
-        return self.values
+    def settle(self) -> None:
+        """Let go of what the numbers are computed from, for all of them are."""
+        if self.fill is not None:
+            for source in self.sources:
+                source.settle()
+            self.fill, self.sources = None, ()
 
 
 class LocalPoint:
@@ -68,7 +65,7 @@ class LocalPoint:
     @property
     def margins(self) -> FloatArray:
         """The margins of all records."""
-        return self.deferred.all()
+        return self.engine.settled(self.deferred)
 
     def gradient_sum(self, clip: float = math.inf) -> FloatArray:
         """Sum the records' gradients, each clipped to L2 norm `clip`. One pass over X.
@@ -78,13 +75,12 @@ class LocalPoint:
         engine = self.engine
         rounding = engine.view.gradient_rounding(clip)
 
-        def add(chunks: slice, rows: slice, out: FloatArray) -> None:
-            margins = self.deferred.part(chunks)
-            for part, block in engine.matrix.blocks(rows):
-                m = margins[part.start - rows.start : part.stop - rows.start]
-                block.gradient_there(engine.loss, m, engine.y[part], engine.norms[part], clip, rounding, out)
+        def add(part: "Part", out: FloatArray) -> Call:
+            margins = self.deferred.values[part.rows]
+            place = engine.loss, margins, part.pulls
+            return part.block.gradient_there(*place, clip, rounding, out)
 
-        return engine.gradient_total(rounding, clip, add)
+        return engine.gradient_total(rounding, clip, add, self.deferred)
 
     def loss_sum(self, clip: float = math.inf) -> float:
         """Sum the losses, each at most `clip`. No pass over X."""
@@ -107,23 +103,21 @@ class LocalLine:
     @property
     def slopes(self) -> FloatArray:
         """The margins of the direction, of all records."""
-        return self.deferred.all()
+        return self.origin.engine.settled(self.deferred)
 
     def loss_sums(self, spacing: float, count: int, clip: float = math.inf) -> FloatArray:
         """Sum the losses, each at most `clip`, at the steps k * spacing for k = 0..count. No pass over X."""
         _check_count(count)
         engine, m, d = self.origin.engine, self.origin.deferred, self.deferred
         if engine.loss is LOGISTIC and MIN_PRODUCT_CLIP <= clip <= MAX_PRODUCT_CLIP:
-            sums = engine.partial_sums(len(engine.chunks), 2, count + 1)
+            sums = np.zeros((len(engine.chunks), 2, count + 1))
 
-            def add(_: int, chunks: slice) -> None:
-                margins, slopes = m.part(chunks), d.part(chunks)
-                start = engine.chunks[chunks.start].start
-                for chunk in range(chunks.start, chunks.stop):
-                    rows = slice(engine.chunks[chunk].start - start, engine.chunks[chunk].stop - start)
-                    logistic_sums(margins[rows], slopes[rows], spacing, clip, sums[chunk])
+            def add(span: "Span") -> list[Call]:
+                out = sums[span.chunks.start : span.chunks.stop]
+                places = m.values[span.rows], d.values[span.rows]
+                return [partial(logistic_sums, *places, spacing, clip, engine.chunk_size, out)]
 
-            engine.for_each_span(add)
+            engine.for_each_span(add, m, d)
             return np.array([math.fsum(column) for column in sums.reshape(-1, count + 1).T.tolist()])
         return _rounded_sums(engine, m, d, spacing, count, clip)
 
@@ -137,19 +131,25 @@ class LocalLine:
         bound = rise_bound(engine.loss.lipschitz, spacing, count, slope_clip)
         constant = magic(bound)
         rise_sums = loops(engine.loss).rise_sums
-        sums = engine.partial_sums(engine.n_spans(), count + 1)
-        engine.for_each_span(
-            lambda number, chunks: rise_sums(
-                m.part(chunks), d.part(chunks), spacing, slope_clip, bound, constant, sums[number]
-            )
-        )
+        sums = engine.partial_sums(len(engine.spans()), count + 1)
+
+        def add(span: "Span") -> list[Call]:
+            places = m.values[span.rows], d.values[span.rows]
+            return [partial(rise_sums, *places, spacing, slope_clip, bound, constant, sums[span.number])]
+
+        engine.for_each_span(add, m, d)
         total: FloatArray = np.sum(sums, axis=0)
         return total
 
     def move(self, step: float) -> LocalPoint:
         """Return the point w - step * direction. No pass over X, because margins are linear."""
         engine, m, d = self.origin.engine, self.origin.deferred, self.deferred
-        margins = Deferred(engine, lambda chunks, _, out: shift(m.part(chunks), d.part(chunks), step, out))
+
+        def fill(span: "Span", out: FloatArray) -> list[Call]:
+            rows = span.rows
+            return [partial(shift, m.values[rows], d.values[rows], step, out[rows])]
+
+        margins = Deferred(engine.n_records, fill, m, d)
         return LocalPoint(engine, frozen(self.origin.w - step * self.direction), margins)
 
 
@@ -164,17 +164,15 @@ def _rounded_sums(
     loss_sums = loops(engine.loss).loss_sums
     rounding = magic(clip)
     exact = clip < math.inf
-    sums = engine.partial_sums(engine.n_spans() if exact else len(engine.chunks), count + 1)
+    sums = engine.partial_sums(len(engine.spans() if exact else engine.chunks), count + 1)
 
-    def add(number: int, chunks: slice) -> None:
-        if exact:
-            loss_sums(m.part(chunks), d.part(chunks), spacing, clip, rounding, sums[number])
-        else:
-            for chunk in range(chunks.start, chunks.stop):
-                one = slice(chunk, chunk + 1)
-                loss_sums(m.part(one), d.part(one), spacing, clip, rounding, sums[chunk])
+    def add(number: int, rows: slice) -> Call:
+        return partial(loss_sums, m.values[rows], d.values[rows], spacing, clip, rounding, sums[number])
 
-    engine.for_each_span(add)
+    if exact:
+        engine.for_each_span(lambda span: [add(span.number, span.rows)], m, d)
+    else:
+        engine.for_each_chunk(add, m, d)
     total: FloatArray = np.sum(sums, axis=0)
     return total
 

@@ -5,20 +5,18 @@ depends on that record alone.
 """
 
 import functools
-import hashlib
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from privfit.engine import kernels, sparse
 from privfit.engine.base import FloatArray
 from privfit.engine.kernels import LARGEST, Function, compiled
+from privfit.engine.rounding import odd
 from privfit.losses import Loss, compilable, exp
 
-LANES = 64  # records side by side
+ABREAST = 64  # records side by side
 RUNGS = 7  # steps of a ladder that are climbed at a time
 REACH = 600.0  # exponents up to here, positive or negative, leave room for products
 LOG_ROOM = 350.0  # two products of at most e**350 multiply without overflow
@@ -32,10 +30,15 @@ class Loops(NamedTuple):
 
 
 @compilable
-def clipped(slope: float, norm: float, clip: float) -> float:
-    """Scale the slope down if its product with the row's norm exceeds `clip`."""
-    length = abs(slope) * norm
-    return slope * (clip / length if length > clip else 1.0)
+def coefficient(slope: float, pull: float, clip: float) -> float:
+    """Return what a row is multiplied by in a gradient: its slope, with the sign of its label.
+
+    `pull` is label / norm. The slope is no larger than clip / norm, so that the product has norm `clip` at
+    most. Without a clip, and if the norm has overflowed too, that bound is not a number and there is none.
+    """
+    most = clip * abs(pull)
+    size = abs(slope)
+    return odd(math.copysign(most if most < size else size, slope) * math.copysign(1.0, pull))
 
 
 @functools.cache
@@ -68,10 +71,10 @@ def loops(loss: Loss) -> Loops:
         The slopes d are clipped, and the rises kept within [0, bound] and rounded to the grid.
         """
         count = len(out)
-        values, sums = np.empty((count, LANES)), np.zeros((count, LANES))
-        slopes, smallest = np.empty(LANES), np.empty(LANES)
-        for start in range(0, len(m), LANES):
-            m_lanes, d_lanes = m[start : start + LANES], d[start : start + LANES]
+        values, sums = np.empty((count, ABREAST)), np.zeros((count, ABREAST))
+        slopes, smallest = np.empty(ABREAST), np.empty(ABREAST)
+        for start in range(0, len(m), ABREAST):
+            m_lanes, d_lanes = m[start : start + ABREAST], d[start : start + ABREAST]
             width = len(m_lanes)
             # Separate short loops, because each of them becomes vector instructions.
             for lane in range(width):
@@ -88,7 +91,7 @@ def loops(loss: Loss) -> Loops:
                     rise = min(max(values[k, lane] - smallest[lane], 0.0), bound)
                     sums[k, lane] += (rise + magic) - magic
         for k in range(count):
-            for lane in range(LANES):
+            for lane in range(ABREAST):
                 out[k] += sums[k, lane]
 
     return Loops(loss_sums, rise_sums)
@@ -96,15 +99,10 @@ def loops(loss: Loss) -> Loops:
 
 def compiled_for(loss: Loss) -> Callable[[Function], Function]:
     """Compile a loop around a loss's functions, and keep it on disk under a name of its own."""
-    # The cache on disk is told about changes of the loop's file only. The sources of what the loop
-    # calls, digested into the name, keep an edited loss or kernel from running yesterday's machine code.
-    modules = (kernels.__file__, sparse.__file__, __file__)
-    sources = [Path(name) for name in (loss.value.__code__.co_filename, *modules)]
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources if source.exists()))
 
     def compile_named(function: Function) -> Function:
-        function.__qualname__ = f"{function.__name__}.{loss.name}.{digest.hexdigest()[:12]}"
-        return compiled()(function)
+        function.__name__ = f"{function.__name__}.{loss.name}"
+        return compiled(loss.value.__code__.co_filename)(function)
 
     return compile_named
 
@@ -117,8 +115,21 @@ def shift(m: FloatArray, d: FloatArray, step: float, out: FloatArray) -> None:
 
 
 @compiled()
-def logistic_sums(m: FloatArray, d: FloatArray, spacing: float, clip: float, out: FloatArray) -> None:
-    """Add the clipped logistic losses at margins m - k * spacing * d to the pair out[:, k], sum and error.
+def logistic_sums(
+    m: FloatArray, d: FloatArray, spacing: float, clip: float, chunk_size: int, out: FloatArray
+) -> None:
+    """Add the clipped logistic losses at margins m - k * spacing * d to a pair for each chunk and k.
+
+    The pairs out[chunk, :, k] hold a sum and its error.
+    """
+    for chunk in range(len(out)):
+        rows = slice(chunk * chunk_size, (chunk + 1) * chunk_size)
+        chunk_sums(m[rows], d[rows], spacing, clip, out[chunk])
+
+
+@compiled()
+def chunk_sums(m: FloatArray, d: FloatArray, spacing: float, clip: float, out: FloatArray) -> None:
+    """Do this for one chunk.
 
     Two exponentials per record serve all k, for exp(-m + k h d) = exp(-m) * exp(h d)**k. The factors
     1 + E of many records are multiplied before a logarithm is taken; see `rounding.loss_slack`.
@@ -126,11 +137,11 @@ def logistic_sums(m: FloatArray, d: FloatArray, spacing: float, clip: float, out
     count = out.shape[1] - 1
     cap = exp(clip)
     rounds_left = rounds = int(LOG_ROOM / clip)
-    products = np.ones((count + 1, LANES))
-    E = np.empty(LANES)
-    ratio = np.empty(LANES)
-    for start in range(0, len(m), LANES):
-        m_lanes, d_lanes = m[start : start + LANES], d[start : start + LANES]
+    products = np.ones((count + 1, ABREAST))
+    E = np.empty(ABREAST)
+    ratio = np.empty(ABREAST)
+    for start in range(0, len(m), ABREAST):
+        m_lanes, d_lanes = m[start : start + ABREAST], d[start : start + ABREAST]
         width = len(m_lanes)
         # Separate short loops, because each of them becomes vector instructions.
         for lane in range(width):
@@ -187,8 +198,8 @@ def add_logarithms(products: FloatArray, out: FloatArray) -> None:
     """Add the logarithm of each row's product to out[:, k] with Neumaier's compensation; reset to one."""
     for k in range(products.shape[0]):
         product = 1.0
-        for lane in range(LANES + 1):
-            if lane == LANES or product > math.exp(LOG_ROOM):
+        for lane in range(ABREAST + 1):
+            if lane == ABREAST or product > math.exp(LOG_ROOM):
                 term = math.log(product)
                 total = out[0, k] + term
                 if out[0, k] >= term:
@@ -197,6 +208,6 @@ def add_logarithms(products: FloatArray, out: FloatArray) -> None:
                     out[1, k] += (term - total) + out[0, k]
                 out[0, k] = total
                 product = 1.0
-            if lane < LANES:
+            if lane < ABREAST:
                 product *= products[k, lane]
                 products[k, lane] = 1.0

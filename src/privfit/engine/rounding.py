@@ -13,9 +13,11 @@ from typing import NamedTuple
 import numpy as np
 
 from privfit.engine.base import FloatArray
+from privfit.losses import compilable
 
 MAX_RECORDS = 2**32
 GRID_BITS = 21  # 2**32 records times 2**21 grid steps = 2**53, the integers float64 holds exactly
+SMALLEST_COEFFICIENT = 2.0**-1000  # normal, and too small to count
 MIN_CLIP, MAX_CLIP = 1e-100, 1e100
 MIN_COLUMN_CLIP, MAX_COLUMN_CLIP = 1e-250, 1e250  # after division by a column's scale
 ROUNDINGS = 2.0**-53 * MAX_RECORDS  # one rounding of a sum, in units of the largest summand
@@ -41,6 +43,27 @@ def magic(clip: float) -> float:
     subtraction is exact. This holds for |v| < 2**51 steps; clipped values stay below 2**21 + 1.
     """
     return 0.0 if clip == math.inf else 1.5 * 2.0**52 * grid(clip)
+
+
+@compilable
+def odd(coefficient: float) -> float:
+    """Set the last bit of a coefficient, or return 0 if it is tiny, so that its products are never ties.
+
+    Then products need not be rounded one by one: added to a sum that began at M, in one operation with one
+    rounding, a product v counts as the multiple of the step that is next to it. As the sum is a multiple,
+    too, the rounded result is the sum plus that neighbour. Only if v lay half-way between two of them would
+    the sum decide, for ties go to even results, and a record could move all later ties.
+
+    It never does. A float64 of normal size c has 53 bits, so with the last one set it is an odd multiple of
+    2**-52 of its leading bit, at most 2**-52 |c|. For x an odd multiple of s <= |x|, v = c x is an odd
+    multiple of a power of two of at most 2**-52 |v|, which is below 2**-30 steps because |v| is below
+    2**21 + 1 steps. Half-way points are odd multiples of half a step.
+
+    Near M the spacing stays a step while the sum is within 2**51 steps of it, for 2**29 rows at least. A
+    block of rows has fewer by far (`matrix.BLOCK_BYTES`).
+    """
+    bits = np.int64(np.float64(coefficient).view(np.int64) | 1)
+    return bits.view(np.float64) if abs(coefficient) >= SMALLEST_COEFFICIENT else 0.0
 
 
 def grids(clips: FloatArray) -> FloatArray:
@@ -103,13 +126,13 @@ def column_clips(clip: float, center: FloatArray, scale: FloatArray, bias: float
 def gradient_bound(clip: float, n_weights: int) -> float:
     """Bound the L2 norm of one record's share of `gradient_sum(clip)`.
 
-    The record's gradient is coef * (x, 1), scaled by clip / (|coef| * norm) if that is below one. In real
-    arithmetic its norm is at most `clip`. In float64 the computed norm is a sum of n_weights rounded
-    squares, off by a factor within 1 +- (n_weights/2 + 2) u with u = 2**-53; the quotient, the scaled
-    coefficient and its product with each feature add a few u more. 2**-30 + n_weights * 2**-53 is larger
-    than all of these together. Rounding to the grid then moves each coordinate by at most half a step,
-    hence the vector by sqrt(n_weights) / 2 steps; as the sum of rounded contributions is exact, nothing
-    else changes when a record is added or removed.
+    The record's gradient is coef * (x, 1) with |coef| at most clip / norm. In real arithmetic its norm is at
+    most `clip`. In float64 the computed norm is the root of a sum of n_weights rounded squares, off by a
+    factor within 1 +- (n_weights/2 + 2) u with u = 2**-53; one over it, its product with the clip, making
+    the coefficient `odd`, and the product with each feature add a few u more. 2**-30 + n_weights * 2**-53 is
+    larger than all of these together. Rounding to the grid then moves each coordinate by at most half a
+    step, hence the vector by sqrt(n_weights) / 2 steps; as the sum of rounded contributions is exact,
+    nothing else changes when a record is added or removed.
     """
     if clip == math.inf:
         return math.inf

@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from privfit.engine import lanes
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import LARGEST, REGROUPED, Indices, Rows, compiled
+from privfit.engine.kernels import LARGEST, Indices, Rows, compiled
+from privfit.engine.lanes import LANES
 from privfit.engine.packing import PIECE, Codes, Layout
 from privfit.engine.rounding import LARGEST_WEIGHTS
 from privfit.intrinsics import fma
@@ -33,7 +35,7 @@ class Weights(NamedTuple):
     offset: float
 
 
-@compiled()
+@compiled(nogil=False)
 def weight_magic(w: FloatArray) -> float:
     """Return M such that products of w and values of size at most 1, rounded by it, add up exactly.
 
@@ -50,18 +52,18 @@ def weight_magic(w: FloatArray) -> float:
 
 
 @compiled()
-def margins(layout: Layout, start: int, stop: int, y: FloatArray, w: Weights, out: FloatArray) -> None:
-    """Write y * (X.w + offset) of the rows from `start` to `stop`, bounded as in `kernels.dense_margins`.
+def margins(layout: Layout, start: int, stop: int, signs: FloatArray, w: Weights, out: FloatArray) -> None:
+    """Write +-(X.w + offset) of the rows from `start` to `stop`, bounded as in `kernels.dense_margins`.
 
     Here and below `start` is a multiple of PIECE.
     """
     for first in range(start, stop, PIECE):
         here = slice(first - start, min(first + PIECE, stop) - start)
-        piece_margins(layout, first, y[here], w, out[here])
+        piece_margins(layout, first, signs[here], w, out[here])
 
 
 @compiled()
-def piece_margins(layout: Layout, first: int, y: FloatArray, w: Weights, out: FloatArray) -> None:
+def piece_margins(layout: Layout, first: int, signs: FloatArray, w: Weights, out: FloatArray) -> None:
     """Do `margins` for the piece that begins with row `first`."""
     n, magic = len(out), w.magic
     out[:] = 0.0
@@ -82,7 +84,7 @@ def piece_margins(layout: Layout, first: int, y: FloatArray, w: Weights, out: Fl
     else:
         tame_margins(rows, first, indptr, layout.indices, layout.data, w.columns, magic, out)
     for i in range(n):
-        margin = y[i] * (out[i] + w.offset)
+        margin = math.copysign(1.0, signs[i]) * (out[i] + w.offset)
         if margin != margin:
             margin = 0.0
         out[i] = min(max(margin, -LARGEST), LARGEST)
@@ -164,15 +166,29 @@ def piece_combine(
     for block in range(layout.codes.shape[0]):
         phrase_sums(layout.codes[block, first : first + n], rounded, phrases)
     for plane in range(layout.planes.shape[0]):
-        x, column = layout.planes[plane, first : first + n], layout.plane_columns[plane]
-        magic = magics[column]
-        for i in range(n):
-            rounded[i] = fma(coefficients[i], x[i], magic) - magic
-        out[column] += total(rounded)
+        column = layout.plane_columns[plane]
+        out[column] += plane_sum(layout.planes, plane, first, coefficients, magics[column])
     piece = first // PIECE
     rows = layout.loose_rows[layout.loose_pieces[piece] : layout.loose_pieces[piece + 1]]
     indptr = layout.indptr[layout.loose_pieces[piece] :]
     loose_combine(rows, first, indptr, layout.indices, layout.data, coefficients, magics, one, out)
+
+
+@compiled()
+def plane_sum(planes: Rows, plane: int, first: int, coefficients: FloatArray, magic: float) -> float:
+    """Return the sum of coefficient times value, rounded, over a piece of a plane; see `rounding.odd`."""
+    n = len(coefficients)
+    even = odd = lanes.alike(magic)
+    full = n - n % (2 * LANES)
+    for i in range(0, full, 2 * LANES):
+        k = i + LANES
+        even = lanes.fma(lanes.read(coefficients, i), lanes.entries(planes, plane, first + i), even)
+        odd = lanes.fma(lanes.read(coefficients, k), lanes.entries(planes, plane, first + k), odd)
+    back = lanes.alike(-magic)
+    result: float = lanes.total(lanes.add(lanes.add(even, back), lanes.add(odd, back)))
+    for i in range(full, n):
+        result += fma(coefficients[i], planes[plane, first + i], magic) - magic
+    return result
 
 
 @compiled()
@@ -246,7 +262,7 @@ def merge(phrases: FloatArray, out: FloatArray) -> None:
             out[len(out) - size + phrase] += phrases[copy, phrase]
 
 
-@compiled(fastmath=REGROUPED)
+@compiled(fastmath={"reassoc"})
 def total(values: FloatArray) -> float:
     """Sum values whose sums are exact, in any order."""
     result = 0.0

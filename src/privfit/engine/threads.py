@@ -1,4 +1,4 @@
-"""Running one function on every part of the records, on all cores.
+"""Running calls, one for every part of the records, on all cores.
 
 The compiled loops release the GIL, so ordinary threads do. Unlike numba's own layers they may be used
 from several threads at once and after a fork, and they leave the process's OpenMP alone. A step of a fit
@@ -10,18 +10,22 @@ import itertools
 import os
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numba import config, njit
+from numpy.typing import NDArray
 
-from privfit.intrinsics import peek
+from privfit.intrinsics import peek, poke
 
-GLANCES = 2**18  # before going to sleep: about a tenth of a millisecond
-# More glances, while the other thread lets go of the GIL, for waiting for that is sleeping too. A helper has
-# finished in no time; a caller has first to get to its own compiled loop.
-UNTIL_FINISHED, UNTIL_STARTED = 2**14, 3 * 2**14
+Call = Callable[[], Any]
+Flag = NDArray[np.int64]
+
+GLANCES = 2**19  # before going to sleep: about a fifth of a millisecond
+# More glances, while the caller gets to its own compiled loop: until then it has the GIL, and waiting for
+# that is sleeping, too.
+UNTIL_STARTED = 2**14
 
 
 class _Job:
@@ -30,25 +34,26 @@ class _Job:
     def __init__(self, work: Callable[[], None]) -> None:
         self.work = work
         self.claims = itertools.count()  # whoever takes the 0, which one thread alone can, decides
-        self.done = np.zeros(1, np.int64)
+        self.done = _flag()
         self.asleep = threading.Lock()
         self.asleep.acquire()
         self.error: BaseException | None = None
 
-    def run(self) -> None:
+    def run(self) -> Flag:
+        """Do it, and return what to set when it is done and the GIL is free."""
         if next(self.claims) == 0:
             try:
                 self.work()
             except BaseException as error:
                 self.error = error
             finally:
-                self.done[0] = 1
                 self.asleep.release()
+        return self.done
 
     def finish(self) -> BaseException | None:
         """Withdraw the job, or wait for its end and return what it raised."""
         if next(self.claims) > 0:
-            watch(self.done, 0, GLANCES, UNTIL_FINISHED)
+            watch(_flag(), self.done, 0, GLANCES, 0)
             self.asleep.acquire()
         return self.error
 
@@ -58,7 +63,7 @@ class _Helpers:
 
     def __init__(self) -> None:
         self.jobs: queue.SimpleQueue[_Job] = queue.SimpleQueue()
-        self.posted = np.zeros(1, np.int64)  # changes with every job
+        self.posted = _flag()  # changes with every job
         self.n_threads = 0
         self.lock = threading.Lock()
 
@@ -75,16 +80,21 @@ class _Helpers:
                     self.n_threads += 1
 
     def _serve(self) -> None:
+        done = _flag()
         while True:
             seen = int(self.posted[0])
-            if self.jobs.empty():
-                watch(self.posted, seen, GLANCES, UNTIL_STARTED)
-            self.jobs.get().run()
+            watch(done, self.posted, seen, GLANCES if self.jobs.empty() else 0, UNTIL_STARTED)
+            done = self.jobs.get().run()
+
+
+def _flag() -> Flag:
+    return np.zeros(1, np.int64)
 
 
 @njit(cache=True, nogil=True)
-def watch(number: Any, seen: int, glances: int, grace: int) -> None:
-    """Look at a number until it has changed, but not for ever."""
+def watch(done: Flag, number: Flag, seen: int, glances: int, grace: int) -> None:
+    """Set `done`, then look at a number until it has changed, but not for ever. The GIL is free meanwhile."""
+    poke(done, 1)
     for _ in range(glances):
         if peek(number) != seen:
             break
@@ -110,15 +120,16 @@ def n_threads() -> int:
     return int(vars(config)["NUMBA_NUM_THREADS"])
 
 
-def for_each(function: Callable[[int], None], count: int) -> None:
-    """Call function(0) .. function(count - 1), in any order, several at a time; raise what they raise."""
-    remaining = itertools.count()
+def run(tasks: Sequence[Sequence[Call]]) -> None:
+    """Make the calls of every task in turn; tasks in any order, several at a time. Raise what they raise."""
+    remaining = iter(tasks)
 
     def work() -> None:
-        while (index := next(remaining)) < count:
-            function(index)
+        for calls in remaining:
+            for call in calls:
+                call()
 
-    n_helpers = min(n_threads(), count) - 1
+    n_helpers = min(n_threads(), len(tasks)) - 1
     crew = _crew
     crew.hire(n_helpers)
     jobs = [_Job(work) for _ in range(n_helpers)]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import dot, folded
+from privfit.engine.kernels import folded, unfolded
 from privfit.engine.rounding import (
     Rounding,
     column_clips,
@@ -92,11 +92,7 @@ class View:
 
     def weights(self, w: FloatArray) -> tuple[FloatArray, float]:
         """Return the weights of x, and the constant, that give the margins of w."""
-        if not self.bias:
-            return self.scale * w, 0.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            raw = self.scale * w[:-1]
-            return raw, float(self.bias * w[-1] - dot(self.center, raw))
+        return unfolded(w, self.center, self.scale, self.bias)
 
     def gradient(self, sums: FloatArray, ones: FloatArray | None = None) -> FloatArray:
         """Turn the sums of coefficient times (x, 1) into those of coefficient times (z, bias).

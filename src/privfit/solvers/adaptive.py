@@ -100,7 +100,7 @@ class _Walk:
                 covered.append(self._distance(w))
                 if len(covered) == len(looks):
                     steps = self._lengthened(*covered)
-            share = g.rho * float(_weight(len(trace), steps))
+            share = g.rho * max(len(trace) - START * steps, 0.0)
             if share > 0.0:
                 weight += share
                 mean = mean + (w - mean) * (share / weight)
@@ -162,7 +162,7 @@ class _Walk:
 
 
 def _weight(step: ArrayLike, steps: int) -> Vector:
-    """Return what the iterate after this step weighs in the average: more the later, nothing before START."""
+    """Return what the iterate after each step weighs in the average: more the later, nothing before START."""
     weight: Vector = np.maximum(np.subtract(step, START * steps), 0.0)
     return weight
 
