@@ -236,6 +236,29 @@ def test_weights_that_noise_explains_are_taken_back_and_others_are_not(loss):
     assert model.fit(X, related).score(X, related) > 0.65
 
 
+def test_shrunk_weights_get_an_intercept_that_goes_with_them():
+    """Balanced classes, and weak signal in many columns: half of the predictions must be positive.
+
+    With the intercept as the walk had left it, the share of positives was off by .37 on average over these
+    six seeds, and the accuracy was .57; now .11 and .65.
+    """
+    rng = np.random.default_rng(7)
+    X = (rng.random((20_000, 300)) < rng.uniform(0.02, 0.3, 300)).astype(np.float32)
+    score = X @ rng.normal(size=300)
+    y = (score > np.median(score)).astype(int)
+    off, scores = [], []
+    for seed in range(6):
+        model = DPLogisticRegression(0.06, 1e-8, feature_bounds=(0, 1), n_records=20_000, random_state=seed)
+        model.fit(X, y)
+        assert "the last 10 steps found the intercept" in model.privacy_.notes[-1]
+        assert model.n_iter_ == len(model.trace_) == 100
+        assert model.ledger_.remaining == 0.0
+        off.append(abs(model.predict(X).mean() - 0.5))
+        scores.append(model.score(X, y))
+    assert np.mean(off) < 0.2
+    assert np.mean(scores) > 0.62
+
+
 def test_the_average_leaves_out_what_came_before_the_looks_were_over_and_favours_the_end():
     np.testing.assert_allclose(_weight(np.arange(1, 11), 10), [0, 0, 0, 0, 1, 2, 3, 4, 5, 6])
 

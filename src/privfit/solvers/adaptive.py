@@ -5,8 +5,9 @@ large the features, how long and how spread. Features are then standardised (on 
 that the right step is known and only one thing is left to decide: how long to walk. The noise alone moves
 every weight by about one in the time 1 / sigma, sigma being the noise that the whole budget leaves on one
 gradient; that is the length of the walk, unless two looks at the released weights say that the optimum is
-further away. Weights that the noise alone explains are taken back in the end. docs/solvers.md has the
-measurements, docs/research.md what was tried and did not help.
+further away. Weights that mostly noise explains are shrunk towards the end, and what is left of the budget
+finds the intercept that goes with them. docs/solvers.md has the measurements, docs/research.md what was tried
+and did not help.
 """
 
 from __future__ import annotations
@@ -34,6 +35,11 @@ LOOKS = (0.2, 0.4)  # fractions of the planned walk after which the distance cov
 AMBITION = 0.4  # lengthen only if the signal outweighs the noise 2.5 times: a needless mile costs more
 START = 0.4  # of the walk: earlier iterates are not averaged, for they are too far from the optimum
 DOUBT = (0.55, 0.75)  # from here on believe that noise explains that share of the weights' square
+DECISION = 0.9  # of the walk: time enough to see what the weights are worth, and budget for the intercept
+HARDLY = 0.6  # if less of the weights is kept, the intercept is worth more than their last steps
+FAINT = 2.0**-20  # what features are scaled by while gradients are to tell of the intercept alone
+SLOPE = 0.6  # where the loss's slopes are clipped then; the hinge's, which are 0 or 1, only become shorter
+AMISS = 0.5  # how far off an intercept is expected to be: steps are shorter the more the noise exceeds this
 CURVATURE = 0.13  # mean curvature of features of norm 1 at typical margins (the logistic loss has 1/4 at 0)
 LENGTHEN, MOST_STEPS = 4.0, 600  # how far a look may lengthen the walk
 
@@ -90,6 +96,14 @@ class _Walk:
         looks = [max(1, int(share * steps)) for share in LOOKS]
         covered: list[tuple[float, float]] = []
         while len(trace) < steps:
+            if features.intercept and len(trace) == int(DECISION * steps):
+                noise = self._noise(steps)
+                kept = _kept(_explained(mean[:-1], noise))
+                if kept < HARDLY:
+                    own = _james_stein(_explained(mean[-1:], noise))
+                    shrunk = np.append(kept * mean[:-1], own * mean[-1])
+                    decision = _decision(self.planned, steps, kept, steps - len(trace))
+                    return self._settled(shrunk, steps, trace), trace, decision
             g = features.gradient_at(w, self.clip, features.remaining / (steps - len(trace)))
             self.rhos.append(g.rho)
             length = self._length_at(len(trace))
@@ -104,8 +118,30 @@ class _Walk:
             if share > 0.0:
                 weight += share
                 mean = mean + (w - mean) * (share / weight)
-        mean[: features.n_features] *= self._confidence(mean[: features.n_features], steps)
+        mean[: features.n_features] *= _kept(_explained(mean[: features.n_features], self._noise(steps)))
         return mean, trace, _decision(self.planned, steps)
+
+    def _settled(self, w: Vector, steps: int, trace: list[Step]) -> Vector:
+        """Return the weights with the intercept that goes with them, found in the steps that are left.
+
+        Shrinking weights of features that are not quite centred moves all margins, and the noise on the
+        intercept weighs more beside shorter weights. Newton's steps 1/t on the intercept alone average the
+        noise; so does the mean of the second half of them.
+        """
+        features, p, left = self.features, self.features.n_features, steps - len(trace)
+        faint = features.transformed(np.zeros(p), np.full(p, FAINT), 1.0)
+        w = np.append(w[:-1] / FAINT, BIAS * w[-1])
+        smoothness = features.loss.smoothness
+        first = 1.0 / smoothness if smoothness < math.inf else 1.0
+        noise = first * SLOPE / (self.n * math.sqrt(2.0 * faint.remaining))
+        first /= 1.0 + (noise / AMISS) ** 2
+        found = []
+        for t in range(1, left + 1):
+            g = faint.gradient_at(w, SLOPE, faint.remaining / (left + 1 - t))
+            w[-1] -= first / t * (g.value[-1] / self.n + faint.penalty_gradient(w)[-1])
+            found.append(w[-1])
+            trace.append(Step(len(trace) + 1, first / t, g.rho, 0.0, g.sigma))
+        return np.append(FAINT * w[:-1], np.mean(found[left // 2 :]) / BIAS)
 
     def _length_at(self, t: int) -> float:
         """Return how far the gradient after t steps carries in all, momentum included: 1 further each time.
@@ -123,18 +159,18 @@ class _Walk:
         entered: NDArray[np.float64] = np.cumsum(kept, axis=1) * (self.step / self.length)
         return entered
 
-    def _confidence(self, weights: Vector, steps: int) -> float:
-        """Return a factor near 1, or near 0 if the weights are no larger than noise alone would make them.
+    def _noise(self, steps: int) -> float:
+        """Return the square that noise alone would give each of the averaged weights by now.
 
         The noise of step s enters the average with the weight that the steps after it give it. Curvature
         damps it on the way; how much, is that of an Ornstein-Uhlenbeck process averaged with those weights.
         """
         rhos = np.array(self.rhos)
-        tail = rhos * _weight(np.arange(1, steps + 1), steps)
-        passed = self._entered(steps) @ tail / tail.sum()
+        taken = len(rhos)
+        tail = rhos * _weight(np.arange(1, taken + 1), steps)
+        passed = self._entered(taken) @ tail / tail.sum()
         spread = (self.length * self.clip / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
-        noise = len(weights) * spread * _damping(CURVATURE / self.d * self.length * steps)
-        return _kept(noise / max(float(weights @ weights), 1e-300))
+        return spread * _damping(CURVATURE / self.d * self.length * taken)
 
     def _distance(self, w: Vector) -> tuple[float, float]:
         """Return how far noise alone would be by now, in units of its plan, and how far the signal is."""
@@ -167,13 +203,22 @@ def _weight(step: ArrayLike, steps: int) -> Vector:
     return weight
 
 
+def _explained(weights: Vector, noise: float) -> float:
+    """Return what share of the weights' square noise explains; more than 1 if they are smaller than noise."""
+    return len(weights) * noise / max(float(weights @ weights), 1e-300)
+
+
+def _james_stein(explained: float) -> float:
+    return max(1.0 - explained, 0.0)
+
+
 def _kept(explained: float) -> float:
     """Return what to keep of weights whose square noise explains to this share.
 
     All of them if it is about a half or less, for which shrinking costs more than it gains; else as much as
     James and Stein would keep, and nothing if noise explains everything.
     """
-    return max(float(np.interp(explained, DOUBT, (1.0, 0.0))), 1.0 - explained, 0.0)
+    return max(float(np.interp(explained, DOUBT, (1.0, 0.0))), _james_stein(explained))
 
 
 def _damping(x: float) -> float:
@@ -186,7 +231,13 @@ def _damping(x: float) -> float:
     return float(np.sum(weights * covariance) / np.sum(weights * early))
 
 
-def _decision(planned: int, steps: int) -> str:
+def _decision(planned: int, steps: int, kept: float = 1.0, settling: int = 0) -> str:
+    looks = "two looks at the released weights "
     if steps == planned:
-        return f"two looks at the released weights kept the walk at its planned {planned} steps"
-    return f"two looks at the released weights lengthened the walk from {planned} to {steps} steps"
+        looks += f"kept the walk at its planned {planned} steps"
+    else:
+        looks += f"lengthened the walk from {planned} to {steps} steps"
+    if settling:
+        looks += f"; noise explained most of the weights, so they were shrunk to {kept:.0%}, and the last "
+        looks += f"{settling} steps found the intercept alone"
+    return looks
