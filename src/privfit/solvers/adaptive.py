@@ -39,7 +39,6 @@ DECISION = 0.9  # of the walk: time enough to see what the weights are worth, an
 HARDLY = 0.6  # if less of the weights is kept, the intercept is worth more than their last steps
 FAINT = 2.0**-20  # what features are scaled by while gradients are to tell of the intercept alone
 SLOPE = 0.6  # where the loss's slopes are clipped then; the hinge's, which are 0 or 1, only become shorter
-AMISS = 0.5  # how far off an intercept is expected to be: steps are shorter the more the noise exceeds this
 CURVATURE = 0.13  # mean curvature of features of norm 1 at typical margins (the logistic loss has 1/4 at 0)
 LENGTHEN, MOST_STEPS = 4.0, 600  # how far a look may lengthen the walk
 
@@ -125,8 +124,9 @@ class _Walk:
         """Return the weights with the intercept that goes with them, found in the steps that are left.
 
         Shrinking weights of features that are not quite centred moves all margins, and the noise on the
-        intercept weighs more beside shorter weights. Newton's steps 1/t on the intercept alone average the
-        noise; so does the mean of the second half of them.
+        intercept weighs more beside shorter weights. Newton's steps on the intercept alone, with a Kalman
+        filter's gains, weigh what they learn against what the walk knew. The mean of their second half is for
+        losses with a kink.
         """
         features, p, left = self.features, self.features.n_features, steps - len(trace)
         faint = features.transformed(np.zeros(p), np.full(p, FAINT), 1.0)
@@ -134,13 +134,13 @@ class _Walk:
         smoothness = features.loss.smoothness
         first = 1.0 / smoothness if smoothness < math.inf else 1.0
         noise = first * SLOPE / (self.n * math.sqrt(2.0 * faint.remaining))
-        first /= 1.0 + (noise / AMISS) ** 2
+        doubt = left * noise**2 / (BIAS**2 * self._noise(steps))
         found = []
         for t in range(1, left + 1):
             g = faint.gradient_at(w, SLOPE, faint.remaining / (left + 1 - t))
-            w[-1] -= first / t * (g.value[-1] / self.n + faint.penalty_gradient(w)[-1])
+            w[-1] -= first / (t + doubt) * (g.value[-1] / self.n + faint.penalty_gradient(w)[-1])
             found.append(w[-1])
-            trace.append(Step(len(trace) + 1, first / t, g.rho, 0.0, g.sigma))
+            trace.append(Step(len(trace) + 1, first / (t + doubt), g.rho, 0.0, g.sigma))
         return np.append(FAINT * w[:-1], np.mean(found[left // 2 :]) / BIAS)
 
     def _length_at(self, t: int) -> float:
