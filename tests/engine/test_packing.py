@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from privfit.engine import kernels, packing, sparse
 from privfit.engine.csr import SparseMatrix
-from privfit.engine.local import LocalEngine, _chunk_size, _spans
+from privfit.engine.local import LocalEngine
 from privfit.engine.packing import PHRASES, PIECE, Layout
 from privfit.engine.rounding import column_clips, grids, view_gradient_bound
+from privfit.engine.spans import chunk_size, spans
 from privfit.engine.sparse import weight_magic
 from privfit.losses import LOGISTIC, LOSSES
 
@@ -152,19 +153,19 @@ def test_nor_for_the_smallest_and_largest_weights(size: float) -> None:
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 64])
 @pytest.mark.parametrize("n", [0, 1, N, 12_289, 50_000, 786_433, 10**6 + 7, 2**32])
 def test_spans_begin_with_a_piece_and_are_of_a_size(n: int, n_threads: int) -> None:
-    size = _chunk_size(n, 50)
+    size = chunk_size(n, 50)
     assert size % PIECE == 0
     assert n <= 64 * size
-    spans = _spans(n, size, n_threads)
-    assert [span.number for span in spans] == list(range(len(spans)))
-    assert sum(span.rows.stop - span.rows.start for span in spans) == n
-    assert sum(len(span.chunks) for span in spans) == -(-n // size)
-    for before, after in itertools.pairwise(spans):
+    cut = spans(n, size, n_threads)
+    assert [span.number for span in cut] == list(range(len(cut)))
+    assert sum(span.rows.stop - span.rows.start for span in cut) == n
+    assert sum(len(span.chunks) for span in cut) == -(-n // size)
+    for before, after in itertools.pairwise(cut):
         assert before.rows.stop == after.rows.start == after.chunks.start * size
         assert before.chunks.stop == after.chunks.start
-    lengths = [len(span.chunks) for span in spans]
+    lengths = [len(span.chunks) for span in cut]
     assert not lengths or max(lengths) - min(lengths) <= 1
-    assert len(spans) % n_threads == 0 or max(lengths) == 1
+    assert len(cut) % n_threads == 0 or max(lengths) == 1
 
 
 def test_both_kinds_of_views_were_seen() -> None:

@@ -38,7 +38,7 @@ lanes: Any = Lanes()
 @register_model(Lanes)
 class _Vector(models.PrimitiveModel):
     def __init__(self, manager: Any, type_: Any) -> None:
-        super().__init__(manager, type_, DOUBLES)  # type: ignore[no-untyped-call]
+        super().__init__(manager, type_, DOUBLES)  # type: ignore[no-untyped-call] # numba has no types
 
 
 @declared

@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,26 +15,16 @@ from privfit.engine.base import FloatArray
 from privfit.engine.csr import SparseMatrix
 from privfit.engine.dense import DenseMatrix
 from privfit.engine.matrix import Block, Matrix, cut
-from privfit.engine.packing import PIECE
 from privfit.engine.place import Deferred, LocalLine, LocalPoint, frozen
 from privfit.engine.rounding import MAX_RECORDS, Rounding, magics
+from privfit.engine.spans import Span, chunk_size, spans
 from privfit.engine.threads import Call
 from privfit.engine.view import View
 from privfit.losses import Loss
 
 APART = 32  # float64s: two pairs of cache lines, for lines are fetched in pairs
-LARGEST_CHUNK = 12288  # rows, unless there are too many
-LONGEST_SPAN = 2**16  # rows, whose margins stay in the second cache
 
 __all__ = ["LocalEngine", "LocalLine", "LocalPoint"]
-
-
-class Span(NamedTuple):
-    """Neighbouring chunks, for one thread."""
-
-    number: int
-    chunks: range
-    rows: slice
 
 
 class Part(NamedTuple):
@@ -72,7 +62,7 @@ class LocalEngine:
         self.n_records, n_columns = self.matrix.shape
         self.n_weights = n_columns + intercept
         self._check()
-        self.chunk_size = _chunk_size(self.n_records, self.n_weights)
+        self.chunk_size = chunk_size(self.n_records, self.n_weights)
         self._look_through(View.plain(n_columns, intercept))
         self._check_finite()
 
@@ -147,7 +137,7 @@ class LocalEngine:
 
     def spans(self) -> tuple[Span, ...]:
         """Return how the chunks are grouped. This depends on the number of threads, which chunks do not."""
-        return _spans(self.n_records, self.chunk_size, threads.n_threads())
+        return spans(self.n_records, self.chunk_size, threads.n_threads())
 
     def parts(self, span: Span) -> list[Part]:
         """Return the parts of a span's rows, remembered because every step of a walk asks for them."""
@@ -275,7 +265,7 @@ class LocalEngine:
         engine.y, engine.n_records = self.y[rows], len(rows)
         engine._look_through(self.view, self.squares[rows])
         engine._check()
-        engine.chunk_size = _chunk_size(engine.n_records, engine.n_weights)
+        engine.chunk_size = chunk_size(engine.n_records, engine.n_weights)
         return engine
 
     def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "LocalEngine":
@@ -409,33 +399,6 @@ def _counts(norms: FloatArray, edges: ArrayLike) -> FloatArray:
     below = np.searchsorted(edges[::-1], norms, side="left")
     counts = np.bincount(np.clip(n_bins - below, 0, n_bins - 1), minlength=n_bins)
     return counts.astype(np.float64)
-
-
-def _chunk_size(n_records: int, n_weights: int) -> int:
-    """Return how many rows make a chunk, which depends on the shape only: sums do not depend on the threads.
-
-    Few records make one chunk. Otherwise there are four or a multiple, so that threads get equal shares.
-    """
-    most = max(1, min(64, 2**24 // max(1, n_weights)))
-    count = min(4 * -(-n_records // (4 * LARGEST_CHUNK)), most) if n_records > LARGEST_CHUNK else 1
-    return PIECE * max(1, -(-n_records // (count * PIECE)))
-
-
-@lru_cache(maxsize=64)
-def _spans(n_records: int, chunk_size: int, n_threads: int) -> tuple[Span, ...]:
-    """Group chunks so that every thread gets as many rows as the others, within a chunk."""
-    n_chunks = -(-n_records // chunk_size)
-    longest = max(1, LONGEST_SPAN // chunk_size)
-    count = min(n_threads * -(-n_chunks // (n_threads * longest)), n_chunks)
-    borders = [k * n_chunks // count for k in range(count)] + [n_chunks]
-    return tuple(
-        Span(
-            k,
-            range(*borders[k : k + 2]),
-            slice(borders[k] * chunk_size, min(borders[k + 1] * chunk_size, n_records)),
-        )
-        for k in range(count)
-    )
 
 
 def _as_matrix(X: Any) -> Matrix:

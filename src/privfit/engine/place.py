@@ -21,7 +21,8 @@ from privfit.engine.threads import Call
 from privfit.losses import LOGISTIC
 
 if TYPE_CHECKING:
-    from privfit.engine.local import LocalEngine, Part, Span
+    from privfit.engine.local import LocalEngine, Part
+    from privfit.engine.spans import Span
 
 
 Fill = Callable[["Span", FloatArray], list[Call]]  # of a span's rows, into all records' array
