@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from privfit.engine import threads
+from privfit.engine.dense import DenseBlock
 from privfit.engine.local import LocalEngine
 from privfit.losses import HINGE, LOGISTIC
 
@@ -159,6 +161,32 @@ def test_a_forked_process_may_go_on() -> None:
     child.join(60)
     assert child.exitcode == 0
     np.testing.assert_array_equal(queue.get(), expected)
+
+
+def test_margins_are_computed_once_and_again_after_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = table(30_000)
+    engine = LocalEngine(X, y, LOGISTIC)
+    expected = engine.at(np.ones(engine.n_weights)).loss_sum(1.0)
+    made: list[int] = []
+
+    def counted(self: DenseBlock, *args: Any) -> Any:
+        call = margins(self, *args)
+        return lambda: (made.append(1), call())
+
+    margins = DenseBlock.margins
+    monkeypatch.setattr(DenseBlock, "margins", counted)
+    point = engine.at(np.ones(engine.n_weights))
+
+    def interrupt(tasks: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as during:
+        during.setattr(threads, "run", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            point.loss_sum(1.0)
+    assert point.loss_sum(1.0) == point.loss_sum(1.0) == expected
+    point.gradient_sum(1.0)
+    assert len(made) == len(engine.spans())
 
 
 SECOND_PROCESS = """

@@ -114,19 +114,20 @@ class LocalEngine:
         What is `needed` is computed first, by the same threads. Calls are prepared here, for the interpreter
         serves one thread at a time, and they are few, for each takes it a while.
         """
+        once = dict.fromkeys(needed)
         prepared = [
-            [*(call for one in needed for call in one.calls(span)), *prepare(span)] for span in self.spans()
+            [*(call for one in once for call in one.calls(span)), *prepare(span)] for span in self.spans()
         ]
         threads.run(prepared)
-        for one in needed:
+        for one in once:
             one.settle()
 
-    def for_each_chunk(self, prepare: Callable[[int, slice], Call], *needed: Deferred) -> None:
-        """Make the call that prepare(number, rows) returns for every chunk, likewise."""
+    def for_each_chunk(self, prepare: Callable[[int, slice], list[Call]], *needed: Deferred) -> None:
+        """Make the calls that prepare(number, rows) returns for every chunk, likewise."""
         chunks = self.chunks
 
         def prepare_all(span: Span) -> list[Call]:
-            return [prepare(number, chunks[number]) for number in span.chunks]
+            return [call for number in span.chunks for call in prepare(number, chunks[number])]
 
         self.for_each_span(prepare_all, *needed)
 
@@ -227,13 +228,8 @@ class LocalEngine:
             )
         else:
             sums = self.partial_sums(len(self.chunks), n_sums)
-            self.for_each_span(
-                lambda span: [
-                    add(part, sums[chunk])
-                    for chunk, rows in zip(span.chunks, self.chunks[span.chunks.start :], strict=False)
-                    for part in self._parts(rows)
-                ],
-                *needed,
+            self.for_each_chunk(
+                lambda chunk, rows: [add(part, sums[chunk]) for part in self._parts(rows)], *needed
             )
         return self.view.gradient(*self.matrix.totals(np.add.reduce(sums)))
 

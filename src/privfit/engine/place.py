@@ -37,22 +37,22 @@ class Deferred:
 
     def __init__(self, n_records: int, fill: Fill, *sources: "Deferred") -> None:
         self.values = np.empty(n_records)
-        self.fill: Fill | None = fill
-        self.sources = sources
+        # in one, because another thread may settle this while its calls are prepared
+        self.work: tuple[Fill | None, tuple[Deferred, ...]] = fill, sources
 
     def calls(self, span: "Span") -> list[Call]:
         """Return the calls that compute the numbers of a span."""
-        if self.fill is None:
+        fill, sources = self.work
+        if fill is None:
             return []
-        before = [call for source in self.sources for call in source.calls(span)]
-        return before + self.fill(span, self.values)
+        before = [call for source in sources for call in source.calls(span)]
+        return before + fill(span, self.values)
 
     def settle(self) -> None:
         """Let go of what the numbers are computed from, for all of them are."""
-        if self.fill is not None:
-            for source in self.sources:
-                source.settle()
-            self.fill, self.sources = None, ()
+        for source in self.work[1]:
+            source.settle()
+        self.work = None, ()
 
 
 class LocalPoint:
@@ -167,11 +167,12 @@ def _rounded_sums(
     exact = clip < math.inf
     sums = engine.partial_sums(len(engine.spans() if exact else engine.chunks), count + 1)
 
-    def add(number: int, rows: slice) -> Call:
-        return partial(loss_sums, m.values[rows], d.values[rows], spacing, clip, rounding, sums[number])
+    def add(number: int, rows: slice) -> list[Call]:
+        places = m.values[rows], d.values[rows]
+        return [partial(loss_sums, *places, spacing, clip, rounding, sums[number])]
 
     if exact:
-        engine.for_each_span(lambda span: [add(span.number, span.rows)], m, d)
+        engine.for_each_span(lambda span: add(span.number, span.rows), m, d)
     else:
         engine.for_each_chunk(add, m, d)
     total: FloatArray = np.sum(sums, axis=0)

@@ -132,7 +132,7 @@ class _Walk:
         faint = features.transformed(np.zeros(p), np.full(p, FAINT), 1.0)
         w = np.append(w[:-1] / FAINT, BIAS * w[-1])
         smoothness = features.loss.smoothness
-        first = 1.0 / smoothness if smoothness < math.inf else 1.0
+        first = 1.0 / ((smoothness if smoothness < math.inf else 1.0) + features.alpha)
         noise = first * SLOPE / (self.n * math.sqrt(2.0 * faint.remaining))
         doubt = left * noise**2 / (BIAS**2 * self._noise(steps))
         found = []
