@@ -117,9 +117,9 @@ def test_cache_is_where_the_system_wants_it(platform, variable, expected, monkey
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("cut.gz", gzip.compress(CONTENT)[:-9]),
-        ("changed.gz", gzip.compress(CONTENT)[:-8] + bytes(8)),
-        ("garbled.gz", gzip.compress(CONTENT)[:10] + b"\xff" * 20),
+        ("cut.gz", gzip.compress(CONTENT, mtime=0)[:-9]),
+        ("changed.gz", gzip.compress(CONTENT, mtime=0)[:-8] + bytes(8)),
+        ("garbled.gz", gzip.compress(CONTENT, mtime=0)[:10] + b"\xff" * 20),
         ("plain.gz", CONTENT),
         ("binary.csv", b"\xff\xfe"),
     ],
