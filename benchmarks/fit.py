@@ -25,7 +25,9 @@ def best(function: Any, rounds: int) -> float:
 
 
 def report(name: str, X: Any, y: Any, rounds: int) -> None:
-    model = DPLogisticRegression(1.0, 1e-8, n_records=X.shape[0], feature_bounds=(0.0, 1.0), random_state=0)
+    model = DPLogisticRegression(
+        1.0, 1e-8, n_records=X.shape[0], feature_bounds=(0.0, 1.0), noise="seeded", random_state=0
+    )
     model.fit(X, y)  # compiles
     w = np.linspace(-1, 1, X.shape[1]).astype(X.dtype)
     product = best(lambda: X @ w, 5 * rounds)

@@ -2,7 +2,7 @@
 
 from privfit.accounting import BudgetExceeded, Ledger
 from privfit.estimators import DPLinearSVC, DPLogisticRegression
-from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, strict
+from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
 
 __version__ = "0.1.0"
 
@@ -13,5 +13,6 @@ __all__ = [
     "Ledger",
     "PrivacyLeakError",
     "PrivacyLeakWarning",
+    "WeakPromiseWarning",
     "strict",
 ]

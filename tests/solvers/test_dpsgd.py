@@ -9,7 +9,7 @@ from scipy import sparse
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression
-from privfit.accounting import Ledger
+from privfit.accounting import Direct, Ledger
 from privfit.curator import Curator
 from privfit.engine.local import LocalEngine
 from privfit.losses import LOSSES
@@ -28,7 +28,7 @@ def table(n=900, p=3, seed=1):
 
 
 def run(solver, X, y, *, epsilon=1.0, loss="logistic", noise=None, intercept=True, delta=DELTA, **public):
-    ledger = Ledger(epsilon=epsilon, delta=delta, conversion="direct")
+    ledger = Ledger.keeping(Direct(epsilon, delta))
     engine = LocalEngine(X, y, LOSSES[loss], intercept=intercept)
     noise = ScriptedNoise(5) if noise is None else noise
     return solver.solve(Curator(engine, ledger, noise, epsilon=epsilon, delta=delta, **public)), ledger, noise
@@ -218,7 +218,7 @@ def run_again(solver, X, y, ledger):
 @pytest.mark.parametrize("solver", ["sgd-ma", "sgd-adv"])
 def test_fits_by_name_without_any_declaration(model, solver):
     X, y = table(n=3000)
-    fitted = model(epsilon=2.0, delta=1e-5, solver=solver, random_state=0).fit(X, y > 0)
+    fitted = model(epsilon=2.0, delta=1e-5, solver=solver, noise="seeded", random_state=0).fit(X, y > 0)
     assert fitted.privacy_.epsilon == 2.0
     assert fitted.privacy_.delta == 1e-5
     assert "noise of" in fitted.privacy_.notes[0]

@@ -13,7 +13,7 @@ from scipy.stats import norm
 from tilted import SMOOTHNESS, OneWeight, TiltNoise, Written
 
 from privfit import DPLinearSVC, DPLogisticRegression
-from privfit.accounting import Ledger
+from privfit.accounting import Direct, Ledger
 from privfit.curator import Curator
 from privfit.engine.local import LocalEngine
 from privfit.losses import LOSSES
@@ -43,7 +43,7 @@ def run(
     n_records=None,
     intercept=True,
 ):
-    ledger = Ledger(epsilon=epsilon, delta=delta, conversion="direct")
+    ledger = Ledger.keeping(Direct(epsilon, delta))
     noise = TiltNoise(5) if noise is None else noise
     engine = LocalEngine(X, y, LOSSES[loss], intercept=intercept)
     curator = Curator(engine, ledger, noise, epsilon=epsilon, delta=delta, alpha=alpha, n_records=n_records)
@@ -314,7 +314,7 @@ def test_what_is_not_minimised_is_not_released_and_stays_paid(solver, monkeypatc
     monkeypatch.setattr(module, "minimize", lambda *arguments, **settings: SimpleNamespace(x=np.zeros(4)))
     monkeypatch.setattr(module, "newton_krylov", give_up)
     X, y = table()
-    ledger = Ledger(epsilon=1.0, delta=1e-6, conversion="direct")
+    ledger = Ledger.keeping(Direct(1.0, 1e-6))
     curator = Curator(LocalEngine(X, y, LOSSES["logistic"]), ledger, TiltNoise(5), epsilon=1.0, delta=1e-6)
     with pytest.raises(RuntimeError, match=r"no model is released and the budget stays spent; raise alpha"):
         solver.solve(curator)
@@ -332,7 +332,7 @@ def test_newton_finishes_what_values_cannot_resolve(monkeypatch):
 @pytest.mark.parametrize("solver", BOTH)
 def test_a_budget_too_small_for_any_noise_is_refused_before_it_is_charged(solver):
     X, y = table()
-    ledger = Ledger(epsilon=1e-9, delta=1e-12, conversion="direct")
+    ledger = Ledger.keeping(Direct(1e-9, 1e-12))
     curator = Curator(LocalEngine(X, y, LOSSES["logistic"]), ledger, TiltNoise(5), epsilon=1e-9, delta=1e-12)
     with pytest.raises(ValueError, match="raise epsilon"):
         solver.solve(curator)
@@ -342,7 +342,7 @@ def test_a_budget_too_small_for_any_noise_is_refused_before_it_is_charged(solver
 @pytest.mark.parametrize("solver", BOTH)
 def test_replace_one_neighbours_are_refused_before_anything_is_charged(solver):
     X, y = table()
-    ledger = Ledger(epsilon=1.0, delta=1e-6, conversion="direct")
+    ledger = Ledger.keeping(Direct(1.0, 1e-6))
     engine = LocalEngine(X, y, LOSSES["logistic"])
     curator = Curator(engine, ledger, TiltNoise(5), epsilon=1.0, delta=1e-6, relation="replace-one")
     with pytest.raises(ValueError, match="adding or removing a record"):
@@ -366,7 +366,9 @@ def test_a_share_that_is_none_is_refused(share, solver):
 @pytest.mark.parametrize("estimator", [DPLogisticRegression, DPLinearSVC])
 def test_estimators_predict_with_unit_rows(estimator, settings):
     X, y = table(2000)
-    model = estimator(epsilon=2.0, solver="objective-perturbation", random_state=0, **settings).fit(X, y)
+    model = estimator(
+        epsilon=2.0, solver="objective-perturbation", noise="seeded", random_state=0, **settings
+    ).fit(X, y)
     assert model.unit_rows_
     assert model.score(X, y) > 0.8
     doubled = model.decision_function(2.0 * X) - model.decision_function(X)

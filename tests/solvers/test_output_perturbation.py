@@ -217,11 +217,13 @@ def test_learns_nothing_as_the_budget_vanishes_and_the_optimum_as_it_grows(loss)
     X, y = table(2000)
     accuracies = []
     for seed in range(40):  # chance is 1/2; fixed seeds
-        model = MODELS[loss](1e-4, 1e-6, solver="output-perturbation", random_state=seed).fit(X, y)
+        model = MODELS[loss](1e-4, 1e-6, solver="output-perturbation", noise="seeded", random_state=seed).fit(
+            X, y
+        )
         accuracies.append(model.score(X, y))
     assert abs(np.mean(accuracies) - 0.5) < 0.15
     for alpha in (0.0, 0.1):
-        settings = {"alpha": alpha, "random_state": 0, "n_records": 2000}
+        settings = {"alpha": alpha, "noise": "seeded", "random_state": 0, "n_records": 2000}
         solver = OutputPerturbation(radius=10.0, T=4000)
         rich = MODELS[loss](1e6, 1e-6, solver=solver, **settings).fit(X, y)
         best = MODELS[loss](solver="nonprivate", **settings).fit(X, y)
@@ -235,7 +237,9 @@ def test_sparse_rows_give_the_same_model(loss):
     X, y = table()
     X[np.abs(X) < 0.5] = 0.0
     dense, sparse = (
-        MODELS[loss](1.0, 1e-6, solver="output-perturbation", n_records=300, random_state=0).fit(form(X), y)
+        MODELS[loss](
+            1.0, 1e-6, solver="output-perturbation", n_records=300, noise="seeded", random_state=0
+        ).fit(form(X), y)
         for form in (np.asarray, sp.csr_matrix)
     )
     np.testing.assert_allclose(sparse.coef_, dense.coef_, rtol=1e-9)

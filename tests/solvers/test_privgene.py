@@ -220,13 +220,19 @@ def test_learns_nothing_as_the_budget_vanishes_and_much_as_it_grows(loss, varian
     X, y = table(1000)
     solver = PrivGene(variant=variant, population=20)
     accuracies = [
-        MODELS[loss](1e-4, 1e-6, solver=PrivGene(variant=variant, population=20, seed=k), random_state=k)
+        MODELS[loss](
+            1e-4,
+            1e-6,
+            solver=PrivGene(variant=variant, population=20, seed=k),
+            noise="seeded",
+            random_state=k,
+        )
         .fit(X, y)
         .score(X, y)
         for k in range(40)  # chance is 1/2; fixed seeds
     ]
     assert abs(np.mean(accuracies) - 0.5) < 0.15
-    rich = MODELS[loss](1e6, 1e-6, solver=solver, random_state=0, alpha=0.01).fit(X, y)
+    rich = MODELS[loss](1e6, 1e-6, solver=solver, noise="seeded", random_state=0, alpha=0.01).fit(X, y)
     best = MODELS[loss](solver="nonprivate", alpha=0.01).fit(X, y)
 
     def objective(model):
@@ -242,7 +248,12 @@ def test_sparse_rows_give_the_same_model(variant):
     X[np.abs(X) < 0.3] = 0.0
     dense, sparse = (
         DPLogisticRegression(
-            1.0, 1e-6, solver=PrivGene(variant=variant, population=20), n_records=300, random_state=0
+            1.0,
+            1e-6,
+            solver=PrivGene(variant=variant, population=20),
+            n_records=300,
+            noise="seeded",
+            random_state=0,
         ).fit(form(X), y)
         for form in (np.asarray, sp.csr_matrix)
     )
@@ -251,7 +262,9 @@ def test_sparse_rows_give_the_same_model(variant):
 
 
 def test_without_an_intercept_every_weight_is_a_columns():
-    model = DPLinearSVC(1e4, 1e-6, solver="privgene", fit_intercept=False, random_state=0).fit(*table())
+    model = DPLinearSVC(
+        1e4, 1e-6, solver="privgene", fit_intercept=False, noise="seeded", random_state=0
+    ).fit(*table())
     assert model.coef_.shape == (1, 3)
     assert model.intercept_ == 0.0
 

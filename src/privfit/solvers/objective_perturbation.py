@@ -14,12 +14,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import NoConvergence, minimize, newton_krylov
 
+from privfit.accounting import Direct
 from privfit.accounting.subsampled import gaussian_noise
-from privfit.accounting.zcdp import NOISE_MARGIN, Conversion
+from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator, Engine, NoiseSource, Vector
 from privfit.losses import HINGE, SMOOTHED_HINGE, Loss
 from privfit.solvers.base import Solution, register
 from privfit.solvers.release import COUNT_SHARE, open_release
+from privfit.solvers.requirements import ADD_REMOVE, BOUNDED_SLOPE, SMOOTH_LOSS, Requirement
 
 UNIT = 1.0 + 2.0**-20  # what a row scaled to norm 1 may measure after rounding (Engine.with_rows_of)
 MOST_CURVATURE = 1.0  # of epsilon; more would only make the objective too flat to be minimised
@@ -50,7 +52,8 @@ class ObjectivePerturbation:
 
     name: ClassVar[str] = "objective-perturbation"
     private: ClassVar[bool] = True
-    conversion: ClassVar[Conversion] = "direct"
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, ADD_REMOVE)
+    promise = staticmethod(Direct.of)
 
     curvature_share: float = 0.2
 
