@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Ledger, epsilon_from_rho, rho_from_epsilon
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
 from privfit.estimators.pipelines import warn_about_fitted_steps
 from privfit.estimators.progress import budget_bar
 from privfit.estimators.statement import PrivacyStatement
@@ -75,6 +74,8 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array of shape (n_records,)
             Labels of two classes.
         """
+        from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
+
         solver = get_solver(self.solver)
         epsilon, budget = self._budget(solver)  # bad settings are refused before the data are looked at
         check_positive("alpha", self.alpha, or_zero=True)

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Ledger, epsilon_from_rho, rho_from_epsilon
 from privfit.curator import Curator, Vector
-from privfit.engine.local import LocalEngine
 from privfit.estimators.statement import PrivacyStatement
 from privfit.estimators.validation import check_finite, check_positive, clip_features
 from privfit.losses import LOGISTIC
@@ -99,6 +98,8 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Buy the bounds of the columns of X, a numeric array, data frame or sparse matrix."""
+        from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
+
         budget = self._budget()  # bad settings are refused before the data are looked at
         epsilon = epsilon_from_rho(budget, self.delta)
         X = self._validated(X, reset=True)
