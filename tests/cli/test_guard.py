@@ -1,5 +1,6 @@
 """What every command inherits: sentences instead of tracebacks, exit codes, and any terminal."""
 
+import errno
 import io
 import os
 import subprocess
@@ -57,6 +58,15 @@ def test_a_bug_is_not_passed_off_as_the_users_mistake():
     result = command_that(act)
     assert result.exit_code == 1
     assert isinstance(result.exception, TypeError)
+
+
+def test_an_output_that_nobody_reads_ends_the_command_quietly():
+    def act():
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    result = command_that(act)
+    assert result.exit_code == 1
+    assert result.output == ""
 
 
 def test_ctrl_c_exits_130_and_says_what_was_noted():
