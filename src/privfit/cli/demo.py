@@ -65,11 +65,11 @@ def train_and_compare(console: Console, fitted: dict[str, Any], epsilon: float, 
     from rich.console import Console
     from rich.table import Table
 
-    from privfit import DPLinearSVC, DPLogisticRegression
-    from privfit.datasets import load_adult
+    progress = Console(stderr=True, highlight=False)
+    with progress.status("Loading libraries and data", spinner="line"):
+        from privfit import DPLinearSVC, DPLogisticRegression
+        from privfit.datasets import load_adult
 
-    progress = Console(stderr=True)
-    with progress.status("Loading the data", spinner="line"):
         train, test = load_adult(split="train"), load_adult(split="test")
     console.print(
         "[bold]Who earns more than 50,000 dollars?[/bold] A census table (UCI Adult): "
@@ -82,6 +82,7 @@ def train_and_compare(console: Console, fitted: dict[str, Any], epsilon: float, 
         accuracies.add_column(column, justify="right" if column else "left", overflow="fold")
     for title, model in (("logistic regression", DPLogisticRegression), ("linear SVM", DPLinearSVC)):
         private = model(epsilon, delta, classes=train.classes, feature_bounds=(0, 1), verbose=1)
+        progress.print(f"Training the {title} with privacy")
         fitted[title] = private.fit(train.data, train.target)
         with progress.status(f"Training the {title} without privacy, to compare", spinner="line"):
             references = [
