@@ -13,7 +13,6 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from privfit.cli import app
-from privfit.experiments import command
 from privfit.experiments.cells import EXPERIMENTS, Cell
 from privfit.experiments.results import Results
 from privfit.experiments.run import run
@@ -128,18 +127,3 @@ def test_reproduce_from_the_command_line(tmp_path, monkeypatch):
     page = (tmp_path / "summary.md").read_text()
     assert "10 fits, 1 x 5-fold" in page
     assert "| ε = 0.4 | 0." in page
-
-
-def test_bad_options_are_refused_before_anything_runs(tmp_path, monkeypatch):
-    def reproduce(*options):
-        return CliRunner().invoke(app, ["reproduce", "splits", "--out", str(tmp_path / "new"), *options])
-
-    both = reproduce("--quick", "--full")
-    assert both.exit_code == 2
-    assert "Give one of --quick, --full and --repeats" in both.output
-    assert reproduce("--repeats", "0").exit_code == 2
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
-    bare = reproduce()
-    assert bare.exit_code == 2
-    assert "pip install 'privfit[report]'" in bare.output
-    assert not (tmp_path / "new").exists()

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Ledger
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
 from privfit.estimators.labels import declared_classes, encode_labels
 from privfit.estimators.pipelines import warn_about_fitted_steps
 from privfit.estimators.private import PrivateFit
@@ -84,6 +83,8 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         self : object
             The fitted estimator.
         """
+        from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
+
         solver = self._checked_solver()  # bad settings are refused before the data are looked at
         terms = self._terms(solver.promise, private=solver.private, n_records=self.n_records)
         fitted_steps = warn_about_fitted_steps(self) if solver.private else ()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import secrets
-from typing import Literal, Protocol, get_args
+from functools import cache
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
-import opendp.prelude as dp
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
@@ -95,9 +95,13 @@ class SecureNoise:
 
     secure = True
 
+    def __init__(self) -> None:
+        _opendp()  # here rather than at the first draw, which comes after a charge
+
     def gaussian(self, values: Vector, sigma: float) -> Vector:
         """Return values plus discrete Gaussian noise on a grid 2^-80 times as fine as sigma."""
         _require_finite(values, sigma)
+        dp = _opendp()
         space = _floats(values.size), dp.l2_distance(T=float)
         measurement = dp.m.make_gaussian(*space, scale=float(sigma), k=_granularity(sigma))
         return np.asarray(measurement(values.tolist()), dtype=np.float64)
@@ -105,6 +109,7 @@ class SecureNoise:
     def laplace(self, values: Vector, scale: float) -> Vector:
         """Return values plus discrete Laplace noise on a grid 2^-80 times as fine as its scale."""
         _require_finite(values, scale)
+        dp = _opendp()
         space = _floats(values.size), dp.l1_distance(T=float)
         measurement = dp.m.make_laplace(*space, scale=float(scale), k=_granularity(scale))
         return np.asarray(measurement(values.tolist()), dtype=np.float64)
@@ -124,6 +129,7 @@ class SecureNoise:
         _require_shape(shape)
         if shape == "laplace":
             return int(np.argmax(self.laplace(scores, scale)))
+        dp = _opendp()
         # OpenDP draws Gumbel noise under the zCDP measure and exponential noise under max-divergence
         measure = dp.zero_concentrated_divergence() if shape == "gumbel" else dp.max_divergence()
         space = _floats(scores.size), dp.linf_distance(T=float)
@@ -169,7 +175,17 @@ def _require_shape(shape: str) -> None:
         raise ValueError(f"The noise shape must be one of {get_args(Shape)}, got {shape!r}.")
 
 
-def _floats(size: int) -> dp.Domain:
+@cache
+def _opendp() -> Any:
+    """Import OpenDP, late, because it takes longer than all of NumPy and seeded noise needs none of it."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    return dp
+
+
+def _floats(size: int) -> Any:
+    dp = _opendp()
     return dp.vector_domain(dp.atom_domain(T=float, nan=False), size=size)
 
 
@@ -180,6 +196,3 @@ def _granularity(scale: float) -> int:
     scale that is far inside zcdp.NOISE_MARGIN even for shares of 1e-16 and millions of coordinates.
     """
     return math.frexp(scale)[1] - 80
-
-
-dp.enable_features("contrib")

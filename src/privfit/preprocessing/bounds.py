@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Concentrated, Ledger
 from privfit.curator import Curator, Vector
-from privfit.engine.local import LocalEngine
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.tables import check_table
 from privfit.estimators.validation import check_finite, clip_features
@@ -118,6 +117,8 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         self : object
             The fitted transformer.
         """
+        from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
+
         terms = self._terms(Concentrated.of)  # bad settings are refused before the data are looked at
         self._check_quantiles()
         X = self._validated(X, reset=True)
