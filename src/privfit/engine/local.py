@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from privfit.engine.csr import SparseMatrix
 from privfit.engine.dense import DenseMatrix
 from privfit.engine.matrix import Block, Matrix, cut
 from privfit.engine.place import Deferred, LocalLine, LocalPoint, frozen
+from privfit.engine.remembered import remembered
 from privfit.engine.rounding import MAX_RECORDS, Rounding, magics
 from privfit.engine.spans import Span, chunk_size, spans
 from privfit.engine.threads import Call
@@ -88,20 +89,20 @@ class LocalEngine:
         if squares is not None:
             self.squares = squares
 
-    @cached_property
+    @remembered
     def squares(self) -> FloatArray:
         """Every record's sum of squares of z. One pass over X."""
         squares = np.empty(self.n_records)
         self.for_each_block(lambda rows, block: block.squares(self.view, squares[rows]))
         return squares
 
-    @cached_property
+    @remembered
     def norms(self) -> FloatArray:
         """The norms of (z, bias)."""
         norms: FloatArray = np.sqrt(self.squares + self.view.bias * self.view.bias)
         return norms
 
-    @cached_property
+    @remembered
     def pulls(self) -> FloatArray:
         """The labels over the norms, infinite where those are 0: what a clip of 1 leaves of the labels."""
         with np.errstate(divide="ignore"):
