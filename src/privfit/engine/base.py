@@ -127,8 +127,9 @@ class Engine(Protocol):
 
         With `shrink_only` shorter rows stay as they are. The intercept's column, if any, is scaled with its
         row and is then an ordinary last column, so weights mean what they did. Not after `transformed`.
-        Guarantee: no row is longer than radius (1 + 2^-20). A row of zeros, or too long to be squared,
-        becomes zeros.
+        The radius is in [2^-100, 2^100]. Guarantee: no row is longer than radius (1 + 2^-20). A row too long
+        to be squared becomes zeros; one so short that its squares vanish becomes shorter than `radius`, and
+        a row of zeros stays what it is.
         """
         ...
 

@@ -17,7 +17,13 @@ from privfit.engine.dense import DenseMatrix
 from privfit.engine.matrix import Block, Matrix, cut
 from privfit.engine.place import Deferred, LocalLine, LocalPoint, frozen
 from privfit.engine.remembered import remembered
-from privfit.engine.rounding import MAX_RECORDS, Rounding, magics
+from privfit.engine.rounding import (
+    LARGEST_RADIUS,
+    MAX_RECORDS,
+    SMALLEST_RADIUS,
+    Rounding,
+    magics,
+)
 from privfit.engine.spans import Span, chunk_size, spans
 from privfit.engine.threads import Call
 from privfit.engine.view import View
@@ -98,15 +104,13 @@ class LocalEngine:
 
     @remembered
     def norms(self) -> FloatArray:
-        """The norms of (z, bias)."""
-        norms: FloatArray = np.sqrt(self.squares + self.view.bias * self.view.bias)
-        return norms
+        """The norms of (z, bias), never too small."""
+        return rounding.norms(self.squares, self.matrix.shape[1], self.view.bias)
 
     @remembered
     def pulls(self) -> FloatArray:
-        """The labels over the norms, infinite where those are 0: what a clip of 1 leaves of the labels."""
-        with np.errstate(divide="ignore"):
-            pulls: FloatArray = self.y / self.norms
+        """The labels over the norms: what a clip of 1 leaves of the labels."""
+        pulls: FloatArray = self.y / self.norms
         return pulls
 
     def for_each_span(self, prepare: Callable[[Span], list[Call]], *needed: Deferred) -> None:
@@ -299,11 +303,11 @@ class LocalEngine:
         """
         if not self.view.is_plain:
             raise ValueError("scale rows before transforming: their norms are those of the raw features")
-        with np.errstate(divide="ignore"):
-            factors = radius / self.norms
+        if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
+            raise ValueError(f"radius must be in [{SMALLEST_RADIUS}, {LARGEST_RADIUS}], got {radius!r}")
+        factors = radius / self.norms  # 0 where the norm has overflowed
         if shrink_only:
             factors = np.minimum(factors, 1.0)
-        factors[~np.isfinite(factors)] = 0.0
         return LocalEngine(
             self.matrix.scaled(factors, append=self.intercept), self.y, self.loss, intercept=False
         )

@@ -17,6 +17,8 @@ from privfit.losses import compilable
 
 MAX_RECORDS = 2**32
 GRID_BITS = 21  # 2**32 records times 2**21 grid steps = 2**53, the integers float64 holds exactly
+SMALLEST_SQUARE = 2.0**-1074  # the spacing of float64 near zero
+SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100  # of rows, for float32 keeps their bits there
 SMALLEST_COEFFICIENT = 2.0**-1000  # normal, and too small to count
 MIN_CLIP, MAX_CLIP = 1e-100, 1e100
 MIN_COLUMN_CLIP, MAX_COLUMN_CLIP = 1e-250, 1e250  # after division by a column's scale
@@ -106,6 +108,20 @@ def rounded_up(values: FloatArray) -> FloatArray:
     step = math.ldexp(1.0, max(math.frexp(total)[1] - 49, -1074))
     rounded = np.maximum(np.ceil(values / step), values > 0.0) * step  # a tiny quotient may underflow
     return np.append(rounded, np.sum(rounded))
+
+
+def norms(squares: FloatArray, n_columns: int, bias: float = 0.0) -> FloatArray:
+    """Return the norms of rows with these computed sums of squares, and of the bias; never too small.
+
+    Squares below 2**-1022 are rounded to multiples of 2**-1074, and those below half of that vanish: a row
+    of p equal numbers near 1e-162 would seem .7 sqrt(p) times shorter than it is. Each column loses at most
+    half a multiple, so a whole one per column is added. That changes nothing where a sum is above 1e-300, and
+    only there are norms known to a factor 1 + (p / 2 + 2) 2**-53; below, they may be too large, by
+    3e-162 sqrt(p).
+    """
+    with np.errstate(over="ignore"):
+        rows: FloatArray = np.sqrt(squares + (bias * bias + max(1, n_columns) * SMALLEST_SQUARE))
+    return rows
 
 
 def column_clips(clip: float, center: FloatArray, scale: FloatArray, bias: float) -> FloatArray:
