@@ -107,6 +107,13 @@ class Engine(Protocol):
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
         ...
 
+    def gradient_error(self, w: FloatArray) -> float:
+        """Bound the L2 distance of `gradient_at(w, inf)` from the sum in exact arithmetic, for these records.
+
+        Not after `transformed`. It grows with the number of records, so it is not public.
+        """
+        ...
+
     def transformed(self, center: FloatArray, scale: FloatArray, bias: float = 1.0) -> "Engine":
         """Return an engine over the features scale * (z - center) and an intercept column that holds `bias`.
 

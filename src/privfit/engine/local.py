@@ -256,6 +256,20 @@ class LocalEngine:
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
         return self.view.gradient_bound(clip)
 
+    def gradient_error(self, w: FloatArray) -> float:
+        """Bound the L2 distance of `gradient_at(w, inf)`, as computed, from the exact sum."""
+        if not self.view.is_plain:
+            raise ValueError("the error is known of raw features only, not of transformed ones")
+        return rounding.unrounded_error(
+            self.n_records,
+            self.chunk_size,
+            self.n_weights,
+            lipschitz=self.loss.lipschitz,
+            smoothness=self.loss.smoothness,
+            longest=float(np.max(self.norms, initial=0.0)),
+            length=float(np.linalg.norm(w)),
+        )
+
     # -- the same records, or some of them, in another form -----------------------------------------------
 
     def subset(self, rows: NDArray[np.integer]) -> "LocalEngine":

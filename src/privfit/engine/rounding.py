@@ -124,6 +124,30 @@ def norms(squares: FloatArray, n_columns: int, bias: float = 0.0) -> FloatArray:
     return rows
 
 
+def unrounded_error(
+    n_records: int,
+    chunk_size: int,
+    n_weights: int,
+    *,
+    lipschitz: float,
+    smoothness: float,
+    longest: float,
+    length: float,
+) -> float:
+    """Bound the L2 distance of an unclipped gradient sum, as computed, from the exact one.
+
+    No row is longer than `longest`, and the weights have this `length`. With u = 2**-53, each of the n shares
+    slope * row, of norm at most lipschitz * longest, is off by
+      smoothness * (2 n_weights + 16) u longest length    the margin's error, times how the slope follows it,
+      2**5 u lipschitz                                     evaluating the slope and making it `odd`,
+    times the row, and a sum in chunks of m rows adds (m + n/m + 2**12) u of all shares' sizes: within a
+    chunk, over chunks, and over the phrases of a packed matrix. 1.01 covers products of errors.
+    """
+    additions = chunk_size + n_records / chunk_size + 2.0**12
+    slopes = lipschitz * (additions + 2.0**5) + smoothness * longest * (2 * n_weights + 16) * length
+    return 1.01 * 2.0**-53 * n_records * longest * slopes
+
+
 def column_clips(clip: float, center: FloatArray, scale: FloatArray, bias: float) -> FloatArray:
     """Bound |coefficient * x_j| for every column of X, and the coefficient, given clipped gradients.
 
