@@ -69,7 +69,7 @@ def audited(p: int) -> np.ndarray:
 COLUMNS = st.sampled_from([1, 3, 9, 123, 1003])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     rows=COLUMNS.flatmap(lambda p: st.lists(records(p), min_size=1, max_size=4)),
     intercept=st.booleans(),
@@ -104,7 +104,7 @@ def test_rows_of_an_extreme_radius_are_refused(radius: float) -> None:
         LocalEngine(np.eye(2), [1, -1], HINGE).with_rows_of(radius)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(row=COLUMNS.flatmap(records), intercept=st.booleans())
 @example(row=audited(123), intercept=False)
 @layouts
@@ -174,7 +174,7 @@ def sums(X: Any, y: np.ndarray, loss: Loss, intercept: bool, clip: float, seed: 
     return found
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     rows=st.sampled_from([1, 9, 123, 1003]).flatmap(lambda p: st.lists(records(p), min_size=1, max_size=4)),
     intercept=st.booleans(),

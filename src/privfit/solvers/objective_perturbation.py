@@ -111,7 +111,7 @@ class TiltedObjective:
     def minimiser(self, tolerance: float, *, certain: bool = False) -> Vector:
         """Return a point where the gradient's norm is at most `tolerance`, or release nothing.
 
-        If `certain`, that holds for the gradient in exact arithmetic, too: what rounding may have hidden counts.
+        If `certain`, that holds for the gradient in exact arithmetic: what rounding may hide counts, too.
 
         L-BFGS compares values and stops where their rounding hides progress, at gradients of about 1e-4.
         Newton's method goes on from there; it needs gradients only.
