@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _num_samples
 
+from privfit.engine.rounding import norms
+
 Features = Any  # a 2-d float array or a CSR matrix: NumPy has no common type for the two
 
 
@@ -80,7 +82,11 @@ def clip_features(X: Features, low: NDArray[np.float64], high: NDArray[np.float6
 
 
 def row_norms(X: Features, intercept: bool) -> NDArray[np.float64]:
-    """Return the norm of every row, an intercept's 1 included; 1 for rows that are zero."""
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.square(X, dtype=np.float64).sum(axis=1)
-    norms: NDArray[np.float64] = np.sqrt(np.asarray(squares, dtype=np.float64).ravel() + intercept)
-    return np.where(norms > 0.0, norms, 1.0)
+    """Return the norm of every row as the fit computes it, an intercept's 1 included; never zero."""
+    with np.errstate(over="ignore", under="ignore"):
+        if sparse.issparse(X):
+            X = X.astype(np.float64, copy=False)
+            squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
+        else:
+            squares = np.square(X, dtype=np.float64).sum(axis=1)
+    return norms(squares, X.shape[1], float(intercept))

@@ -23,7 +23,8 @@ from privfit.solvers.requirements import (
 )
 
 GAMMA = 1e-5  # gradient norm, in records, that the noise on the weights hides: smaller would not be noticed
-GAMMA_PER_RECORD = 1e-12  # so that rounding, which grows with the table, always stays well below
+# What rounding may add to it for n records, twice: sums over chunks of 16,000 rows, or of n / 64.
+GAMMA_PER_RECORD, GAMMA_PER_PAIR = 4e-12, 2.0**-58
 
 
 @register
@@ -72,9 +73,9 @@ class ApproximateMinimaPerturbation:
             strength=release.n * curator.alpha,
             curvature_share=self.curvature_share,
         )
-        gamma = GAMMA + GAMMA_PER_RECORD * release.n
-        # half of gamma is left for the rounding of the gradient that is looked at
-        w = objective.minimiser(gamma / 2.0)
+        # The number of records may be wrong, and more of them round more: then nothing may be released.
+        gamma = GAMMA + release.n * (GAMMA_PER_RECORD + release.n * GAMMA_PER_PAIR)
+        w = objective.minimiser(gamma, certain=True)
         # both neighbours stop within gamma / ridge of the same minimum
         sigma = self._blur(2.0 * gamma / objective.ridge, release.epsilon, release.delta)
         return Solution(release.noise.gaussian(w, sigma), notes=objective.notes, unit_rows=True)
