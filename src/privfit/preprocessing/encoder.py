@@ -18,11 +18,13 @@ from privfit.preprocessing.schema import Categorical, Numeric, Schema
 class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Rescale numbers to [0, 1] and one-hot encode categories, learning nothing from the data.
 
-    Guarantee: each encoded row is a function of that row and the schema, so encoding before a private fit
-    costs no privacy. Numbers are clipped to their bounds and a missing one becomes the middle of its range;
-    a missing or unknown category leaves its block of indicators at zero. In columns declared with
-    ``other=True`` both set an indicator of their own instead, and a missing number leaves its feature at
-    zero. No warning is given, because a warning would tell something about the records.
+    Guarantee: each encoded row is a function of what was written in that row and the schema (claim E1 of
+    docs/privacy.md), so encoding before a private fit costs no privacy. Cells are read by what they say, not
+    by how their column is stored: 1, 1.0, "01" and True are the same. Numbers are clipped to their bounds and
+    a missing one becomes the middle of its range; a missing or unknown category leaves its block of
+    indicators at zero. In columns declared with ``other=True`` both set an indicator of their own instead,
+    and a missing number leaves its feature at zero. No warning is given, because a warning would tell
+    something about the records. Columns that cannot hold what the schema declares are refused by their dtype.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return np.array([column.name for column in self.schema.columns], dtype=object)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that X has the schema's columns; nothing else about X is looked at or kept."""
+        """Check that X has the schema's columns, by their dtypes; nothing else is looked at or kept."""
         columns_of(X, self.schema)
         return self
 
