@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-all check format clean
 .DEFAULT_GOAL := demo
 
 $(VENV)/.installed: pyproject.toml
@@ -18,6 +18,9 @@ demo: $(VENV)/.installed
 	@$(BIN)/privfit demo
 
 test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 check: $(VENV)/.installed

@@ -191,7 +191,7 @@ weights = arrays(np.float64, 3, elements=st.floats(-50, 50))
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("loss", LOSSES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(X=records, y=arrays(bool, 5), w=weights, direction=weights, clip=st.floats(0.01, 20))
 def test_no_neighbour_moves_a_question_beyond_its_noise(loss, relation, X, y, w, direction, clip):
     signs = np.where(y, 1.0, -1.0)

@@ -27,7 +27,7 @@ from privfit.accounting import BudgetExceeded, Entry, Ledger, epsilon_from_rho, 
 
 NOT_HERE = "not open in this process .* cannot spend"
 
-many = settings(deadline=None, max_examples=150, derandomize=True)
+many = settings(max_examples=150)
 budgets = st.floats(1e-12, 1e3)
 
 
@@ -188,9 +188,7 @@ class AccountsMachine(RuleBasedStateMachine):
             assert Fraction(ledger.remaining) <= max(Fraction(ledger.rho) - rho, Fraction(0))
 
 
-AccountsMachine.TestCase.settings = settings(
-    deadline=None, max_examples=60, stateful_step_count=25, derandomize=True
-)
+AccountsMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 TestSubAccounts = AccountsMachine.TestCase
 
 
