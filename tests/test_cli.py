@@ -1,8 +1,10 @@
+import pytest
 from typer.testing import CliRunner
 
 from privfit.cli import app, bars
 
 
+@pytest.mark.slow
 def test_demo_shows_accuracies_budget_and_promise():
     result = CliRunner().invoke(app, ["demo"], env={"COLUMNS": "120"})
     assert result.exit_code == 0, result.output

@@ -14,7 +14,14 @@ PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if BLOCK.search(p.read_text())], ids=lambda p: p.name)
+def with_snippets():
+    for page in PAGES:
+        if BLOCK.search(page.read_text()):
+            marks = [] if page.name == "README.md" else [pytest.mark.slow]
+            yield pytest.param(page, id=page.name, marks=marks)
+
+
+@pytest.mark.parametrize("page", list(with_snippets()))
 def test_snippets_run(page):
     namespace: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text()):

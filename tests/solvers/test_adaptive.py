@@ -355,6 +355,7 @@ def test_adult_is_learnt_well_at_epsilon_one(adult):
         assert fitted.score(data.data, y) > 0.845
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 def test_raw_columns_train_as_well_as_columns_rescaled_by_hand(adult):
     """Years, dollars and 0/1 columns with nothing declared, within 1% of the objective at epsilon 1."""

@@ -139,6 +139,7 @@ def test_empty_samples_are_steps_of_noise():
 # -- the plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])
 @pytest.mark.parametrize(("n", "epsilon"), [(30_000, 0.3), (3000, 3.0), (1000, 1.0)])
 def test_the_plan_keeps_the_promise_by_dp_accountings_own_accountant(n, epsilon, accountant):

@@ -63,6 +63,7 @@ def audit(share, seed):
     return max(proven_epsilon(with_it, without, ALPHA / 2), proven_epsilon(-without, -with_it, ALPHA / 2))
 
 
+@pytest.mark.slow
 def test_nobody_proves_more_than_is_promised_and_half_the_noise_is_found_out():
     assert 0.5 < audit(share=1.0, seed=1) <= EPSILON  # guessing blindly would prove 0
     assert audit(share=0.5, seed=2) > EPSILON
