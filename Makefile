@@ -1,4 +1,4 @@
-# The two commands: `make demo` and `make test`. Each sets everything up by itself.
+# The two commands: `make demo` and `make test`. Each sets everything up by itself. `make test-all` is what CI runs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
