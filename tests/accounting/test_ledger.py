@@ -36,7 +36,7 @@ from privfit.accounting.promise import from_dict, to_dict
 
 NOT_HERE = "not open in this process .* cannot spend"
 
-many = settings(deadline=None, max_examples=150, derandomize=True)
+many = settings(max_examples=150)
 budgets = st.floats(1e-12, 1e3)
 
 
@@ -197,9 +197,7 @@ class AccountsMachine(RuleBasedStateMachine):
             assert Fraction(ledger.remaining) <= max(Fraction(ledger.rho) - rho, Fraction(0))
 
 
-AccountsMachine.TestCase.settings = settings(
-    deadline=None, max_examples=60, stateful_step_count=25, derandomize=True
-)
+AccountsMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=25)
 TestSubAccounts = AccountsMachine.TestCase
 
 

@@ -21,7 +21,7 @@ from privfit.accounting.zcdp import (
 CONVERSIONS = ["tight", "classic"]
 LOSS = 1e-8  # the most, relatively, that rounding against us may cost
 
-many = settings(deadline=None, max_examples=300, derandomize=True)
+many = settings(max_examples=300)
 
 
 def log_uniform(low, high):

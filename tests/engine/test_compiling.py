@@ -29,7 +29,7 @@ event.register("numba:compile", Listener())
 from privfit import DPLogisticRegression
 X = np.random.default_rng(0).random((200, 3))
 y = X[:, 0] > 0.5
-DPLogisticRegression(random_state=0).fit(sp.csr_matrix(X) if sys.argv[1] == "csr" else X, y)
+DPLogisticRegression(noise="seeded", random_state=0).fit(sp.csr_matrix(X) if sys.argv[1] == "csr" else X, y)
 """
 
 

@@ -73,6 +73,7 @@ def uninterrupted(tmp_path_factory):
     return results(out)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, uninterrupted):
     out = tmp_path / "results"
     killed = start(tmp_path, out)
@@ -91,6 +92,7 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, uninterru
     assert results(out) == uninterrupted
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_cells_in_progress(tmp_path):
     out = tmp_path / "results"
     process = start(tmp_path, out)
@@ -106,6 +108,7 @@ def test_ctrl_c_keeps_the_cells_in_progress(tmp_path):
     assert content.count(b"\n") - 1 < len(CELLS)
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_is_named_and_not_finished(tmp_path, capsys):
     good, bad = CELLS[0]._replace(algorithm="majority", value=None), CELLS[0]._replace(value=-1.0)
     failed = run([bad, good], tmp_path, seed=SEED, jobs=1, console=Console(stderr=True, width=500))
@@ -114,6 +117,7 @@ def test_a_cell_that_fails_is_named_and_not_finished(tmp_path, capsys):
     assert list(Results(tmp_path / "splits.csv", SEED).finished()) == [good]
 
 
+@pytest.mark.slow
 def test_reproduce_from_the_command_line(tmp_path, monkeypatch):
     tiny = replace(EXPERIMENTS["splits"], epsilons=(0.1, 0.4), values=(6.0,))
     monkeypatch.setitem(EXPERIMENTS, "splits", tiny)

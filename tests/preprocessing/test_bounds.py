@@ -47,7 +47,7 @@ values = st.floats(-1e6, 1e6, width=32) | st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     X=arrays(np.float64, st.tuples(st.integers(1, 60), st.integers(1, 3)), elements=values),
     quantiles=st.sampled_from([(0.01, 0.99), (0.1, 0.9), (0.25, 0.5)]),

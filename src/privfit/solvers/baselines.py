@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,9 +53,10 @@ class NonPrivate:
     tol: float = 1e-7
 
     def __post_init__(self) -> None:
-        if not (self.max_iter >= 1 and self.tol > 0.0):
+        if not (1 <= self.max_iter < math.inf and 0.0 < self.tol < math.inf):
             raise ValueError(
-                f"NonPrivate needs max_iter >= 1 and tol > 0, got {self.max_iter!r} and {self.tol!r}."
+                "NonPrivate needs max_iter >= 1 and tol > 0, both finite, "
+                f"got {self.max_iter!r} and {self.tol!r}."
             )
 
     def solve(self, curator: Curator) -> Solution:

@@ -64,6 +64,10 @@ class PrivGene:
             value = getattr(self, name)
             if not (value > 0.0 and math.isfinite(value)):
                 raise ValueError(f"PrivGene needs a positive finite {name}, got {value!r}.")
+        for name in ("population", "parents", "seed"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | np.integer) and value >= 0):
+                raise ValueError(f"PrivGene needs a whole number, 0 or more, for {name}, got {value!r}.")
         if not 2 <= self.parents <= self.population:
             raise ValueError(
                 f"PrivGene needs 2 <= parents <= population, got {self.parents!r} and {self.population!r}."
