@@ -18,7 +18,7 @@ from privfit.preprocessing.schema import Categorical, Numeric, Schema
 class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Rescale numbers to [0, 1] and one-hot encode categories, learning nothing from the data.
 
-    Guarantee: each encoded row is a function of what was written in that row and the schema (claim E1 of
+    Guarantee: each encoded row is a function of what was written in that row and the schema (claim C1 of
     docs/privacy.md), so encoding before a private fit costs no privacy. Cells are read by what they say, not
     by how their column is stored: 1, 1.0, "01" and True are the same. Numbers are clipped to their bounds and
     a missing one becomes the middle of its range; a missing or unknown category leaves its block of
