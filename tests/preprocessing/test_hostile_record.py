@@ -173,7 +173,7 @@ def test_record_in_memory_changes_no_other_row_unless_the_table_is_refused(maker
         except Exception:
             assume(False)  # the library itself refuses such a table
 
-    # polars with strict=False drops text that follows a NumPy number, before anybody can see it
+    # polars with strict=False drops what does not fit a NumPy number before it, and nobody can see it
     odd = EXOTIC if "polars" in maker else EXOTIC + NUMPY_NUMBERS
     rows, hostile, position = data.draw(tables(MEMORY, odd))
     beside, without = with_and_without(make, rows, hostile, position)
