@@ -19,6 +19,7 @@ from privfit.preprocessing.schema import Categorical, Numeric, Schema
 _NUMBERS = (int, float, Decimal, np.bool_, np.integer, np.floating)
 _TEXT = (str, bytes)
 _ANYTHING = (object, np.object_, NoneType)
+_ROWS = (list, tuple, np.ndarray, Sequence)  # the first two are faster to tell than the last
 
 
 def columns_of(X: Any, schema: Schema) -> list[Any]:
@@ -69,7 +70,7 @@ def _split_rows(X: Any, width: int) -> list[Any]:
             f"not {type(X).__name__}."
         )
     for i, row in enumerate(X):
-        if not isinstance(row, Sequence | np.ndarray) or isinstance(row, _TEXT) or len(row) != width:
+        if not isinstance(row, _ROWS) or isinstance(row, _TEXT) or len(row) != width:
             raise ValueError(f"Row {i} does not have the {width} values that the schema declares.")
     return [[row[j] for row in X] for j in range(width)]
 
