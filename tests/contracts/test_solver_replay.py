@@ -1,6 +1,8 @@
 """Every private solver replayed on neighbours: nothing but what was released tells two tables apart."""
 
 import dataclasses
+import logging
+import warnings
 
 import numpy as np
 import pytest
@@ -139,6 +141,20 @@ def test_a_note_that_prints_the_exact_number_of_records_is_noticed(monkeypatch):
     replay(SGDMA(max_steps=8), **PLAIN)
     with pytest.raises(AssertionError, match="privacy_ depends on the records"):
         replay(Talkative(max_steps=8), **PLAIN)
+
+
+@pytest.mark.parametrize("say", [print, logging.getLogger("privfit.solvers").debug, warnings.warn])
+def test_an_exact_number_that_is_printed_logged_or_warned_of_is_noticed(monkeypatch, say):
+    heard = overhear(monkeypatch, "gaussian")
+
+    class Talkative(GradientDescent):
+        def solve(self, curator):
+            solution = super().solve(curator)
+            say(f"the last gradient was {heard[-1][0]}")
+            return solution
+
+    with pytest.raises(AssertionError, match=r"(printed|logged|warnings) depends on the records"):
+        replay(Talkative(steps=2), **PLAIN)
 
 
 def test_noise_for_half_the_sensitivity_is_noticed(monkeypatch):
