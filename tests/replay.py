@@ -156,11 +156,19 @@ class _Listener(logging.Handler):
 def run(fit: Callable[[], Any], *, seed: int = 0, original: Run | None = None) -> Run:
     """Run a fit that uses secure noise, on noise of this seed or on what the original run released.
 
-    `fit` returns a fitted estimator. An exception is part of what the user sees.
+    `fit` returns a fitted estimator. An exception is part of what the user sees. A fit that says something
+    is run again, because the first of its kind may say that it compiles; what the second says counts.
     """
+    first = _run(fit, seed, original)
+    return _run(fit, seed, original) if first.visible["printed"] or first.visible["logged"] else first
+
+
+def _run(fit: Callable[[], Any], seed: int, original: Run | None) -> Run:
     tape = Tape(seed, None if original is None else original.tape)
-    printed, listener = io.StringIO(), _Listener()
-    logging.getLogger().addHandler(listener)
+    printed, listener, logger = io.StringIO(), _Listener(), logging.getLogger("privfit")
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(listener)
     try:
         with (
             noise_from(tape),
@@ -177,7 +185,8 @@ def run(fit: Callable[[], Any], *, seed: int = 0, original: Run | None = None) -
             except Exception as refusal:
                 seen = {"refusal": f"{type(refusal).__name__}: {refusal}"}
     finally:
-        logging.getLogger().removeHandler(listener)
+        logger.removeHandler(listener)
+        logger.setLevel(level)
     seen["warnings"] = [(w.category.__name__, str(w.message)) for w in warned]
     seen["printed"], seen["logged"] = printed.getvalue(), listener.lines
     return Run(tape, seen)

@@ -1,6 +1,8 @@
 """Every private solver replayed on neighbours: nothing but what was released tells two tables apart."""
 
 import dataclasses
+import logging
+import warnings
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from replay import Request, Tape, assert_paid_for, assert_same, run
 from privfit.curator import Curator
 from privfit.mechanisms import gaussian
 from privfit.preprocessing import PrivateBounds
-from privfit.solvers import SGDMA, Adaptive, GradientDescent, ObjectivePerturbation
+from privfit.solvers import DPAGD, SGDMA, Adaptive, GradientDescent, ObjectivePerturbation
 
 ROUNDING = 1.0 + 1e-5  # of a clipped gradient's norm
 
@@ -30,11 +32,10 @@ OPENED = {
 def replay_on_all_tables(fit_of, dtype=np.float64, *, unblurred=(), opened=None):
     """Record a fit of the base table; force what it released on its neighbours, and on strange tables.
 
-    `fit_of` takes a table and returns its fit.
+    `fit_of` takes a table and returns its fit. The record is returned.
     """
     original = run(fit_of(base_table()))
     assert "refusal" not in original.visible, original.visible["refusal"]
-    assert any(isinstance(event, Request) for event in original.tape.events), "nothing was asked"
     for name, table in neighbours(dtype).items():
         try:
             again = run(fit_of(table), original=original)
@@ -45,10 +46,11 @@ def replay_on_all_tables(fit_of, dtype=np.float64, *, unblurred=(), opened=None)
             raise
     for table in strange_tables():
         assert_same(original, run(fit_of(table), original=original), released_unblurred=unblurred)
+    return original
 
 
 def replay(solver, **settings):
-    replay_on_all_tables(
+    return replay_on_all_tables(
         lambda table: fitting(solver, settings, table),
         np.float32 if settings["form"] == "float32" else np.float64,
         unblurred=UNBLURRED.get(solver.name, ()),
@@ -60,13 +62,15 @@ def named(settings):
     return ",".join(f"{name}={value}" for name, value in settings.items())
 
 
+PLAIN = {"form": "dense", "loss": "logistic", "fit_intercept": True, "alpha": 0.0, "epsilon": 20.0}
 FEW, MANY = covering_settings(2), covering_settings(3)
 
 
 @pytest.mark.parametrize("settings", FEW, ids=named)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_neighbours_are_told_apart_by_nothing_but_what_was_released(name, settings):
-    replay(VARIANTS[name], **settings)
+    original = replay(VARIANTS[name], **settings)
+    assert any(isinstance(event, Request) for event in original.tape.events), "nothing was asked"
 
 
 @pytest.mark.slow
@@ -81,14 +85,21 @@ def test_neighbours_are_told_apart_by_nothing_without_delta(settings):
     replay(ObjectivePerturbation(), delta=0.0, **settings)
 
 
+@pytest.mark.parametrize("n_records", [None, 60])
+@pytest.mark.parametrize(
+    "solver", [DPAGD(splits=0.5), SGDMA(batch_size=1e6), Adaptive()], ids=lambda solver: solver.name
+)
+def test_neighbours_are_told_apart_by_no_warning_of_a_budget_that_buys_nothing(solver, n_records):
+    settings = PLAIN | {"epsilon": 0.01, "form": "csr", "alpha": 0.05, "n_records": n_records}
+    assert "BudgetWarning" in str(replay(solver, **settings).visible["warnings"])
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 20.0])
 def test_private_bounds_tell_neighbours_apart_by_nothing(epsilon):
     replay_on_all_tables(lambda table: lambda: PrivateBounds(epsilon, 1e-3).fit(table[0]))
 
 
 # -- planted bugs: each of them passed every other test -----------------------------------------------------
-
-PLAIN = {"form": "dense", "loss": "logistic", "fit_intercept": True, "alpha": 0.0, "epsilon": 20.0}
 
 
 def overhear(monkeypatch, kind):
@@ -130,6 +141,20 @@ def test_a_note_that_prints_the_exact_number_of_records_is_noticed(monkeypatch):
     replay(SGDMA(max_steps=8), **PLAIN)
     with pytest.raises(AssertionError, match="privacy_ depends on the records"):
         replay(Talkative(max_steps=8), **PLAIN)
+
+
+@pytest.mark.parametrize("say", [print, logging.getLogger("privfit.solvers").debug, warnings.warn])
+def test_an_exact_number_that_is_printed_logged_or_warned_of_is_noticed(monkeypatch, say):
+    heard = overhear(monkeypatch, "gaussian")
+
+    class Talkative(GradientDescent):
+        def solve(self, curator):
+            solution = super().solve(curator)
+            say(f"the last gradient was {heard[-1][0]}")
+            return solution
+
+    with pytest.raises(AssertionError, match=r"(printed|logged|warnings) depends on the records"):
+        replay(Talkative(steps=2), **PLAIN)
 
 
 def test_noise_for_half_the_sensitivity_is_noticed(monkeypatch):
