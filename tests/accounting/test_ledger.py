@@ -604,7 +604,7 @@ def test_a_ledger_forked_in_the_middle_of_a_charge_can_be_read():
     held, done = threading.Event(), threading.Event()
 
     def hold():
-        with ledger._lock:
+        with ledger._store.exclusive():
             held.set()
             done.wait(30)
 

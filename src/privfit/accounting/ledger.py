@@ -10,20 +10,18 @@ what is promised; what was spent of it by some moment is bookkeeping.
 from __future__ import annotations
 
 import json
-import math
 import os
 import threading
 import uuid
 import weakref
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, get_args
 
+from privfit.accounting.amounts import UNIT, ceiling, price, rounded_down, rounded_up, units
 from privfit.accounting.promise import Concentrated, Promise, from_dict, to_dict
+from privfit.accounting.stores import Entry, MemoryStore, Store
 from privfit.accounting.zcdp import Conversion
-
-# Amounts are added as integers, in units of which every float64, and every half ulp of one, is a multiple.
-_UNIT = 2 ** (1074 + 53)
 
 
 class BudgetExceeded(RuntimeError):
@@ -47,20 +45,6 @@ class BudgetExceeded(RuntimeError):
             f"{self.what or 'this question'} needs {self.unit}={self.asked:.4g}, "
             f"{self.left:.4g} left of {self.total:.4g}; raise the budget or ask for less."
         )
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One charge: what was asked, how it was blurred, what it cost, and on which day.
-
-    Not at which second, because entries are published, and how long a question took may depend on the data.
-    """
-
-    what: str
-    mechanism: str
-    rho: float
-    delta: float
-    when: str
 
 
 class Ledger:
@@ -100,7 +84,7 @@ class Ledger:
             self._open(uuid.uuid4().hex, Concentrated.of(epsilon=epsilon, delta=delta, conversion=conversion))
             return
         assert rho is not None
-        budget, slack = _price("rho", rho), _price("delta", delta)
+        budget, slack = price("rho", rho), price("delta", delta)
         if budget == 0.0:
             raise ValueError(f"rho must be a positive finite number, got {rho!r}.")
         if slack >= 1.0:
@@ -122,36 +106,30 @@ class Ledger:
         promise: Promise,
         *,
         parent: Ledger | None = None,
-        live: bool = True,
+        store: Store | None = None,
+        known: bool = True,
     ) -> None:
         self.account = account
         self.promise = promise
         self.rho, self.delta = promise.rho, promise.slack
         self._parent = parent
-        self._entries: list[Entry] = []
-        self._spent = self._spent_delta = 0  # in units, as are the ceilings
-        self._ceiling, self._ceiling_delta = _ceiling(self.rho), _ceiling(self.delta)
-        self._lock = threading.RLock()
-        self._pid: int | None = os.getpid() if live else None
-        if live:
+        self._store: Store = MemoryStore() if store is None else store
+        self._ceilings = ceiling(self.rho), ceiling(self.delta)
+        if known:  # as the account itself, not as a record of it
             _ACCOUNTS[account] = self
 
     # -- spending -----------------------------------------------------------------------------------
 
     def charge(self, rho: float, delta: float = 0.0, *, what: str = "", mechanism: str = "") -> Entry:
         """Pay for a question, or raise `BudgetExceeded` and leave the account as it was."""
-        rho, delta = _price("rho", rho), _price("delta", delta)
-        if self._pid != os.getpid():
-            raise RuntimeError(
-                "This ledger is a copy whose account is not open in this process (it was unpickled or "
-                "forked), so it cannot spend; run the fits in one process (n_jobs=1), or open another ledger."
-            )
-        with self._lock:
+        rho, delta = price("rho", rho), price("delta", delta)
+        self._store.require_writable()
+        with self._store.exclusive():
             self._check(rho, delta, what)
             if self._parent is not None:
                 self._parent.charge(rho, delta, what=what, mechanism=mechanism)
             entry = Entry(what, mechanism, rho, delta, datetime.now(UTC).date().isoformat())
-            self._record(entry)
+            self._store.append(entry)
             return entry
 
     def portion(self, size: float | Promise, delta: float = 0.0, *, what: str = "a portion") -> Ledger:
@@ -173,8 +151,8 @@ class Ledger:
             promise = size
         else:
             conversion = self.promise.conversion if isinstance(self.promise, Concentrated) else "tight"
-            promise = Concentrated(_price("rho", size), _price("delta", delta), conversion=conversion)
-        with self._lock:
+            promise = Concentrated(price("rho", size), price("delta", delta), conversion=conversion)
+        with self._store.exclusive():
             self._check(promise.rho, promise.slack, what)
             child = Ledger.__new__(Ledger)
             child._open(uuid.uuid4().hex, promise, parent=self)
@@ -183,9 +161,10 @@ class Ledger:
     def _check(self, rho: float, delta: float, what: str) -> None:
         if not self.promise.divisible and (rho, delta) != (self.rho, self.delta):
             raise ValueError("This account pays for one release of all of it; open another for questions.")
-        if self._spent + _units(rho) > self._ceiling:
+        spent, ceilings = self._store.totals, self._ceilings
+        if spent[0] + units(rho) > ceilings[0]:
             raise self._refusal(rho, what)
-        if self._spent_delta + _units(delta) > self._ceiling_delta:
+        if spent[1] + units(delta) > ceilings[1]:
             raise BudgetExceeded(delta, self.remaining_delta, self.delta, what, unit="delta")
 
     def _refusal(self, rho: float, what: str) -> BudgetExceeded:
@@ -197,51 +176,41 @@ class Ledger:
         asked, left, total = (self.promise.worth(amount, 0.0, at) for amount in amounts)
         return BudgetExceeded(asked, left, total, what, unit="epsilon")
 
-    def _record(self, entry: Entry) -> None:
-        self._entries.append(entry)
-        self._spent += _units(entry.rho)
-        self._spent_delta += _units(entry.delta)
-
     # -- reading ------------------------------------------------------------------------------------
 
     @property
     def entries(self) -> tuple[Entry, ...]:
         """Every charge so far, in order."""
-        with self._lock:
-            return tuple(self._entries)
+        return self._store.entries
 
     def spending(self) -> dict[str, float]:
         """Return the rho paid for each kind of question, in the order they were first asked."""
         paid: dict[str, int] = {}
         for entry in self.entries:
-            paid[entry.what] = paid.get(entry.what, 0) + _units(entry.rho)
-        return {what: rho / _UNIT for what, rho in paid.items()}
+            paid[entry.what] = paid.get(entry.what, 0) + units(entry.rho)
+        return {what: rho / UNIT for what, rho in paid.items()}
 
     @property
     def spent(self) -> float:
         """Rho paid so far, rounded up."""
-        with self._lock:
-            return min(_round_up(self._spent), self.rho)
+        return min(rounded_up(self._store.totals[0]), self.rho)
 
     @property
     def remaining(self) -> float:
         """Rho that can still be paid, rounded down: charging it always fits."""
-        with self._lock:
-            left = _round_down(_units(self.rho) - self._spent)
-            return left if self._parent is None else min(left, self._parent.remaining)
+        left = rounded_down(units(self.rho) - self._store.totals[0])
+        return left if self._parent is None else min(left, self._parent.remaining)
 
     @property
     def spent_delta(self) -> float:
         """Delta paid so far, rounded up."""
-        with self._lock:
-            return min(_round_up(self._spent_delta), self.delta)
+        return min(rounded_up(self._store.totals[1]), self.delta)
 
     @property
     def remaining_delta(self) -> float:
         """Delta that can still be paid, rounded down."""
-        with self._lock:
-            left = _round_down(_units(self.delta) - self._spent_delta)
-            return left if self._parent is None else min(left, self._parent.remaining_delta)
+        left = rounded_down(units(self.delta) - self._store.totals[1])
+        return left if self._parent is None else min(left, self._parent.remaining_delta)
 
     def epsilon(self, delta: float | None = None) -> float:
         """Return the epsilon that is promised for all that is ever answered, spent or not, rounded up.
@@ -266,12 +235,12 @@ class Ledger:
         at = self.promise.delta if delta is None else delta
         if at is None:
             raise ValueError("This account was opened with rho=; name the delta, spent_epsilon(delta=...).")
-        with self._lock:
+        with self._store.exclusive():
             return self.promise.worth(self.spent, self.spent_delta, at)
 
     def statement(self) -> str:
         """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it."""
-        with self._lock:
+        with self._store.exclusive():
             promise = self.promise
             if promise.epsilon is not None:
                 text = f"Promised for all answers together: epsilon = {promise.epsilon:.6g} at "
@@ -280,20 +249,20 @@ class Ledger:
                 text = f"Promised for all answers together: rho = {self.rho:.6g}"
                 if self.delta:
                     text += f" and delta = {self.delta:.3g}"
-            charges = f"{len(self._entries)} charge{'' if len(self._entries) == 1 else 's'}"
+            charges = f"{len(self.entries)} charge{'' if len(self.entries) == 1 else 's'}"
             return f"{text}. Bookkeeping: {self.spent / self.rho:.1%} of that spent in {charges}."
 
     def __repr__(self) -> str:
         return (
             f"Ledger(rho={self.rho!r}, delta={self.delta!r}, spent={self.spent!r}, "
-            f"entries={len(self._entries)})"
+            f"entries={len(self.entries)})"
         )
 
     # -- one account, however it is copied ------------------------------------------------------------
 
     def to_json(self) -> str:
         """Write the account as JSON, to be carried on later with `from_json`."""
-        with self._lock:
+        with self._store.exclusive():
             return json.dumps(self._state(), indent=1)
 
     @classmethod
@@ -305,7 +274,7 @@ class Ledger:
         state = json.loads(text)
         with _REOPENING:
             # a sub-account restored without the account it draws on would be a second budget
-            return _ACCOUNTS.get(state["account"]) or _restore(state, live=not state["sub_account"])
+            return _ACCOUNTS.get(state["account"]) or _restore(state, writable=not state["sub_account"])
 
     def _state(self) -> dict[str, Any]:
         return {
@@ -314,7 +283,7 @@ class Ledger:
             "rho": self.rho,
             "delta": self.delta,
             "promise": to_dict(self.promise),
-            "entries": [asdict(entry) for entry in self._entries],
+            "entries": [asdict(entry) for entry in self.entries],
         }
 
     def __copy__(self) -> Ledger:
@@ -324,7 +293,7 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        with self._lock:
+        with self._store.exclusive():
             return _unpickle, (self._state(),)
 
 
@@ -335,60 +304,21 @@ _REOPENING = threading.Lock()  # two threads that reopen one account must get on
 def _unpickle(state: dict[str, Any]) -> Ledger:
     """Find the account in this process, or rebuild it as a record that cannot spend."""
     ledger = _ACCOUNTS.get(state["account"])
-    if ledger is not None and ledger._pid == os.getpid():
-        return ledger
-    return _restore(state, live=False)
+    return _restore(state, writable=False) if ledger is None else ledger
 
 
-def _restore(state: dict[str, Any], *, live: bool) -> Ledger:
+def _restore(state: dict[str, Any], *, writable: bool) -> Ledger:
     ledger = Ledger.__new__(Ledger)
-    ledger._open(state["account"], from_dict(state["promise"]), live=live)
-    for entry in state["entries"]:
-        ledger._record(Entry(**entry))
+    store = MemoryStore((Entry(**entry) for entry in state["entries"]), writable=writable)
+    ledger._open(state["account"], from_dict(state["promise"]), store=store, known=writable)
     return ledger
 
 
-def _renew_locks() -> None:
-    """Replace locks that another thread may have held when this process was forked."""
+def _renew_lock() -> None:
+    """Replace the lock, which another thread may have held when this process was forked."""
     global _REOPENING
     _REOPENING = threading.Lock()
-    for ledger in list(_ACCOUNTS.values()):
-        ledger._lock = threading.RLock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
-
-
-def _price(name: str, value: float) -> float:
-    value = float(value)
-    if not (value >= 0.0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be a non-negative finite number, got {value!r}.")
-    return value
-
-
-def _units(amount: float) -> int:
-    """Return an amount in units, exactly."""
-    numerator, denominator = amount.as_integer_ratio()
-    return numerator * (_UNIT // denominator)
-
-
-def _ceiling(budget: float) -> int:
-    """Return what charges may add up to.
-
-    T shares of fl(budget / T) may add up to half an ulp more than the budget. They always fit; the noise
-    margin of every mechanism (zcdp.NOISE_MARGIN) makes the true cost smaller than the price by far more.
-    """
-    budget_in_units = _units(budget)
-    return budget_in_units + budget_in_units // 2**53
-
-
-def _round_up(units: int) -> float:
-    nearest = units / _UNIT
-    return nearest if _units(nearest) >= units else math.nextafter(nearest, math.inf)
-
-
-def _round_down(units: int) -> float:
-    units = max(units, 0)
-    nearest = units / _UNIT
-    return nearest if _units(nearest) <= units else math.nextafter(nearest, 0.0)
+    os.register_at_fork(after_in_child=_renew_lock)

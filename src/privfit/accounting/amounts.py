@@ -1,0 +1,44 @@
+"""Amounts that add up without rounding: float64s as integers, in units of which each is a multiple."""
+
+from __future__ import annotations
+
+import math
+
+UNIT = 2 ** (1074 + 53)  # units in 1; every float64, and every half ulp of one, is a multiple of a unit
+
+
+def price(name: str, value: float) -> float:
+    """Return an amount as a float, or say that it is none."""
+    value = float(value)
+    if not (value >= 0.0 and math.isfinite(value)):
+        raise ValueError(f"{name} must be a non-negative finite number, got {value!r}.")
+    return value
+
+
+def units(amount: float) -> int:
+    """Return an amount in units, exactly."""
+    numerator, denominator = amount.as_integer_ratio()
+    return numerator * (UNIT // denominator)
+
+
+def ceiling(budget: float) -> int:
+    """Return what charges may add up to, in units.
+
+    T shares of fl(budget / T) may add up to half an ulp more than the budget. They always fit; the noise
+    margin of every mechanism (zcdp.NOISE_MARGIN) makes the true cost smaller than the price by far more.
+    """
+    budget_in_units = units(budget)
+    return budget_in_units + budget_in_units // 2**53
+
+
+def rounded_up(amount: int) -> float:
+    """Return an amount in units as a float that is not smaller."""
+    nearest = amount / UNIT
+    return nearest if units(nearest) >= amount else math.nextafter(nearest, math.inf)
+
+
+def rounded_down(amount: int) -> float:
+    """Return an amount in units as a float that is not larger; 0 if it is negative."""
+    amount = max(amount, 0)
+    nearest = amount / UNIT
+    return nearest if units(nearest) <= amount else math.nextafter(nearest, 0.0)

@@ -1,0 +1,76 @@
+"""An account in the memory of one process, which ends with it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+
+from privfit.accounting.amounts import units
+from privfit.accounting.stores.base import Entry
+
+
+class MemoryStore:
+    """Entries in a list. A copy of it in another process can be read and not written.
+
+    Parameters
+    ----------
+    entries : iterable of Entry
+        What is on the account already.
+    writable : bool
+        False for a record of an account that is not open in this process.
+    """
+
+    def __init__(self, entries: Iterable[Entry] = (), *, writable: bool = True) -> None:
+        self._entries: list[Entry] = []
+        self._rho = self._delta = 0
+        self._lock = threading.RLock()
+        self._process = os.getpid() if writable else None
+        for entry in entries:
+            self.append(entry)
+        _STORES.add(self)
+
+    def exclusive(self) -> AbstractContextManager[object]:
+        """Hold off every other thread."""
+        return self._lock
+
+    def require_writable(self) -> None:
+        """Raise in any process but the one in which the account was opened."""
+        if self._process != os.getpid():
+            raise RuntimeError(
+                "This ledger is a copy whose account is not open in this process (it was unpickled or "
+                "forked), so it cannot spend; run the fits in one process (n_jobs=1), or open another ledger."
+            )
+
+    def append(self, entry: Entry) -> None:
+        """Add an entry."""
+        self._entries.append(entry)
+        self._rho += units(entry.rho)
+        self._delta += units(entry.delta)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, in order."""
+        with self._lock:
+            return tuple(self._entries)
+
+    @property
+    def totals(self) -> tuple[int, int]:
+        """What the rhos and deltas add up to, in units."""
+        with self._lock:
+            return self._rho, self._delta
+
+
+_STORES: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
+
+
+def _renew_locks() -> None:
+    """Replace locks that another thread may have held when this process was forked."""
+    for store in list(_STORES):
+        store._lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
