@@ -126,10 +126,12 @@ def _charges_to(tape: Tape) -> Iterator[None]:
     original = Ledger.charge
 
     @functools.wraps(original)
-    def charge(self: Ledger, rho: float, delta: float = 0.0, *, what: str = "", mechanism: str = "") -> Any:
+    def charge(
+        self: Ledger, rho: float, delta: float = 0.0, *, what: str = "", mechanism: str = "", **kind: bool
+    ) -> Any:
         tape.events.append(Charge(rho, delta, what, mechanism))
         tape.require_same_event()
-        return original(self, rho, delta, what=what, mechanism=mechanism)
+        return original(self, rho, delta, what=what, mechanism=mechanism, **kind)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "charge", charge)

@@ -233,7 +233,9 @@ class Curator:
     def _measure(self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float) -> Measurement:
         """Charge, look, blur with Gaussian noise for this add/remove sensitivity, and return (P1)."""
         sensitivity *= self._changes
-        self._ledger.charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}")
+        self._ledger.charge(
+            rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", gaussian=True
+        )
         exact = look()
         noisy = measure(exact, sensitivity, rho, self._noise)
         self._last = (noisy, what, exact)

@@ -1,7 +1,7 @@
 """What a question costs: pure maths and bookkeeping."""
 
 from privfit.accounting.ledger import BudgetExceeded, Ledger
-from privfit.accounting.promise import Concentrated, Direct, Promise
+from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise
 from privfit.accounting.stores import Entry
 from privfit.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
 
@@ -10,6 +10,7 @@ __all__ = [
     "Concentrated",
     "Direct",
     "Entry",
+    "Gaussian",
     "Ledger",
     "Promise",
     "epsilon_from_rho",

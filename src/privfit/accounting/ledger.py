@@ -14,12 +14,12 @@ import os
 import threading
 import uuid
 import weakref
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, get_args
 
 from privfit.accounting.amounts import UNIT, ceiling, price, rounded_down, rounded_up, units
-from privfit.accounting.promise import Concentrated, Promise, from_dict, to_dict
+from privfit.accounting.promise import Concentrated, Gaussian, Promise, from_dict, to_dict
 from privfit.accounting.stores import Entry, MemoryStore, Store
 from privfit.accounting.zcdp import Conversion
 
@@ -120,14 +120,43 @@ class Ledger:
 
     # -- spending -----------------------------------------------------------------------------------
 
-    def charge(self, rho: float, delta: float = 0.0, *, what: str = "", mechanism: str = "") -> Entry:
-        """Pay for a question, or raise `BudgetExceeded` and leave the account as it was."""
+    def charge(
+        self,
+        rho: float,
+        delta: float = 0.0,
+        *,
+        what: str = "",
+        mechanism: str = "",
+        gaussian: bool = False,
+    ) -> Entry:
+        """Pay for a question, or raise `BudgetExceeded` and leave the account as it was.
+
+        Parameters
+        ----------
+        rho, delta : float
+            The price in approximate zCDP.
+        what, mechanism : str
+            What is asked and how it is blurred, for the record.
+        gaussian : bool
+            Whether the answer is blurred by Gaussian noise of this price, or is as private as if it were
+            (`gdp.pure_rho`). A `Gaussian` promise pays for nothing else.
+
+        Returns
+        -------
+        entry : Entry
+            The record of it.
+        """
         rho, delta = price("rho", rho), price("delta", delta)
+        if isinstance(self.promise, Gaussian) and (delta or not gaussian):
+            raise ValueError(
+                "This account keeps a Gaussian promise, which pays for Gaussian noise only; open one with "
+                "Ledger(epsilon=..., delta=...) for other questions."
+            )
         self._store.require_writable()
         with self._store.exclusive():
             self._check(rho, delta, what)
             if self._parent is not None:
-                self._parent.charge(rho, delta, what=what, mechanism=mechanism)
+                self._parent.charge(rho, delta, what=what, mechanism=mechanism, gaussian=gaussian)
             entry = Entry(what, mechanism, rho, delta, datetime.now(UTC).date().isoformat())
             self._store.append(entry)
             return entry
@@ -147,16 +176,19 @@ class Ledger:
         what : str
             What it is for, in the words of a refusal.
         """
-        if isinstance(size, Promise):
-            promise = size
-        else:
-            conversion = self.promise.conversion if isinstance(self.promise, Concentrated) else "tight"
-            promise = Concentrated(price("rho", size), price("delta", delta), conversion=conversion)
+        promise = size if isinstance(size, Promise) else self._part(price("rho", size), price("delta", delta))
         with self._store.exclusive():
             self._check(promise.rho, promise.slack, what)
             child = Ledger.__new__(Ledger)
             child._open(uuid.uuid4().hex, promise, parent=self)
             return child
+
+    def _part(self, rho: float, delta: float) -> Promise:
+        """Return a promise of this size and of this account's kind."""
+        if isinstance(self.promise, Gaussian):
+            return replace(self.promise, rho=rho, epsilon=self.promise.worth(rho, 0.0, self.promise.delta))
+        conversion = self.promise.conversion if isinstance(self.promise, Concentrated) else "tight"
+        return Concentrated(rho, delta, conversion=conversion)
 
     def _check(self, rho: float, delta: float, what: str) -> None:
         if not self.promise.divisible and (rho, delta) != (self.rho, self.delta):

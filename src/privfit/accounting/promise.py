@@ -10,6 +10,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from privfit.accounting.gdp import epsilon_from_mu, mu_from_epsilon
 from privfit.accounting.zcdp import (
     MAX_DELTA,
     MAX_RHO,
@@ -78,6 +79,59 @@ class Concentrated:
 
 
 @dataclass(frozen=True)
+class Gaussian:
+    """Any number of adaptive questions, all answered with Gaussian noise: mu-Gaussian DP, exactly (P7).
+
+    Parameters
+    ----------
+    rho : float
+        mu^2 / 2, what charges may add up to: the price of Gaussian noise is the same as in zCDP, and only
+        what the sum is worth differs.
+    epsilon, delta : float
+        What the whole promises as (epsilon, delta)-DP.
+    """
+
+    rho: float
+    epsilon: float
+    delta: float
+
+    @classmethod
+    def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Gaussian:
+        """Promise (epsilon, delta)-DP by the largest mu that is worth it, or rho and what that is worth."""
+        if epsilon is not None:
+            return cls(mu_from_epsilon(epsilon, delta) ** 2 / 2.0 * (1.0 - 2.0**-50), epsilon, delta)
+        assert rho is not None
+        return cls(rho, epsilon_from_mu(_mu(rho), delta), delta)
+
+    @property
+    def slack(self) -> float:
+        """The delta that charges may use up: none, because approximate mechanisms are refused."""
+        return 0.0
+
+    @property
+    def divisible(self) -> bool:
+        """Whether the budget may be spent in parts."""
+        return True
+
+    @property
+    def mu(self) -> float:
+        """How far apart the two unit Gaussians are that are as hard to tell as neighbours, rounded up."""
+        return _mu(self.rho)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return an epsilon such that the whole is (epsilon, delta)-DP."""
+        return self.worth(self.rho, 0.0, delta)
+
+    def worth(self, rho: float, slack: float, delta: float) -> float:
+        """Return the epsilon of Gaussian noise of this price at this delta, rounded up."""
+        return epsilon_from_mu(_mu(min(rho, MAX_RHO)), delta) if rho else 0.0
+
+
+def _mu(rho: float) -> float:
+    return math.sqrt(2.0 * rho) * (1.0 + 2.0**-50)
+
+
+@dataclass(frozen=True)
 class Direct:
     """One release that is (epsilon, delta)-DP by a theorem of its own (P6).
 
@@ -127,9 +181,9 @@ class Direct:
         return self.epsilon_at(delta) if rho else 0.0
 
 
-Promise = Concentrated | Direct
+Promise = Concentrated | Gaussian | Direct
 
-_KINDS: dict[str, type[Promise]] = {kind.__name__.lower(): kind for kind in (Concentrated, Direct)}
+_KINDS: dict[str, type[Promise]] = {kind.__name__.lower(): kind for kind in (Concentrated, Gaussian, Direct)}
 
 
 def to_dict(promise: Promise) -> dict[str, Any]:

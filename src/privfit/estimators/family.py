@@ -14,7 +14,7 @@ import threading
 from dataclasses import dataclass
 from typing import Any
 
-from privfit.accounting import Concentrated, Promise
+from privfit.accounting import Concentrated, Gaussian, Promise
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def _elsewhere() -> Family:
 def _added(promises: list[Promise]) -> tuple[float, float]:
     """Return an (epsilon, delta) that holds for all together: the better of two ways to add.
 
-    Epsilons and deltas add up as they are. Prices in zCDP do, too, and are worth less when there are many.
+    Epsilons and deltas add up as they are. Prices in zCDP do, too, and are worth less when there are many;
+    those of Gaussian noise alone are worth less still.
     """
     epsilons = [promise.epsilon for promise in promises if promise.epsilon is not None]
     deltas = [promise.delta for promise in promises if promise.delta is not None]
@@ -110,6 +111,8 @@ def _added(promises: list[Promise]) -> tuple[float, float]:
     if free == 0.0 or len(promises) == 1:
         return plain
     rho, delta = _sum([promise.rho for promise in promises]), _sum([slack, free])
+    if all(isinstance(promise, Gaussian) for promise in promises):
+        return Gaussian.of(rho=rho, delta=free).epsilon, free
     return min(plain, (Concentrated(rho, slack).epsilon_at(delta), delta))
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from privfit.accounting import Concentrated, Ledger, Promise
+from privfit.accounting import Concentrated, Gaussian, Ledger, Promise
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.family import Family, FamilyTotal
 from privfit.estimators.pipelines import drawn_with_repetition
@@ -76,10 +76,10 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             refuse_in_strict_mode(
                 "seeded noise, which whoever knows the seed can remove", "set noise='secure'"
             )
-        if self.rho is not None:
-            promised = promise(rho=self.rho, delta=self.delta)
-        else:
-            promised = promise(epsilon=self._asked_epsilon, delta=self.delta)
+        budget = {"epsilon": self._asked_epsilon} if self.rho is None else {"rho": self.rho}
+        promised = promise(**budget, delta=self.delta)
+        if self.ledger is not None and promised is not None:
+            promised = _in_kind(promised, self.ledger.promise, budget)
         epsilon = self._asked_epsilon if promised is None or promised.epsilon is None else promised.epsilon
         if private:
             _warn_of_weak_promises(epsilon, self.delta, n_records)
@@ -212,6 +212,21 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     @property
     def _is_fitted(self) -> bool:
         return "privacy_" in self.__dict__
+
+
+def _in_kind(promised: Promise, account: Promise, budget: dict[str, float]) -> Promise:
+    """Return what a fit promises if it draws on an account of some kind.
+
+    A sum in zCDP holds Gaussian noise, too, but then its promise is that of zCDP. The converse is false.
+    """
+    if isinstance(account, Gaussian) and not isinstance(promised, Gaussian):
+        raise ValueError(
+            "The ledger keeps a Gaussian promise, which pays for Gaussian noise only; use solver='adaptive' "
+            "or 'gradient-descent', or a ledger opened with Ledger(epsilon=..., delta=...)."
+        )
+    if isinstance(account, Concentrated) and isinstance(promised, Gaussian):
+        return Concentrated.of(epsilon=budget.get("epsilon"), rho=budget.get("rho"), delta=promised.delta)
+    return promised
 
 
 def _warn_of_weak_promises(epsilon: float, delta: float, n_records: int | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from privfit.accounting import Direct, Promise
+from privfit.accounting import Direct, Gaussian, Promise
 from privfit.estimators.family import FamilyTotal
 
 SEEDED = (
@@ -86,7 +86,8 @@ class PrivacyStatement:
         if isinstance(self.promise, Direct):
             price = f"{_round_up(self.rho)}-zCDP"
             return f"in a shared account: {f'{self.delta:g}-approximately ' if self.delta else ''}{price}"
-        return f"{_round_up(self.rho)}-zCDP"
+        exactly = f", {_round_up(self.promise.mu)}-GDP" if isinstance(self.promise, Gaussian) else ""
+        return f"{_round_up(self.rho)}-zCDP{exactly}"
 
     def _bookkeeping(self) -> str:
         """Say what the promise does not rest on: who else drew on the data, and what was bought."""

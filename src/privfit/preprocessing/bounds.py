@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfit.accounting import Concentrated, Ledger
+from privfit.accounting import Gaussian, Ledger
 from privfit.curator import Curator, Vector
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.tables import check_table
@@ -119,7 +119,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         """
         from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
 
-        terms = self._terms(Concentrated.of)  # bad settings are refused before the data are looked at
+        terms = self._terms(Gaussian.of)  # bad settings are refused before the data are looked at
         self._check_quantiles()
         X = self._validated(X, reset=True)
         ledger = self._open_account(terms)

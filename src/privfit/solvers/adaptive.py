@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfit.accounting import Concentrated
+from privfit.accounting import Gaussian
 from privfit.curator import Curator, Vector
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE, bounded, standardised
@@ -56,7 +56,7 @@ class Adaptive:
     name: ClassVar[str] = "adaptive"
     private: ClassVar[bool] = True
     requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
-    promise = staticmethod(Concentrated.of)
+    promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
         """Buy the geometry, walk, and average the walk, later steps weighing more."""

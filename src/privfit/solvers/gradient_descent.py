@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from privfit.accounting import Concentrated
+from privfit.accounting import Gaussian
 from privfit.curator import Curator
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE
@@ -38,7 +38,7 @@ class GradientDescent:
     name: ClassVar[str] = "gradient-descent"
     private: ClassVar[bool] = True
     requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
-    promise = staticmethod(Concentrated.of)
+    promise = staticmethod(Gaussian.of)
 
     steps: int = 600
     step: float = 2.0

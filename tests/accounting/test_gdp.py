@@ -1,0 +1,190 @@
+"""Exact accounting for Gaussian noise: the formula, its two inverses, and the filter."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import norm
+
+from privfit import DPLogisticRegression, Ledger
+from privfit.accounting import (
+    BudgetExceeded,
+    Concentrated,
+    Direct,
+    Gaussian,
+    epsilon_from_rho,
+    rho_from_epsilon,
+)
+from privfit.accounting.gdp import epsilon_from_mu, mu_from_epsilon, pure_rho
+from privfit.preprocessing import PrivateBounds
+
+epsilons = st.floats(1e-3, 20.0)
+deltas = st.sampled_from([1e-12, 1e-8, 1e-6, 1e-3, 0.1])
+
+
+def exact_delta(mu, epsilon):
+    """The divergence in 60 digits, independent of float64."""
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(60):
+        mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
+        return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
+
+
+@given(epsilon=epsilons, delta=deltas)
+@settings(max_examples=60)
+def test_the_mu_of_a_promise_is_the_largest_that_keeps_it(epsilon, delta):
+    mu = mu_from_epsilon(epsilon, delta)
+    assert exact_delta(mu, epsilon) <= delta
+    assert exact_delta(mu * (1 + 1e-5), epsilon) > delta * (1 - 2.0**-19)
+
+
+@given(mu=st.floats(1e-4, 20.0), delta=deltas)
+@settings(max_examples=60)
+def test_the_epsilon_of_mu_is_the_least_that_holds(mu, delta):
+    epsilon = epsilon_from_mu(mu, delta)
+    assert exact_delta(mu, epsilon) <= delta
+    if epsilon > 1e-6:
+        assert exact_delta(mu, epsilon * (1 - 1e-4)) > delta
+
+
+@given(epsilon=st.floats(1e-3, 10.0), delta=deltas, factor=st.floats(1.001, 3.0))
+def test_both_conversions_are_monotone(epsilon, delta, factor):
+    assert mu_from_epsilon(epsilon, delta) < mu_from_epsilon(epsilon * factor, delta)
+    assert epsilon_from_mu(epsilon, delta) <= epsilon_from_mu(epsilon * factor, delta)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "gain"),
+    [(0.05, 1e-6, 1.19), (1.0, 1e-6, 1.15), (4.0, 1e-6, 1.13), (0.05, 1e-8, 1.14), (1.0, 1e-8, 1.117)],
+)
+def test_what_exact_accounting_gains_over_zcdp(epsilon, delta, gain):
+    assert Gaussian.of(epsilon=epsilon, delta=delta).rho / rho_from_epsilon(epsilon, delta) == pytest.approx(
+        gain, abs=0.006
+    )
+
+
+@pytest.mark.parametrize("steps", [1, 7, 60])
+def test_a_composition_agrees_with_dp_accountings_privacy_loss_distribution(steps):
+    from dp_accounting.pld import privacy_loss_distribution
+
+    promise = Gaussian.of(epsilon=1.0, delta=1e-6)
+    sigma = 1.0 / math.sqrt(2.0 * promise.rho / steps)
+    losses = privacy_loss_distribution.from_gaussian_mechanism(sigma, value_discretization_interval=1e-5)
+    found = losses.self_compose(steps).get_epsilon_for_delta(1e-6)
+    # the discretised distribution is pessimistic by at most half an interval a step
+    assert 1.0 - 1e-6 <= found <= 1.0 + 1e-5 * (steps + 1)
+    too_little_noise = privacy_loss_distribution.from_gaussian_mechanism(sigma / 1.01)
+    assert too_little_noise.self_compose(steps).get_epsilon_for_delta(1e-6) > 1.005
+
+
+def test_an_adaptive_filter_is_no_easier_to_see_through_than_one_gaussian():
+    """Simulate P7: prices decided by what was released, and stop when the budget is spent.
+
+    The log-likelihood ratio must be N(mu^2/2, mu^2). Kolmogorov-Smirnov at 20,000 runs, false-alarm rate 1e-6
+    over seeds; a filter that let the last step through would shift the variance and be rejected.
+    """
+    from scipy.stats import kstest
+
+    def ratios(overshoot):
+        rng = np.random.default_rng(5)
+        mu2, left, ratio = 1.5, np.full(20_000, 1.5), np.zeros(20_000)
+        released = np.zeros(20_000)
+        while left.max() > 1e-12:
+            asked = np.where(released > 0.0, 0.3, 0.05)  # dearer after a positive answer
+            share = np.where(left > 0.0, asked if overshoot else np.minimum(asked, left), 0.0)
+            z = rng.standard_normal(20_000)
+            ratio += np.where(share > 0.0, share / 2 + np.sqrt(share) * z, 0.0)
+            released, left = np.sqrt(share) + z, np.maximum(left - share, 0.0)
+        return (ratio - mu2 / 2) / math.sqrt(mu2)
+
+    assert kstest(ratios(overshoot=False), norm.cdf).pvalue > 1e-6
+    assert kstest(ratios(overshoot=True), norm.cdf).pvalue < 1e-6
+
+
+@given(epsilon=st.floats(1e-3, 100.0))
+def test_pure_mechanisms_cost_what_randomised_response_does(epsilon):
+    mu = math.sqrt(2.0 * pure_rho(epsilon))
+    # its two errors, 1 / (1 + e^epsilon) each, lie on the trade-off curve of N(0, 1) against N(mu, 1)
+    error = 1.0 / (1.0 + math.exp(epsilon))
+    assert norm.cdf(norm.isf(error) - mu) <= error * (1 + 1e-9)
+    assert norm.cdf(norm.isf(error) - mu * (1 - 1e-6)) > error
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, 1e4])
+def test_pure_prices_of_what_is_no_epsilon_are_refused(bad):
+    with pytest.raises(ValueError, match="epsilon must be positive and below 700"):
+        pure_rho(bad)
+
+
+def test_promises_out_of_range_are_refused_or_saturate():
+    with pytest.raises(ValueError, match="delta must lie between"):
+        Gaussian.of(epsilon=1.0, delta=0.0)
+    with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
+        mu_from_epsilon(-1.0, 1e-6)
+    with pytest.raises(ValueError, match="worth less than rho=1e-12"):
+        mu_from_epsilon(1e-9, 1e-12)
+    with pytest.raises(ValueError, match="mu must lie between"):
+        epsilon_from_mu(1e3, 1e-6)
+    assert Gaussian.of(epsilon=1e6, delta=1e-6).rho <= 1e3
+    assert epsilon_from_mu(1e-5, 0.3) == 0.0
+
+
+# -- accounts
+
+
+def test_a_gaussian_account_pays_for_gaussian_noise_alone():
+    ledger = Ledger.keeping(Gaussian.of(epsilon=1.0, delta=1e-6))
+    ledger.charge(ledger.rho / 2, gaussian=True)
+    for refused in ({"rho": 0.001}, {"rho": 0.001, "delta": 1e-9, "gaussian": True}):
+        with pytest.raises(ValueError, match="pays for Gaussian noise only"):
+            ledger.charge(**refused)
+    with pytest.raises(BudgetExceeded, match=r"needs epsilon=0\.7\d*, 0\.6\d* left of 1"):
+        ledger.charge(0.6 * ledger.rho, gaussian=True, what="a step")
+    part = ledger.portion(ledger.rho / 4)
+    assert isinstance(part.promise, Gaussian)
+    assert part.epsilon() == epsilon_from_mu(part.promise.mu, 1e-6)
+
+
+def table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    return X, (X[:, 0] > 0).astype(int)
+
+
+@pytest.mark.parametrize("solver", ["adaptive", "gradient-descent"])
+@pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
+def test_solvers_that_ask_gaussian_questions_only_get_the_exact_budget(solver):
+    fitted = DPLogisticRegression(1.0, solver=solver).fit(*table())
+    assert isinstance(fitted.privacy_.promise, Gaussian)
+    assert fitted.privacy_.epsilon == 1.0
+    assert fitted.ledger_.rho == pytest.approx(1.15 * rho_from_epsilon(1.0, 1e-6), rel=1e-3)
+    assert "-zCDP, 0.2368-GDP)" in fitted.privacy_.text
+    assert isinstance(PrivateBounds().fit(table()[0]).privacy_.promise, Gaussian)
+
+
+@pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
+def test_a_fit_keeps_the_kind_of_promise_of_the_ledger_it_draws_on():
+    zcdp = Ledger(epsilon=2.0, delta=1e-6)
+    fitted = DPLogisticRegression(1.0, ledger=zcdp).fit(*table())
+    assert fitted.privacy_.promise == Concentrated.of(epsilon=1.0, delta=1e-6)
+    exact = Ledger.keeping(Gaussian.of(epsilon=2.0, delta=1e-6))
+    assert isinstance(DPLogisticRegression(1.0, ledger=exact).fit(*table()).privacy_.promise, Gaussian)
+    spent = exact.spent
+    for solver in ("dpagd", "objective-perturbation"):
+        with pytest.raises(ValueError, match="The ledger keeps a Gaussian promise"):
+            DPLogisticRegression(0.1, solver=solver, ledger=exact).fit(*table())
+    assert exact.spent == spent
+
+
+def test_families_of_gaussian_fits_add_up_exactly():
+    from privfit.estimators.family import Family
+
+    gaussian, mixed = Family(), Family()
+    for _ in range(4):
+        exact = gaussian.add(Gaussian.of(epsilon=0.5, delta=1e-6))
+        zcdp = mixed.add(Concentrated.of(epsilon=0.5, delta=1e-6))
+    assert exact.epsilon == pytest.approx(epsilon_from_mu(2 * mu_from_epsilon(0.5, 1e-6), 1e-6), rel=1e-9)
+    assert zcdp.epsilon == pytest.approx(epsilon_from_rho(4 * rho_from_epsilon(0.5, 1e-6), 1e-6), rel=1e-9)
+    assert mixed.add(Direct(0.5, 1e-6)).epsilon > zcdp.epsilon
