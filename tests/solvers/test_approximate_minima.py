@@ -154,7 +154,7 @@ def test_without_delta_it_is_refused_before_anything_is_charged():
     X, y = table()
     ledger = Ledger.keeping(Direct(1.0, 0.0))
     curator = Curator(LocalEngine(X, y, LOSSES["logistic"]), ledger, TiltNoise(), epsilon=1.0, delta=0.0)
-    with pytest.raises(ValueError, match="delta is 0"):
+    with pytest.raises(ValueError, match="needs a delta between"):
         ApproximateMinimaPerturbation().solve(curator)
     assert ledger.spent == 0.0
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,7 +75,15 @@ S = TypeVar("S", bound=Solver)
 
 
 def register(solver: type[S]) -> type[S]:
-    """Make a solver available under its name."""
+    """Make a solver available under its name, and let it begin only where it has what it requires."""
+    solve = solver.solve
+
+    @functools.wraps(solve)
+    def begin(self: Any, curator: Curator) -> Solution:
+        require(self, curator)
+        return solve(self, curator)
+
+    setattr(solver, "solve", begin)  # noqa: B010  # mypy forbids assigning to a method by name
     SOLVERS[solver.name] = solver
     return solver
 
