@@ -87,9 +87,9 @@ def keystream(array: Words) -> None:
     The key is overwritten afterwards and OpenSSL clears its own copy. What Python cannot overwrite is the
     immutable string in which `os.urandom` hands over the key; it is released at once.
     """
-    key = bytearray(os.urandom(32))
-    nonce = bytes(8) + os.urandom(8)  # the first half is the block counter
+    entropy = bytearray(os.urandom(40))
+    key, nonce = entropy[:32], bytes(8) + entropy[32:]  # the nonce's first half is the block counter
     encryptor = Cipher(ChaCha20(key, nonce), mode=None).encryptor()
     encryptor.update_into(memoryview(_ZEROS)[: array.nbytes], array.data.cast("B"))
     encryptor.finalize()
-    key[:] = bytes(32)
+    entropy[:], key[:] = bytes(40), bytes(32)

@@ -29,22 +29,25 @@ def add_gaussian(values: Vector, sigma: float, digits: Digits | None = None) -> 
     out = np.empty_like(flat)
     fraction, exponent = math.frexp(sigma)
     mantissa, grid = int(math.ldexp(fraction, 53)), exponent - GRID_BITS
-    step = Fraction(2) ** grid
     fast = _LEAST_EXPONENT <= exponent <= _MOST_EXPONENT
     done = 0
     with digits or Digits(DIGITS_A_SAMPLE * flat.size + 2 * RESERVE) as digits:
         while done < flat.size:
             if fast:
                 done, digits.position = add_normals(
-                    digits.array, digits.position, flat, out, done, mantissa, grid, float(step)
+                    digits.array, digits.position, flat, out, done, mantissa, grid, 2.0**grid
                 )
             if fast and digits.left < RESERVE:
                 digits.refill()
             elif done < flat.size:
-                whole = rounded_normal(digits, Fraction(flat[done]) / step, Fraction(sigma) / step)
-                out[done] = _nearest_float(whole * step)
+                out[done] = _blurred(Fraction(flat[done]), Fraction(sigma), Fraction(2) ** grid, digits)
                 done += 1
     return out.reshape(values.shape)
+
+
+def _blurred(value: Fraction, sigma: Fraction, step: Fraction, digits: Digits) -> float:
+    """Do for one value what the loop does, whatever its digits."""
+    return _nearest_float(step * rounded_normal(digits, value / step, sigma / step))
 
 
 def _nearest_float(number: Fraction) -> float:
