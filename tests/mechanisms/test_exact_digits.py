@@ -1,6 +1,8 @@
 """Digits are fresh for every call, keys for every array, and neither outlives its use."""
 
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -88,6 +90,17 @@ def test_the_whole_array_is_filled():
         array = np.zeros(size, dtype=np.uint32)
         keystream(array)
         assert np.count_nonzero(array) > size - 3
+
+
+def test_samplers_are_loaded_when_noise_is_first_drawn():
+    program = (
+        "import sys; from privfit.mechanisms.noise import SecureNoise; "
+        "heavy = ('opendp', 'cryptography', 'privfit.mechanisms.exact'); "
+        "assert not any(name in sys.modules for name in heavy), 'loaded too early'; "
+        "SecureNoise().poisson_rows(1, 0.5); "
+        "assert 'cryptography' in sys.modules and 'opendp' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_no_generator_of_numpy_is_behind_secure_noise(monkeypatch):

@@ -68,7 +68,7 @@ def blurs_as_the_transcription(blur, digits, values, sigma):
 @pytest.mark.parametrize("sigma", [1.0, math.pi, 1e-9, 0.75e12, 2.0**-880 / 3.0, 1e270])
 @pytest.mark.parametrize("alphabet", ALPHABETS)
 def test_blurred_values_are_those_of_the_transcription(alphabet, sigma):
-    values = values_of_all_sizes(np.random.default_rng(1), 400, sigma)
+    values = values_of_all_sizes(np.random.default_rng(1), 200, sigma)
     assert blurs_as_the_transcription(add_gaussian, drawn(2, alphabet), values, sigma)
 
 
