@@ -1,0 +1,1 @@
+"""Exact samplers for the secure source: every decision is a comparison of uniform digits (N1 to N4)."""

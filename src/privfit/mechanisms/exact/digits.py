@@ -1,0 +1,95 @@
+"""Uniform digits: the operating system's entropy, stretched by a stream cipher.
+
+A `Digits` belongs to one call of the secure source and is gone when the call returns. Nothing is kept from
+one call to the next, so there is no state that threads could share or that a forked process could inherit
+and use a second time.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
+from numpy.typing import NDArray
+
+Words = NDArray[np.uint32]
+
+BITS = 32
+BASE = 1 << BITS
+MOST_DIGITS = 1 << 16  # 256 KiB between two keys: long enough to pay for a key, short enough for the cache
+_ZEROS = bytes(4 * MOST_DIGITS)
+
+
+class Digits:
+    """A sequence of independent uniform digits in base 2^32.
+
+    Compiled samplers read `array` from `position` on and set `position` to the first digit they left; others
+    call `next` and `take`. Digits that were not read when `refill` is called are dropped. That does no harm,
+    because whether they are dropped does not depend on them.
+
+    Parameters
+    ----------
+    expected : int
+        About how many digits will be read. The array holds that many, or `MOST_DIGITS` if that is less.
+    fill : callable
+        Overwrites an array with fresh digits. Tests put digits of their own here.
+    """
+
+    def __init__(self, expected: int, fill: Callable[[Words], None] | None = None) -> None:
+        # a power of two, so that a compiled sampler can wrap around with a mask
+        size = 1 << (max(1, min(expected, MOST_DIGITS)) - 1).bit_length()
+        self._fill = fill or keystream
+        self.array: Words = np.zeros(size, dtype=np.uint32)
+        self.refill()
+
+    @property
+    def left(self) -> int:
+        """How many digits of the array have not been read."""
+        return self.array.size - self.position
+
+    def refill(self) -> None:
+        """Overwrite the array with fresh digits."""
+        self._fill(self.array)
+        self.position = 0
+
+    def next(self) -> int:
+        """Return one digit."""
+        if not self.left:
+            self.refill()
+        self.position += 1
+        return int(self.array[self.position - 1])
+
+    def take(self, count: int) -> Words:
+        """Return that many digits."""
+        taken = np.empty(count, dtype=np.uint32)
+        done = 0
+        while done < count:
+            if not self.left:
+                self.refill()
+            step = min(count - done, self.left)
+            taken[done : done + step] = self.array[self.position : self.position + step]
+            done, self.position = done + step, self.position + step
+        return taken
+
+    def __enter__(self) -> Digits:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.array.fill(0)
+
+
+def keystream(array: Words) -> None:
+    """Overwrite an array with the keystream of ChaCha20 under a key that is used this once.
+
+    The key is overwritten afterwards and OpenSSL clears its own copy. What Python cannot overwrite is the
+    immutable string in which `os.urandom` hands over the key; it is released at once.
+    """
+    entropy = bytearray(os.urandom(40))
+    key, nonce = entropy[:32], bytes(8) + entropy[32:]  # the nonce's first half is the block counter
+    encryptor = Cipher(ChaCha20(key, nonce), mode=None).encryptor()
+    encryptor.update_into(memoryview(_ZEROS)[: array.nbytes], array.data.cast("B"))
+    encryptor.finalize()
+    entropy[:], key[:] = bytes(40), bytes(32)
