@@ -1,23 +1,33 @@
-# The two commands: `make demo` and `make test`. Each sets everything up by itself.
+# The two commands: `make demo` and `make test`. Each sets everything up by itself. `make test-all` is what CI runs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test test-all check format clean
 .DEFAULT_GOAL := demo
 
-$(VENV)/.installed: pyproject.toml
+# What the demo needs, and nothing else.
+$(VENV)/.library: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "privfit needs Python 3.11 or newer; set one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	@echo "Setting up $(VENV) (once; about a minute)"
 	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+# The tools of a developer as well.
+$(VENV)/.installed: $(VENV)/.library
+	@echo "Installing the development tools (once; about a minute)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,report]"
 	@touch $@
 
-demo: $(VENV)/.installed
+demo: $(VENV)/.library
 	@$(BIN)/privfit demo
 
 test: $(VENV)/.installed
+	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
 check: $(VENV)/.installed

@@ -114,6 +114,7 @@ def measure(data: tuple[Any, Any, Any, Any], solver: str, epsilon: float, runs: 
             classes=(0, 1),
             n_records=len(y),
             feature_bounds=(0.0, 1.0),
+            noise="seeded",
             random_state=SEED + run,
         ).fit(X, y)
         margins = np.where(y == 1, 1, -1) * model.decision_function(X)

@@ -30,7 +30,7 @@ def best(rounds: int, *functions: Any) -> list[float]:
 
 def report(name: str, X: Any, y: Any, rounds: int) -> None:
     settings = {"n_records": X.shape[0], "feature_bounds": (0.0, 1.0)}
-    model = DPLogisticRegression(1.0, 1e-8, random_state=0, **settings)
+    model = DPLogisticRegression(1.0, 1e-8, noise="seeded", random_state=0, **settings)
     released = DPLogisticRegression(1.0, 1e-8, **settings)
     model.fit(X, y)  # compiles
     released.fit(X, y)

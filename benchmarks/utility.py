@@ -67,6 +67,7 @@ def measure(X: Any, y: Any, loss: str, solver: str, epsilon: float) -> tuple[lis
                 classes=(0, 1),
                 n_records=len(train),
                 feature_bounds=(0.0, 1.0),
+                noise="seeded",
                 random_state=SEED + 100 * k + run,
             ).fit(X[train], y[train])
             margins = np.where(y[train] == 1, 1, -1) * model.decision_function(X[train])

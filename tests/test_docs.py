@@ -1,20 +1,54 @@
-"""Every Python snippet in the README and in docs/ runs, block after block, as a reader would type it."""
+"""Every Python snippet in the README, in docs/ and in docstrings runs, as a reader would type it."""
 
+import doctest
+import importlib
 import re
 from pathlib import Path
 
 import pytest
+
+from privfit import DPLinearSVC, DPLogisticRegression
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md")])
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if BLOCK.search(p.read_text())], ids=lambda p: p.name)
+def with_snippets():
+    for page in PAGES:
+        if BLOCK.search(page.read_text()):
+            marks = [] if page.name == "README.md" else [pytest.mark.slow]
+            yield pytest.param(page, id=page.name, marks=marks)
+
+
+@pytest.mark.parametrize("page", list(with_snippets()))
 def test_snippets_run(page):
     namespace: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text()):
         exec(compile(block, str(page), "exec"), namespace)
+
+
+def with_examples():
+    for path in sorted((ROOT / "src" / "privfit").rglob("*.py")):
+        if ">>>" in path.read_text():
+            yield ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
+
+
+@pytest.mark.parametrize("module", list(with_examples()))
+def test_docstring_examples_run(module):
+    imported = importlib.import_module(module)
+    found = [test for test in doctest.DocTestFinder().find(imported) if test.examples]
+    runner, report = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS), []
+    for example in found:
+        runner.run(example, out=report.append)
+    assert found
+    assert not runner.failures, "".join(report)
+
+
+def test_the_estimators_show_an_example_of_their_own():
+    for model in (DPLogisticRegression, DPLinearSVC):
+        (example,) = (test for test in doctest.DocTestFinder(recurse=False).find(model) if test.examples)
+        assert f"{model.__name__}(" in example.docstring
 
 
 @pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)

@@ -1,8 +1,17 @@
 """Differentially private linear models with a proven guarantee and nothing to tune."""
 
-from privfit.accounting import BudgetExceeded, Ledger
-from privfit.estimators import DPLinearSVC, DPLogisticRegression
-from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, strict
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from privfit import accounting as accounting
+    from privfit import datasets as datasets
+    from privfit import estimators as estimators
+    from privfit import preprocessing as preprocessing
+    from privfit import solvers as solvers
+    from privfit.accounting import BudgetExceeded, Ledger
+    from privfit.estimators import DPLinearSVC, DPLogisticRegression
+    from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
 
 __version__ = "0.1.0"
 
@@ -13,5 +22,34 @@ __all__ = [
     "Ledger",
     "PrivacyLeakError",
     "PrivacyLeakWarning",
+    "WeakPromiseWarning",
     "strict",
 ]
+
+# Loaded when first asked for (PEP 562), because scikit-learn takes a second and `privfit --help` needs none
+# of it.
+_MODULE_OF = {
+    "BudgetExceeded": "accounting",
+    "DPLinearSVC": "estimators",
+    "DPLogisticRegression": "estimators",
+    "Ledger": "accounting",
+    "PrivacyLeakError": "leaks",
+    "PrivacyLeakWarning": "leaks",
+    "WeakPromiseWarning": "leaks",
+    "strict": "leaks",
+}
+_SUBPACKAGES = ("accounting", "datasets", "estimators", "preprocessing", "solvers")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _SUBPACKAGES:
+        return import_module(f"{__name__}.{name}")
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBPACKAGES})

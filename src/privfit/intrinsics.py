@@ -7,6 +7,10 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
 
+from privfit.losses import multiply_add, tell_numba
+
+tell_numba()
+
 # Compiled code calls an intrinsic without the first argument, which its author gets.
 declared: Callable[[Callable[..., Any]], Callable[..., Any]] = intrinsic
 low_level: Any = cgutils
@@ -20,11 +24,6 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fma(*args)
 
     return types.float64(types.float64, types.float64, types.float64), generate
-
-
-def multiply_add(a: float, b: float, c: float) -> float:
-    """Return a * b + c in code that may also run uncompiled. Compiled, it is rounded once."""
-    return a * b + c
 
 
 @overload(multiply_add)

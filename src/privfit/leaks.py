@@ -1,4 +1,4 @@
-"""What is taken from the data without being paid for is said aloud, or refused in strict mode."""
+"""What the privacy statement does not cover is said aloud, or refused in strict mode."""
 
 from __future__ import annotations
 
@@ -10,11 +10,15 @@ from contextvars import ContextVar
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something was taken from the data that the privacy statement does not cover."""
+    """Something was taken from the data, or given away, that the privacy statement does not cover."""
 
 
 class PrivacyLeakError(ValueError):
     """The same in strict mode, before anything was charged or released."""
+
+
+class WeakPromiseWarning(UserWarning):
+    """The promise is kept, but it is worth little."""
 
 
 _strict: ContextVar[bool | None] = ContextVar("privfit_strict", default=None)
@@ -22,9 +26,16 @@ _strict: ContextVar[bool | None] = ContextVar("privfit_strict", default=None)
 
 @contextmanager
 def strict(on: bool = True) -> Iterator[None]:
-    """Turn every privacy leak warning into an error while the context lasts.
+    """Refuse, while the context lasts, every fit whose statement would not be the whole truth.
 
-    The environment variable PRIVFIT_STRICT=1 does the same for a whole process.
+    Every `PrivacyLeakWarning` becomes an error. Labels must be declared (`classes=`), every fit must draw
+    on a `Ledger`, its noise must be secure, and its solver private. The environment variable
+    PRIVFIT_STRICT=1 does the same for a whole process.
+
+    Parameters
+    ----------
+    on : bool
+        False turns strict mode off, inside another context or despite the environment variable.
     """
     token = _strict.set(on)
     try:
@@ -33,10 +44,25 @@ def strict(on: bool = True) -> Iterator[None]:
         _strict.reset(token)
 
 
+def is_strict() -> bool:
+    """Return whether strict mode is on."""
+    setting = _strict.get()
+    return setting if setting is not None else os.environ.get("PRIVFIT_STRICT") == "1"
+
+
 def leak(what: str, remedy: str) -> None:
     """Warn that `what` was taken from the data, and say how to declare it instead."""
-    message = f"{what} taken from the data, which the privacy guarantee does not cover; {remedy}."
-    setting = _strict.get()
-    if setting if setting is not None else os.environ.get("PRIVFIT_STRICT") == "1":
+    uncovered(f"{what} taken from the data, which the privacy guarantee does not cover; {remedy}.")
+
+
+def uncovered(message: str) -> None:
+    """Warn of what the statement does not cover; in strict mode refuse it."""
+    if is_strict():
         raise PrivacyLeakError(message)
-    warnings.warn(message, PrivacyLeakWarning, stacklevel=4)
+    warnings.warn(message, PrivacyLeakWarning, stacklevel=5)
+
+
+def refuse_in_strict_mode(what: str, remedy: str) -> None:
+    """Refuse what is no leak by itself, but more than a strict statement may rest on."""
+    if is_strict():
+        raise PrivacyLeakError(f"Strict mode refuses {what}; {remedy}.")

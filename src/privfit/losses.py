@@ -9,25 +9,45 @@ To add a loss, write the two functions and register them; nothing else has to ch
 """
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
-from numba.extending import register_jitable
-
-from privfit.intrinsics import multiply_add
 
 Function = TypeVar("Function", bound=Callable[..., float])
 Pointwise = Callable[[float], float]
 
 
+_unknown_to_numba: list[Callable[..., float]] = []
+
+
 def compilable(function: Function) -> Function:
-    """Let numba-compiled code call `function`, which stays an ordinary Python function."""
-    # NumPy's error model and inlining: a check for a zero divisor, or a call, would keep loops from being
-    # vectorised.
-    registered: Function = register_jitable(error_model="numpy", forceinline=True)(function)
-    return registered
+    """Let numba-compiled code call `function`, which stays an ordinary Python function.
+
+    numba is told at once if it is there, and otherwise when `intrinsics` brings it in: importing it takes a
+    third of a second, which whoever only names a loss, or a solver, should not have to wait.
+    """
+    _unknown_to_numba.append(function)
+    if "numba" in sys.modules:
+        tell_numba()
+    return function
+
+
+def tell_numba() -> None:
+    """Register all functions that were declared compilable before numba was there."""
+    from numba.extending import register_jitable
+
+    while _unknown_to_numba:
+        # NumPy's error model and inlining: a check for a zero divisor, or a call, would keep loops from
+        # being vectorised.
+        register_jitable(error_model="numpy", forceinline=True)(_unknown_to_numba.pop())
+
+
+def multiply_add(a: float, b: float, c: float) -> float:
+    """Return a * b + c. Compiled, it is rounded once (`intrinsics`)."""
+    return a * b + c
 
 
 LOG2_E = 1.4426950408889634

@@ -88,6 +88,7 @@ SETTINGS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [1e-5, 1e-8])
 @pytest.mark.parametrize(("noise", "q", "steps"), SETTINGS)
 def test_pld_is_never_below_the_true_epsilon_and_at_most_half_a_percent_above(noise, q, steps, delta):
@@ -157,6 +158,7 @@ def test_one_step_does_not_cost_what_the_paper_says():  # E9
     assert sgd_epsilon(4.0, 0.005, 1, 1e-8) < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])
 def test_one_more_step_or_less_noise_would_not_fit(accountant):
     steps = most_steps(4.0, 0.005, 0.3, 1e-8, accountant, limit=100_000)

@@ -21,7 +21,7 @@ WIDTHS = {
 
 @pytest.mark.parametrize(("name", "encoding"), WIDTHS)
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_encoded_record_does_not_depend_on_the_others(name, encoding, data):
     rows = data.draw(records(name))
     together = load_records(name, rows, encoding=encoding)

@@ -139,6 +139,7 @@ def test_hashes_are_those_of_scikit_learn():
     assert kddcup99.SOURCES["full"].urls[1] == in_sklearn.ARCHIVE.url
 
 
+@pytest.mark.slow
 def test_official_file_is_covered_by_the_published_facts(reference):
     path = reference / "kddcup.data_10_percent.gz"
     assert hashlib.sha256(path.read_bytes()).hexdigest() == kddcup99.SOURCES["10%"].sha256
@@ -170,6 +171,7 @@ def test_encoding_agrees_with_scikit_learn_given_the_same_facts(reference):
     np.testing.assert_array_equal(bunch.data.toarray(), np.hstack(expected).astype(np.float32))
 
 
+@pytest.mark.slow
 def test_official_file_loads_in_a_minute_and_two_gigabytes(reference):
     script = """
 import json, resource, sys, time

@@ -152,7 +152,7 @@ RECORDS = st.tuples(st.lists(FEATURES, min_size=3, max_size=3), st.sampled_from(
 WEIGHTS = st.lists(st.one_of(st.floats(-5, 5), st.sampled_from([1e8, -1e200])), min_size=4, max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     others=st.lists(RECORDS, max_size=70),
     record=RECORDS,

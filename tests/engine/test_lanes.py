@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from privfit.engine import kernels, lanes
-from privfit.engine.kernels import compiled
+from privfit.engine.compiling import compiled
 from privfit.engine.lanes import LANES
 
 

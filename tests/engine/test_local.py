@@ -203,6 +203,7 @@ print(sum(sum(kernel.stats.cache_hits.values()) for kernel in used))
 """
 
 
+@pytest.mark.slow
 def test_the_next_process_does_not_compile(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     command = [sys.executable, "-c", SECOND_PROCESS]

@@ -207,7 +207,7 @@ def test_a_neighbour_with_another_layout_differs_by_its_record() -> None:
 VALUES = st.sampled_from([0.0, 0.0, 1.0, 1.0, 1.0, -1.0, 0.3, 1 / 3, 1 + 2.0**-40, 7.1, -1e9])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     others=st.lists(
         st.tuples(st.lists(VALUES, min_size=4, max_size=4), st.sampled_from([-1.0, 1.0])), max_size=60

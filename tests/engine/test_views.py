@@ -94,7 +94,7 @@ FOLDS = np.array([0.0, 1.0, 0.0])
 SCALES = st.one_of(st.floats(0.01, 10), st.sampled_from([0.0, 1.0, 1e-30, 1e-9, 1e6, 1e30]))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     others=st.lists(RECORDS, max_size=40),
     record=RECORDS,
@@ -209,7 +209,6 @@ def test_ordinary_bounds_are_close_to_the_clip(arrange: Any) -> None:
     assert view.gradient_bound(1.0) < 1 + 1e-4
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.one_of(st.floats(0, 1e3), st.sampled_from([1e-300, 1e150, 5e-324, 0.1])), max_size=12),
     st.data(),

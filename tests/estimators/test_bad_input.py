@@ -25,11 +25,18 @@ CASES = [
     ("NaN in y", {}, X, np.where(np.arange(50) == 3, np.nan, Y), "y contains NaN or inf"),
     ("inf in y", {}, X, np.where(np.arange(50) == 3, np.inf, Y), "y contains NaN or inf"),
     ("None in y", {}, X, np.where(np.arange(50) == 3, None, Y), "y contains missing labels"),
-    ("one class", {}, X, np.zeros(50), "y has only one class; declare both with classes="),
+    ("one class", {}, X, np.full(50, "a"), r"y has only one class, .* declare both, classes="),
     ("three classes", {}, X, np.arange(50) % 3, "more than two classes"),
     ("continuous y", {}, X, X[:, 0], "Unknown label type"),
     ("unknown label", {"classes": (0, 2)}, X, Y, r"labels that are not in classes=\(0, 2\)"),
+    ("codes", {"classes": ("a", "b")}, X, Y + 1, "integers stand for the declared classes in sorted order"),
+    ("renumbered", {"classes": (1, 2)}, X, Y, "VotingClassifier number the labels 0 and 1 themselves"),
     ("one class declared", {"classes": (1, 1)}, X, Y, "two different labels"),
+    ("mixed classes", {"classes": (1, "a")}, X, Y, "both strings, both numbers or both booleans"),
+    ("text as classes", {"classes": "ab"}, X, Y, "classes must be a pair of labels"),
+    ("two columns in y", {}, X, np.stack([Y, Y], axis=1), "one label for each row, but has 2 columns"),
+    ("dates in y", {}, X, Y.astype("datetime64[D]"), "y has dtype datetime64"),
+    ("mixed y", {}, X, np.where(Y == 1, "a", np.array(0, dtype=object)), "labels of different types"),
     ("three classes declared", {"classes": (0, 1, 2)}, X, Y, "two different labels"),
     ("epsilon zero", {"epsilon": 0.0}, X, Y, "epsilon must be a positive finite number, got 0.0"),
     ("epsilon negative", {"epsilon": -1.0}, X, Y, "epsilon must be a positive finite number"),
@@ -37,12 +44,24 @@ CASES = [
     ("epsilon text", {"epsilon": "1"}, X, Y, "epsilon must be a positive finite number"),
     ("delta zero", {"delta": 0.0}, X, Y, "delta must lie between 1e-15 and 0.5"),
     ("delta one", {"delta": 1.0}, X, Y, "delta must lie between 1e-15 and 0.5"),
-    ("delta negative", {"delta": -1e-6}, X, Y, "delta must lie between"),
+    ("delta negative", {"delta": -1e-6}, X, Y, "delta must be a non-negative finite number"),
+    ("delta text", {"delta": "1e-6"}, X, Y, "delta must be a non-negative finite number, got '1e-6'"),
+    ("delta none", {"delta": None}, X, Y, "delta must be a non-negative finite number"),
+    ("epsilon and rho", {"epsilon": 1.0, "rho": 0.5}, X, Y, "two ways to name one budget"),
+    ("ledger number", {"ledger": 3.0}, X, Y, "ledger must be a privfit.Ledger or None, not float"),
+    ("intercept text", {"fit_intercept": "yes"}, X, Y, "fit_intercept must be True or False, got 'yes'"),
+    ("seed text", {"random_state": "0"}, X, Y, "random_state must be None, a non-negative integer"),
+    ("seed negative", {"random_state": -1}, X, Y, "random_state must be None, a non-negative integer"),
+    ("seedless", {"noise": "seeded"}, X, Y, "noise='seeded' needs a seed"),
+    ("unknown noise", {"noise": "none"}, X, Y, "noise must be 'secure' or 'seeded'"),
+    ("n_records fraction", {"n_records": 49.5}, X, Y, "n_records must be a positive whole number"),
+    ("n_records true", {"n_records": True}, X, Y, "n_records must be a positive whole number"),
+    ("verbose text", {"verbose": "yes"}, X, Y, "verbose must be a non-negative finite number"),
     ("rho zero", {"rho": 0.0}, X, Y, "rho must be a positive finite number"),
     ("rho too large", {"rho": 1e9}, X, Y, "rho must lie between"),
     ("alpha negative", {"alpha": -1.0}, X, Y, "alpha must be a non-negative finite number"),
-    ("n_records zero", {"n_records": 0}, X, Y, "n_records must be a positive finite number"),
-    ("n_records negative", {"n_records": -5}, X, Y, "n_records must be a positive finite number"),
+    ("n_records zero", {"n_records": 0}, X, Y, "n_records must be a positive whole number"),
+    ("n_records negative", {"n_records": -5}, X, Y, "n_records must be a positive whole number"),
     ("bounds reversed", {"feature_bounds": (1.0, 0.0)}, X, Y, "low < high in every column"),
     ("bounds wrong length", {"feature_bounds": ([0, 0], 1.0)}, X, Y, "one number for each of the 3 columns"),
     ("bounds not a pair", {"feature_bounds": 1.0}, X, Y, r"feature_bounds must be \(low, high\)"),
@@ -72,7 +91,7 @@ CASES = [
 def test_one_clear_sentence_before_any_charge(model, params, X, y, message):
     ledger = Ledger(rho=2000.0)
     with pytest.raises(ValueError, match=message) as caught:
-        model(ledger=ledger, **params).fit(X, y)
+        model(**{"ledger": ledger} | params).fit(X, y)
     assert ledger.spent == 0.0
     assert ledger.entries == ()
     assert len(str(caught.value).splitlines()) == 1
@@ -90,7 +109,7 @@ def test_messages_do_not_quote_the_data():
 
 @pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
 def test_prediction_wants_the_features_of_the_fit(method):
-    model = DPLogisticRegression(random_state=0).fit(X, Y)
+    model = DPLogisticRegression(noise="seeded", random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="X has 2 features, but DPLogisticRegression is expecting 3"):
         getattr(model, method)(X[:, :2])
     with pytest.raises(ValueError, match="X contains NaN or inf"):
@@ -100,10 +119,10 @@ def test_prediction_wants_the_features_of_the_fit(method):
 @pytest.mark.parametrize("value", [1e300, 1e-300, 0.0])
 def test_extreme_but_finite_features_train_to_a_finite_model(value):
     for model in (DPLogisticRegression, DPLinearSVC):
-        fitted = model(random_state=0).fit(spoilt(value), Y)
+        fitted = model(noise="seeded", random_state=0).fit(spoilt(value), Y)
         assert np.isfinite(fitted.coef_).all()
 
 
 def test_one_record_and_constant_columns_are_ordinary_tables():
-    DPLogisticRegression(random_state=0, classes=(0, 1)).fit(X[:1], Y[:1])
-    DPLogisticRegression(random_state=0).fit(np.ones((50, 3)), Y)
+    DPLogisticRegression(noise="seeded", random_state=0, classes=(0, 1)).fit(X[:1], Y[:1])
+    DPLogisticRegression(noise="seeded", random_state=0).fit(np.ones((50, 3)), Y)

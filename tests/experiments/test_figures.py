@@ -41,6 +41,7 @@ def test_a_point_is_the_mean_and_the_standard_error_over_folds_and_repetitions()
     assert point.fits == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gamma", "logistic", "kddcup99"])  # one of each layout
 def test_figures_render_and_are_not_empty(name, tmp_path):
     rows = rows_of(name, without=("ipums-us",))

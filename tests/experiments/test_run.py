@@ -13,7 +13,6 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from privfit.cli import app
-from privfit.experiments import command
 from privfit.experiments.cells import EXPERIMENTS, Cell
 from privfit.experiments.results import Results
 from privfit.experiments.run import run
@@ -74,6 +73,7 @@ def uninterrupted(tmp_path_factory):
     return results(out)
 
 
+@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, uninterrupted):
     out = tmp_path / "results"
     killed = start(tmp_path, out)
@@ -92,6 +92,7 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, uninterru
     assert results(out) == uninterrupted
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_the_cells_in_progress(tmp_path):
     out = tmp_path / "results"
     process = start(tmp_path, out)
@@ -107,6 +108,7 @@ def test_ctrl_c_keeps_the_cells_in_progress(tmp_path):
     assert content.count(b"\n") - 1 < len(CELLS)
 
 
+@pytest.mark.slow
 def test_a_cell_that_fails_is_named_and_not_finished(tmp_path, capsys):
     good, bad = CELLS[0]._replace(algorithm="majority", value=None), CELLS[0]._replace(value=-1.0)
     failed = run([bad, good], tmp_path, seed=SEED, jobs=1, console=Console(stderr=True, width=500))
@@ -115,6 +117,7 @@ def test_a_cell_that_fails_is_named_and_not_finished(tmp_path, capsys):
     assert list(Results(tmp_path / "splits.csv", SEED).finished()) == [good]
 
 
+@pytest.mark.slow
 def test_reproduce_from_the_command_line(tmp_path, monkeypatch):
     tiny = replace(EXPERIMENTS["splits"], epsilons=(0.1, 0.4), values=(6.0,))
     monkeypatch.setitem(EXPERIMENTS, "splits", tiny)
@@ -128,18 +131,3 @@ def test_reproduce_from_the_command_line(tmp_path, monkeypatch):
     page = (tmp_path / "summary.md").read_text()
     assert "10 fits, 1 x 5-fold" in page
     assert "| ε = 0.4 | 0." in page
-
-
-def test_bad_options_are_refused_before_anything_runs(tmp_path, monkeypatch):
-    def reproduce(*options):
-        return CliRunner().invoke(app, ["reproduce", "splits", "--out", str(tmp_path / "new"), *options])
-
-    both = reproduce("--quick", "--full")
-    assert both.exit_code == 2
-    assert "Give one of --quick, --full and --repeats" in both.output
-    assert reproduce("--repeats", "0").exit_code == 2
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
-    bare = reproduce()
-    assert bare.exit_code == 2
-    assert "pip install 'privfit[report]'" in bare.output
-    assert not (tmp_path / "new").exists()

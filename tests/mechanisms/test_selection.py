@@ -273,6 +273,7 @@ def rho_of_unit_scale(shape):
     return 1 / 8 if shape == "gumbel" else 1 / 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", [2, 21])
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("source", [SecureNoise, lambda: SeededNoise(17)], ids=["secure", "seeded"])

@@ -2,6 +2,7 @@ import dataclasses
 import math
 import pickle
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfit.preprocessing import Categorical, Label, Numeric, Schema, SchemaEncoder
 
-# "nan", "None", "1" and "True" are there to be confused with a missing value, a number or a truth value.
+# "null", "None", "1" and "False" are there to be confused with a missing value, a number or a truth value.
 SCHEMA = Schema(
     [
         Numeric("age", 20, 60),
         Categorical("sex", ["Female", "Male"]),
-        Categorical("code", ["nan", "None", "1", "2", "True"]),
+        Categorical("code", ["null", "None", "1", "2", "False"]),
         Numeric("gain", -1, 3),
     ],
     Label("income", ["low", "high"]),
@@ -96,7 +97,7 @@ def test_what_it_was_fitted_on_makes_no_difference(seen, other):
 column_values = {
     "age": st.none() | st.integers(-5, 200) | st.floats(),
     "sex": st.none() | st.sampled_from(["Female", "Male", "?", ""]),
-    "code": st.none() | st.sampled_from(["1", "nan", "True", "zz"]),
+    "code": st.none() | st.sampled_from(["1", "01", "nan", "True", "zz"]),
     "gain": st.none() | st.floats(),
 }
 FRAMES = {
@@ -181,6 +182,9 @@ def test_known_rows_have_known_encodings():
         ("", 0.5),
         ("?", 0.5),
         ("forty", 0.5),
+        ("4_0", 0.5),
+        (Decimal("50"), 0.75),
+        (np.timedelta64(30, "D"), 0.5),
         (25j, 0.5),
         ([30, 31], 0.5),
     ],
@@ -192,29 +196,42 @@ def test_number_is_clipped_and_a_missing_one_is_the_middle(value, expected):
 @pytest.mark.parametrize(
     ("value", "category"),
     [
-        ("nan", "nan"),
-        (" nan ", "nan"),
+        ("null", "null"),
+        (" null ", "null"),
         ("None", "None"),
         ("1", "1"),
+        ("01", "1"),
+        (" 1.0", "1"),
+        ("1e0", "1"),
+        (b"1", "1"),
         (1, "1"),
         (1.0, "1"),
         (np.int8(1), "1"),
         (np.float32(1), "1"),
-        (True, "True"),
-        (np.True_, "True"),
+        (Decimal("1.00"), "1"),
+        (True, "1"),
+        ("true", "1"),
+        (np.True_, "1"),
+        (False, "False"),
+        ("FALSE", "False"),
+        (0, "False"),
+        ("-0.0", "False"),
+        ("nan", None),
         (None, None),
         (math.nan, None),
         (pd.NA, None),
         (pd.NaT, None),
         (math.inf, None),
         (1.5, None),
+        ("1.5", None),
+        (1 + 0j, None),
+        (np.timedelta64(1, "D"), None),
         ("", None),
-        ("true", None),
-        (b"1", None),
+        ("Null", None),
         ([1], None),
     ],
 )
-def test_category_is_matched_as_written_and_anything_else_leaves_zeros(value, category):
+def test_category_is_matched_by_what_it_reads_as_and_anything_else_leaves_zeros(value, category):
     expected = [float(category == known) for known in SCHEMA.columns[2].categories]
     assert encode([[30, "Male", value, 0]])[0, BLOCKS[1]].tolist() == expected
 
@@ -287,6 +304,12 @@ def test_numeric_array_is_accepted():
     np.testing.assert_array_equal(encode(np.array([[np.nan, 1.0]]), schema), [[0.5, 0, 1]])
 
 
+def test_equal_cells_that_read_differently_are_not_taken_for_each_other():
+    schema = Schema([Categorical("code", [1])], SCHEMA.label)
+    np.testing.assert_array_equal(encode({"code": [1, 1 + 0j]}, schema), [[1], [0]])
+    np.testing.assert_array_equal(encode({"code": [1 + 0j, 1]}, schema), [[0], [1]])
+
+
 def test_output_is_canonical_sparse_float32_unless_dense_is_asked_for():
     sparse = SchemaEncoder(SCHEMA).fit_transform(ROWS)
     assert isinstance(sparse, csr_matrix)
@@ -306,7 +329,7 @@ def test_no_rows_give_no_rows():
 def test_feature_names_match_the_columns():
     names = SchemaEncoder(SCHEMA).get_feature_names_out()
     assert names.tolist() == (
-        ["age", "sex=Female", "sex=Male", "code=nan", "code=None", "code=1", "code=2", "code=True", "gain"]
+        ["age", "sex=Female", "sex=Male", "code=null", "code=None", "code=1", "code=2", "code=False", "gain"]
     )
     assert (
         SchemaEncoder(SCHEMA).get_feature_names_out(["age", "sex", "code", "gain"]).tolist() == names.tolist()
@@ -351,41 +374,3 @@ def test_set_output_gives_a_named_frame():
     frame = encoder.fit_transform(pd.DataFrame(_columns_of(ROWS), index=[7, 5, 3, 1]))
     assert frame.columns.tolist() == list(SCHEMA.feature_names)
     assert frame.index.tolist() == [7, 5, 3, 1]
-
-
-@pytest.mark.parametrize("method", ["fit", "transform"])
-@pytest.mark.parametrize(
-    ("X", "error", "message"),
-    [
-        (
-            {"age": [1], "sex": ["Male"], "gain": [0]},
-            ValueError,
-            "no column 'code', which the schema declares",
-        ),
-        (pd.DataFrame({"age": [1]}), ValueError, "no column 'sex', which the schema declares"),
-        (pl.DataFrame({"age": [1]}), ValueError, "no column 'sex', which the schema declares"),
-        (np.zeros((2, 3)), ValueError, r"declares 4 columns, but the array has shape \(2, 3\)"),
-        (np.zeros(4), ValueError, r"declares 4 columns, but the array has shape \(4,\)"),
-        (np.zeros(4, [("age", "f8")]), ValueError, "no column 'sex', which the schema declares"),
-        ([[1, "Male", "1", 0], [1, "Male", "1"]], ValueError, "Row 1 does not have the 4 values"),
-        (["abcd"], ValueError, "Row 0 does not have the 4 values"),
-        ([1, 2, 3, 4], ValueError, "Row 0 does not have the 4 values"),
-        (csr_matrix((2, 4)), TypeError, "or a list of rows, not csr_matrix"),
-        ("abcd", TypeError, "or a list of rows, not str"),
-        (_columns_of(ROWS) | {"gain": [1]}, ValueError, "'gain' and column 'age' differ in length"),
-        (
-            _columns_of(ROWS) | {"sex": "Male"},
-            ValueError,
-            "'sex' must be one sequence with one value per row",
-        ),
-        (_columns_of(ROWS) | {"age": 3}, ValueError, "'age' must be one sequence with one value per row"),
-        (
-            pd.DataFrame([[1, 2, "Male", "1", 0]], columns=["age", "age", "sex", "code", "gain"]),
-            ValueError,
-            "'age' must be one sequence with one value per row",
-        ),
-    ],
-)
-def test_data_of_another_shape_are_refused(method, X, error, message):
-    with pytest.raises(error, match=message):
-        getattr(SchemaEncoder(SCHEMA), method)(X)

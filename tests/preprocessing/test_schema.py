@@ -2,6 +2,7 @@ import copy
 import dataclasses
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from privfit.preprocessing import Categorical, Label, Numeric, Schema
+from privfit.preprocessing.cells import reading
 
 AGE = Numeric("age", 17, 90)
 SEX = Categorical("sex", ["Female", "Male"])
@@ -85,8 +87,33 @@ def test_categories_must_be_distinct(categories):
 
 
 def test_categories_are_kept_as_the_encoder_reads_them():
-    assert Categorical("x", [1, "2", True]).categories == ("1", "2", "True")
+    assert Categorical("x", [1, "02", False]).categories == ("1", "02", "False")
     assert Categorical("x", np.arange(3)).categories == ("0", "1", "2")
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        *[("1", "01"), (1, "1.0"), ("10", "1e1"), (1, True), ("true", "True"), ("0", False), (".50", "0.5")],
+        *[("inf", "Infinity"), ("a", "a\0"), (2**53, "9007199254740992.0")],
+    ],
+)
+def test_categories_that_a_table_may_store_alike_are_refused_by_name(first, second):
+    message = f"column 'x' include {str(first)!r} and {str(second)!r}, which read as the same; keep one"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Categorical("x", ["b", first, second])
+
+
+@pytest.mark.parametrize("category", ["nan", "NaN", "-nan", "\0"])
+def test_category_that_reads_as_missing_is_refused(category):
+    with pytest.raises(ValueError, match=r"column 'x' include .*, which reads as a missing value"):
+        Categorical("x", ["b", category])
+
+
+def test_only_integers_that_floats_may_confuse_need_to_be_text():
+    assert not Categorical("x", [2**53 - 1, "-9007199254740991", "1.5", "a", "inf"]).only_as_text
+    for category in (2**53, -(2**53), "9007199254740993", "1e16"):
+        assert Categorical("x", ["a", category]).only_as_text
 
 
 def test_other_level_is_a_feature_of_its_own():
@@ -106,6 +133,11 @@ def test_other_level_needs_its_name_for_itself():
 def test_other_is_yes_or_no(column):
     with pytest.raises(ValueError, match="other of column 'x' must be True or False, not 'rare'"):
         column("rare")
+
+
+def test_text_is_yes_or_no():
+    with pytest.raises(ValueError, match="text of column 'x' must be True or False, not 1"):
+        Numeric("x", 0, 1, text=1)
 
 
 def test_categories_must_not_be_empty():
@@ -155,16 +187,23 @@ clean = st.text(min_size=1, max_size=8).map(str.strip).filter(lambda text: text 
 nasty = st.sampled_from(
     ['"', "\\", "'a'", "a\\u0041", "\x00", "x\x1fx", "x\x7fx", "x\r\ny", "é", "😀", "=", "#", "[b]"]
 )
+
+
+def reads(category):
+    return reading(category) is not None
+
+
 numerics = st.builds(
-    lambda name, bounds, other: Numeric(name, *sorted(bounds), other),
+    lambda name, bounds, other, text: Numeric(name, *sorted(bounds), other, text),
     names | nasty,
     st.lists(st.floats(-8e307, 8e307), min_size=2, max_size=2, unique=True),
+    st.booleans(),
     st.booleans(),
 )
 categoricals = st.builds(
     Categorical,
     names | nasty,
-    st.lists(clean | nasty | st.integers(), min_size=1, max_size=5, unique_by=str),
+    st.lists((clean | nasty | st.integers()).filter(reads), min_size=1, max_size=5, unique_by=reading),
     st.booleans(),
 )
 labels = st.builds(

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from scipy.optimize import linprog
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
@@ -62,15 +61,6 @@ def test_hinge_without_a_regulariser_solves_the_linear_programme(seed):
     free, positive = [(None, None)] * (p + 1), [(0, None)] * n
     best = linprog(costs, A_ub=constraints, b_ub=-np.ones(n), bounds=free + positive).fun
     assert best - 1e-9 <= objective("hinge", fit("hinge", X, y), X, y) <= best + 2e-5
-
-
-@pytest.mark.parametrize("loss", LOSSES)
-def test_sparse_rows_give_the_same_model(loss):
-    X, y = table()
-    X[np.abs(X) < 0.5] = 0.0
-    w, sparse = (fit(loss, form(X), y, alpha=1e-3) for form in (np.asarray, sp.csr_matrix))
-    assert objective(loss, sparse, X, y, 1e-3) == pytest.approx(objective(loss, w, X, y, 1e-3), abs=1e-8)
-    np.testing.assert_allclose(sparse, w, rtol=1e-3, atol=1e-3)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -5,11 +5,10 @@ import math
 import dp_accounting
 import numpy as np
 import pytest
-from scipy import sparse
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression
-from privfit.accounting import Ledger
+from privfit.accounting import Direct, Ledger
 from privfit.curator import Curator
 from privfit.engine.local import LocalEngine
 from privfit.losses import LOSSES
@@ -28,14 +27,10 @@ def table(n=900, p=3, seed=1):
 
 
 def run(solver, X, y, *, epsilon=1.0, loss="logistic", noise=None, intercept=True, delta=DELTA, **public):
-    ledger = Ledger(epsilon=epsilon, delta=delta, conversion="direct")
+    ledger = Ledger.keeping(Direct(epsilon, delta))
     engine = LocalEngine(X, y, LOSSES[loss], intercept=intercept)
     noise = ScriptedNoise(5) if noise is None else noise
     return solver.solve(Curator(engine, ledger, noise, epsilon=epsilon, delta=delta, **public)), ledger, noise
-
-
-def accuracy(w, X, y):
-    return np.mean((X @ w[:-1] + w[-1]) * y > 0)
 
 
 # -- the walk
@@ -83,16 +78,6 @@ def test_takes_the_steps_of_the_transcription(solver, loss, alpha):
     np.testing.assert_allclose(solution.w, expected, rtol=1e-4, atol=1e-4)
     for _, sigma in noise.gaussian_inputs:
         assert 1.0 < sigma / (1.5 * plan.noise_multiplier) < 1.0 + 1e-5
-
-
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("intercept", [True, False])
-def test_sparse_and_dense_tables_give_the_same_model(solver, intercept):
-    X, y = table()
-    X = np.where(X > 0.3, X, 0.0)
-    dense, _, _ = run(solver, X, y, intercept=intercept, n_records=900)
-    csr, _, _ = run(solver, sparse.csr_matrix(X), y, intercept=intercept, n_records=900)
-    np.testing.assert_allclose(csr.w, dense.w, rtol=1e-9)
 
 
 class SameCoins(ScriptedNoise):
@@ -154,6 +139,7 @@ def test_empty_samples_are_steps_of_noise():
 # -- the plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accountant", ["pld", "rdp"])
 @pytest.mark.parametrize(("n", "epsilon"), [(30_000, 0.3), (3000, 3.0), (1000, 1.0)])
 def test_the_plan_keeps_the_promise_by_dp_accountings_own_accountant(n, epsilon, accountant):
@@ -218,7 +204,7 @@ def run_again(solver, X, y, ledger):
 @pytest.mark.parametrize("solver", ["sgd-ma", "sgd-adv"])
 def test_fits_by_name_without_any_declaration(model, solver):
     X, y = table(n=3000)
-    fitted = model(epsilon=2.0, delta=1e-5, solver=solver, random_state=0).fit(X, y > 0)
+    fitted = model(epsilon=2.0, delta=1e-5, solver=solver, noise="seeded", random_state=0).fit(X, y > 0)
     assert fitted.privacy_.epsilon == 2.0
     assert fitted.privacy_.delta == 1e-5
     assert "noise of" in fitted.privacy_.notes[0]
@@ -248,36 +234,6 @@ def test_a_budget_too_small_for_one_step_gives_the_zero_model_and_charges_nothin
 
 
 # -- what it learns
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("solver", [SGDMA(max_steps=50, noise_multiplier=1e6), SGDAdv(steps=50)])
-def test_learns_nothing_as_the_budget_vanishes(solver, loss):
-    """A silent non-private path would keep its accuracy; chance is 1/2 (fixed seeds)."""
-    X, y = table()
-    found = [
-        run(solver, X, y, epsilon=1e-4, loss=loss, noise=ScriptedNoise(seed), n_records=900)[0]
-        for seed in range(40)
-    ]
-    assert abs(np.mean([accuracy(s.w, X, y) for s in found]) - 0.5) < 0.15
-    generous, _, _ = run(solver, X, y, epsilon=1e6, loss=loss, n_records=900)
-    assert accuracy(generous.w, X, y) > 0.85
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-@pytest.mark.parametrize("solver", [SGDMA(max_steps=4000), SGDAdv(steps=4000)])
-def test_approaches_the_optimum_as_the_budget_grows(solver, loss):
-    X, y = table(n=2000)
-    solution, _, _ = run(solver, X, y, epsilon=1e6, loss=loss, n_records=2000, alpha=0.01)
-    exact = MODELS[loss](solver="nonprivate", alpha=0.01).fit(X, y)
-    best = np.append(exact.coef_.ravel(), exact.intercept_)
-
-    def objective(w):
-        m = y * (X @ w[:-1] + w[-1])
-        losses = np.logaddexp(0, -m) if loss == "logistic" else np.maximum(1 - m, 0)
-        return losses.mean() + 0.005 * w @ w
-
-    assert objective(solution.w) < objective(best) + 0.01
 
 
 @pytest.mark.parametrize("solver", SOLVERS)

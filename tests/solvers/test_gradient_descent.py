@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import sparse
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression
@@ -29,10 +28,6 @@ def run(solver, X, y, *, rho=0.05, loss="logistic", noise=None, intercept=True, 
     engine = LocalEngine(X, y, LOSSES[loss], intercept=intercept)
     noise = ScriptedNoise(5) if noise is None else noise
     return solver.solve(Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6, **public)), ledger, noise
-
-
-def accuracy(w, X, y):
-    return np.mean((X @ w[:-1] + w[-1]) * y > 0)
 
 
 def transcription(X, y, loss, *, steps, step, clip, rho, n, alpha, seed):
@@ -88,66 +83,13 @@ def test_the_walk_is_no_longer_than_the_noise_allows():
     assert {step.step for step in generous.trace} == {2.0}
 
 
-def test_a_neighbour_moves_every_sum_by_its_sensitivity_at_most():
-    class Released(ScriptedNoise):
-        """Releases what is known beforehand, so that neighbours walk the same way."""
-
-        def gaussian(self, values, sigma):
-            self.gaussian_inputs.append((values.copy(), sigma))
-            return 100.0 * self.rng.standard_normal(values.shape)
-
-    X, y = table(n=100)
-    more = np.vstack([X, 50.0 * np.ones((1, 3))]), np.append(y, 1.0)
-    a, b = (
-        run(GradientDescent(steps=30, clip=0.7), *data, noise=Released(3), n_records=100)[2].gaussian_inputs
-        for data in ((X, y), more)
-    )
-    moved = [np.linalg.norm(u - v) for (u, _), (v, _) in zip(a, b, strict=True)]
-    assert 0.69 < max(moved) <= 0.7 * (1 + 1e-5)
-    for _, sigma in a:
-        assert max(moved) ** 2 / (2 * sigma**2) <= 0.05 / 30
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_sparse_and_dense_tables_give_the_same_model(intercept):
-    X, y = table()
-    X = np.where(X > 0.3, X, 0.0)
-    dense, csr = (run(GradientDescent(), Z, y, intercept=intercept)[0] for Z in (X, sparse.csr_matrix(X)))
-    np.testing.assert_allclose(csr.w, dense.w, rtol=1e-9)
-
-
 @pytest.mark.parametrize("model", MODELS.values())
 def test_fits_by_name_without_any_declaration(model):
     X, y = table(n=3000)
-    fitted = model(epsilon=1.0, solver="gradient-descent", random_state=0).fit(X, y > 0)
+    fitted = model(epsilon=1.0, solver="gradient-descent", noise="seeded", random_state=0).fit(X, y > 0)
     assert fitted.n_iter_ == 600
     assert fitted.privacy_.epsilon <= 1.0
     assert fitted.score(X, y > 0) > 0.85
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_learns_nothing_as_the_budget_vanishes(loss):
-    """A silent non-private path would keep its accuracy; chance is 1/2 (fixed seeds)."""
-    X, y = table()
-    found = [
-        run(GradientDescent(steps=20), X, y, rho=1e-10, loss=loss, noise=ScriptedNoise(s)) for s in range(40)
-    ]
-    assert abs(np.mean([accuracy(solution.w, X, y) for solution, _, _ in found]) - 0.5) < 0.15
-
-
-@pytest.mark.parametrize("loss", ["logistic", "hinge"])
-def test_approaches_the_optimum_as_the_budget_grows(loss):
-    X, y = table(n=2000)
-    solution, _, _ = run(GradientDescent(clip=20.0, step=0.5), X, y, rho=1e3, loss=loss, alpha=0.01)
-    exact = MODELS[loss](solver="nonprivate", alpha=0.01).fit(X, y)
-    best = np.append(exact.coef_.ravel(), exact.intercept_)
-
-    def objective(w):
-        m = y * (X @ w[:-1] + w[-1])
-        losses = np.logaddexp(0, -m) if loss == "logistic" else np.maximum(1 - m, 0)
-        return losses.mean() + 0.005 * w @ w
-
-    assert objective(solution.w) < objective(best) + 0.002
 
 
 def test_a_strong_regulariser_is_obeyed_and_does_not_make_the_walk_diverge():

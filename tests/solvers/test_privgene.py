@@ -4,21 +4,19 @@ import math
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.special import logsumexp
 from scripted import ScriptedNoise
 
-from privfit import DPLinearSVC, DPLogisticRegression
+from privfit import DPLinearSVC
 from privfit.accounting import BudgetExceeded, Ledger
 from privfit.curator import Curator
 from privfit.engine.local import LocalEngine
 from privfit.losses import LOSSES
 from privfit.solvers import PrivGene
 
-MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
 VALUES = {"logistic": lambda m: np.logaddexp(0, -m), "hinge": lambda m: np.maximum(1 - m, 0)}
 
 
@@ -92,7 +90,7 @@ def test_refused_charge_leaves_the_data_unread(monkeypatch):
 
 @pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("loss", LOSSES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     X=arrays(np.float64, (5, 2), elements=st.floats(-1e6, 1e6, width=32)),
     y=arrays(bool, 5),
@@ -214,44 +212,10 @@ def test_the_number_of_records_is_bought_unless_declared(variant):
     assert ledger.spent == pytest.approx(1.0, rel=1e-12)
 
 
-@pytest.mark.parametrize("variant", ["paper", "authors"])
-@pytest.mark.parametrize("loss", MODELS)
-def test_learns_nothing_as_the_budget_vanishes_and_much_as_it_grows(loss, variant):
-    X, y = table(1000)
-    solver = PrivGene(variant=variant, population=20)
-    accuracies = [
-        MODELS[loss](1e-4, 1e-6, solver=PrivGene(variant=variant, population=20, seed=k), random_state=k)
-        .fit(X, y)
-        .score(X, y)
-        for k in range(40)  # chance is 1/2; fixed seeds
-    ]
-    assert abs(np.mean(accuracies) - 0.5) < 0.15
-    rich = MODELS[loss](1e6, 1e-6, solver=solver, random_state=0, alpha=0.01).fit(X, y)
-    best = MODELS[loss](solver="nonprivate", alpha=0.01).fit(X, y)
-
-    def objective(model):
-        w = np.append(model.coef_, model.intercept_)
-        return VALUES[loss](y * model.decision_function(X)).mean() + 0.005 * w @ w
-
-    assert objective(rich) < objective(best) + 0.02
-
-
-@pytest.mark.parametrize("variant", ["paper", "authors"])
-def test_sparse_rows_give_the_same_model(variant):
-    X, y = table()
-    X[np.abs(X) < 0.3] = 0.0
-    dense, sparse = (
-        DPLogisticRegression(
-            1.0, 1e-6, solver=PrivGene(variant=variant, population=20), n_records=300, random_state=0
-        ).fit(form(X), y)
-        for form in (np.asarray, sp.csr_matrix)
-    )
-    np.testing.assert_array_equal(sparse.coef_, dense.coef_)
-    np.testing.assert_array_equal(sparse.intercept_, dense.intercept_)
-
-
 def test_without_an_intercept_every_weight_is_a_columns():
-    model = DPLinearSVC(1e4, 1e-6, solver="privgene", fit_intercept=False, random_state=0).fit(*table())
+    model = DPLinearSVC(
+        1e4, 1e-6, solver="privgene", fit_intercept=False, noise="seeded", random_state=0
+    ).fit(*table())
     assert model.coef_.shape == (1, 3)
     assert model.intercept_ == 0.0
 

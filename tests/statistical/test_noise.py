@@ -150,6 +150,7 @@ def test_the_probability_of_a_win_is_the_closed_form():
 
 
 # many rivals make the winner depend strongly on the scale, so few draws suffice
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "lead", "rivals", "n"),
     [("gumbel", 5.25, 100, 4_500), ("exponential", 4.5, 100, 4_500), ("laplace", 4.25, 50, 8_200)],
@@ -163,6 +164,7 @@ def test_selection_noise_has_the_scale_asked_for(noise, shape, lead, rivals, n):
     assert low <= wins(noise, shape, lead, rivals, n) <= high
 
 
+@pytest.mark.slow
 def test_gumbel_selection_noise_is_neither_laplace_nor_exponential(noise):
     n = 14_500
     low, high = accepted_counts(n, favourite_wins("gumbel", 3.5, 1, 1.0))

@@ -3,7 +3,8 @@
 A ledger holds a budget in approximate zCDP, (rho, delta), fixed when it is opened. Every question about
 the data is charged first; a charge that does not fit raises `BudgetExceeded` and nothing is looked at.
 Because each price may depend on everything released so far and the total may not be passed, the ledger
-is a zCDP filter, and all that was ever answered under it is (rho, delta)-zCDP together (P5).
+is a zCDP filter, and all that was ever answered under it is (rho, delta)-zCDP together (P5). That total is
+what is promised; what was spent of it by some moment is bookkeeping.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import os
 import threading
 import uuid
 import weakref
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
-from privfit.accounting.zcdp import MIN_RHO, Conversion, epsilon_from_rho, rho_from_epsilon
+from privfit.accounting.promise import Concentrated, Promise, from_dict, to_dict
+from privfit.accounting.zcdp import Conversion
 
 # Amounts are added as integers, in units of which every float64, and every half ulp of one, is a multiple.
 _UNIT = 2 ** (1074 + 53)
@@ -31,7 +32,10 @@ class BudgetExceeded(RuntimeError):
     Attributes
     ----------
     asked, left, total : float
-        The price, what was left and the whole budget, in rho (in delta if that is what ran out).
+        The price, what was left and the whole budget, in `unit`.
+    unit : {"rho", "epsilon", "delta"}
+        "epsilon" for an account that was opened with one: what accounts of these sizes would promise at
+        its delta. (Epsilons do not add up; they grow like the root of what does.) "delta" if that ran out.
     """
 
     def __init__(self, asked: float, left: float, total: float, what: str = "", unit: str = "rho") -> None:
@@ -47,7 +51,10 @@ class BudgetExceeded(RuntimeError):
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge: what was asked, how it was blurred, what it cost, and when."""
+    """One charge: what was asked, how it was blurred, what it cost, and on which day.
+
+    Not at which second, because entries are published, and how long a question took may depend on the data.
+    """
 
     what: str
     mechanism: str
@@ -68,9 +75,8 @@ class Ledger:
         promise, all of which goes into the conversion.
     epsilon : float, optional
         Total budget as (epsilon, delta)-DP, converted to the rho it is worth.
-    conversion : {"tight", "classic", "direct"}
-        How `epsilon` is converted. A "direct" account holds (epsilon^2 / 2, delta) and pays for exactly one
-        thing: a release of the whole that is (epsilon, delta)-DP by a proof of its own (P6).
+    conversion : {"tight", "classic"}
+        How `epsilon` is converted.
 
     Notes
     -----
@@ -91,39 +97,40 @@ class Ledger:
         if (rho is None) == (epsilon is None):
             raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
         if epsilon is not None:
-            budget = rho_from_epsilon(epsilon, delta, conversion)
-            spendable_delta = delta if conversion == "direct" else 0.0
-        else:
-            assert rho is not None
-            budget, spendable_delta = _price("rho", rho), _price("delta", delta)
-            if budget == 0.0:
-                raise ValueError(f"rho must be a positive finite number, got {rho!r}.")
-            if spendable_delta >= 1.0:
-                raise ValueError(f"delta must be below 1, got {delta!r}.")
-        self._open(
-            uuid.uuid4().hex,
-            budget,
-            spendable_delta,
-            {"epsilon": epsilon, "delta": delta, "conversion": conversion},
-        )
+            self._open(uuid.uuid4().hex, Concentrated.of(epsilon=epsilon, delta=delta, conversion=conversion))
+            return
+        assert rho is not None
+        budget, slack = _price("rho", rho), _price("delta", delta)
+        if budget == 0.0:
+            raise ValueError(f"rho must be a positive finite number, got {rho!r}.")
+        if slack >= 1.0:
+            raise ValueError(f"delta must be below 1, got {delta!r}.")
+        if conversion not in get_args(Conversion):
+            raise ValueError(f"conversion must be one of {get_args(Conversion)}, got {conversion!r}.")
+        self._open(uuid.uuid4().hex, Concentrated(budget, slack, conversion=conversion))
+
+    @classmethod
+    def keeping(cls, promise: Promise) -> Ledger:
+        """Open an account that keeps this promise."""
+        ledger = cls.__new__(cls)
+        ledger._open(uuid.uuid4().hex, promise)
+        return ledger
 
     def _open(
         self,
         account: str,
-        rho: float,
-        delta: float,
-        promise: dict[str, Any],
+        promise: Promise,
         *,
         parent: Ledger | None = None,
         live: bool = True,
     ) -> None:
         self.account = account
-        self.rho, self.delta = rho, delta
-        self._promise = promise
+        self.promise = promise
+        self.rho, self.delta = promise.rho, promise.slack
         self._parent = parent
         self._entries: list[Entry] = []
         self._spent = self._spent_delta = 0  # in units, as are the ceilings
-        self._ceiling, self._ceiling_delta = _ceiling(rho), _ceiling(delta)
+        self._ceiling, self._ceiling_delta = _ceiling(self.rho), _ceiling(self.delta)
         self._lock = threading.RLock()
         self._pid: int | None = os.getpid() if live else None
         if live:
@@ -143,35 +150,52 @@ class Ledger:
             self._check(rho, delta, what)
             if self._parent is not None:
                 self._parent.charge(rho, delta, what=what, mechanism=mechanism)
-            entry = Entry(what, mechanism, rho, delta, datetime.now(UTC).isoformat(timespec="seconds"))
+            entry = Entry(what, mechanism, rho, delta, datetime.now(UTC).date().isoformat())
             self._record(entry)
             return entry
 
-    def portion(self, rho: float, delta: float = 0.0) -> Ledger:
+    def portion(self, size: float | Promise, delta: float = 0.0, *, what: str = "a portion") -> Ledger:
         """Return a sub-account of this size; what it pays, this ledger pays too.
 
         Nothing is set aside: the portion draws as it goes, and what it leaves unspent stays here. It is
         refused at once if it would not fit now.
+
+        Parameters
+        ----------
+        size : float or promise
+            The portion's rho, or the promise that it is to keep.
+        delta : float
+            With a rho, the delta that the portion may use up.
+        what : str
+            What it is for, in the words of a refusal.
         """
-        rho, delta = _price("rho", rho), _price("delta", delta)
+        if isinstance(size, Promise):
+            promise = size
+        else:
+            conversion = self.promise.conversion if isinstance(self.promise, Concentrated) else "tight"
+            promise = Concentrated(_price("rho", size), _price("delta", delta), conversion=conversion)
         with self._lock:
-            self._check(rho, delta, "a sub-account")
+            self._check(promise.rho, promise.slack, what)
             child = Ledger.__new__(Ledger)
-            child._open(uuid.uuid4().hex, rho, delta, dict(self._promise, epsilon=None), parent=self)
+            child._open(uuid.uuid4().hex, promise, parent=self)
             return child
 
     def _check(self, rho: float, delta: float, what: str) -> None:
-        if self._is_direct and (rho, delta) != (self.rho, self.delta):
-            # parts of it would compose, which its conversion does not account for
+        if not self.promise.divisible and (rho, delta) != (self.rho, self.delta):
             raise ValueError("This account pays for one release of all of it; open another for questions.")
         if self._spent + _units(rho) > self._ceiling:
-            raise BudgetExceeded(rho, self.remaining, self.rho, what)
+            raise self._refusal(rho, what)
         if self._spent_delta + _units(delta) > self._ceiling_delta:
             raise BudgetExceeded(delta, self.remaining_delta, self.delta, what, unit="delta")
 
-    @property
-    def _is_direct(self) -> bool:
-        return self._promise["epsilon"] is not None and self._promise["conversion"] == "direct"
+    def _refusal(self, rho: float, what: str) -> BudgetExceeded:
+        """Answer in epsilon whoever opened the account with one."""
+        amounts = rho, self.remaining, self.rho
+        at = self.promise.delta
+        if at is None or not self.promise.divisible:
+            return BudgetExceeded(*amounts, what)
+        asked, left, total = (self.promise.worth(amount, 0.0, at) for amount in amounts)
+        return BudgetExceeded(asked, left, total, what, unit="epsilon")
 
     def _record(self, entry: Entry) -> None:
         self._entries.append(entry)
@@ -220,30 +244,44 @@ class Ledger:
             return left if self._parent is None else min(left, self._parent.remaining_delta)
 
     def epsilon(self, delta: float | None = None) -> float:
-        """Return the epsilon of all spent so far at this delta (by default the promise's), rounded up."""
-        delta = self._promise["delta"] if delta is None else delta
+        """Return the epsilon that is promised for all that is ever answered, spent or not, rounded up.
+
+        Parameters
+        ----------
+        delta : float, optional
+            At which delta; by default that of the promise.
+        """
+        if delta is not None:
+            return self.promise.epsilon_at(delta)
+        if self.promise.epsilon is None:
+            raise ValueError("This account was opened with rho=; name the delta, epsilon(delta=...).")
+        return self.promise.epsilon
+
+    def spent_epsilon(self, delta: float | None = None) -> float:
+        """Return what the charges so far would be worth, had exactly they been planned. Bookkeeping only.
+
+        It is no promise: when to stop may have been decided by what was released, and a filter proves the
+        total that was fixed beforehand (P5).
+        """
+        at = self.promise.delta if delta is None else delta
+        if at is None:
+            raise ValueError("This account was opened with rho=; name the delta, spent_epsilon(delta=...).")
         with self._lock:
-            if not self._entries:
-                return 0.0
-            if self._is_direct and delta >= self.delta:
-                return float(self._promise["epsilon"])
-            free = math.nextafter(delta - self.spent_delta, 0.0) if self.spent_delta else delta
-            if free <= 0.0:
-                raise ValueError(
-                    f"delta={delta!r} must exceed the delta already spent, {self.spent_delta!r}; "
-                    "name a larger one."
-                )
-            return epsilon_from_rho(max(self.spent, MIN_RHO), free, self._promise["conversion"])
+            return self.promise.worth(self.spent, self.spent_delta, at)
 
     def statement(self) -> str:
-        """Say in one sentence what was spent of what, and what that promises."""
+        """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it."""
         with self._lock:
-            text = f"{self.spent:.6g} of rho = {self.rho:.6g} spent in {len(self._entries)} charges"
-            if self.delta:
-                text += f", and {self.spent_delta:.3g} of delta = {self.delta:.3g}"
-            with suppress(ValueError):  # outside the range of the conversion there is no epsilon to name
-                text += f"; at delta = {self._promise['delta']:g} that is epsilon = {self.epsilon():.6g}"
-            return text + "."
+            promise = self.promise
+            if promise.epsilon is not None:
+                text = f"Promised for all answers together: epsilon = {promise.epsilon:.6g} at "
+                text += f"delta = {promise.delta:g}"
+            else:
+                text = f"Promised for all answers together: rho = {self.rho:.6g}"
+                if self.delta:
+                    text += f" and delta = {self.delta:.3g}"
+            charges = f"{len(self._entries)} charge{'' if len(self._entries) == 1 else 's'}"
+            return f"{text}. Bookkeeping: {self.spent / self.rho:.1%} of that spent in {charges}."
 
     def __repr__(self) -> str:
         return (
@@ -275,7 +313,7 @@ class Ledger:
             "sub_account": self._parent is not None,
             "rho": self.rho,
             "delta": self.delta,
-            "promise": self._promise,
+            "promise": to_dict(self.promise),
             "entries": [asdict(entry) for entry in self._entries],
         }
 
@@ -304,7 +342,7 @@ def _unpickle(state: dict[str, Any]) -> Ledger:
 
 def _restore(state: dict[str, Any], *, live: bool) -> Ledger:
     ledger = Ledger.__new__(Ledger)
-    ledger._open(state["account"], state["rho"], state["delta"], state["promise"], live=live)
+    ledger._open(state["account"], from_dict(state["promise"]), live=live)
     for entry in state["entries"]:
         ledger._record(Entry(**entry))
     return ledger

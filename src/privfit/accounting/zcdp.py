@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-Conversion = Literal["tight", "classic", "direct"]
+Conversion = Literal["tight", "classic"]
 
 MIN_RHO, MAX_RHO = 1e-12, 1e3
 MIN_DELTA, MAX_DELTA = 1e-15, 0.5
@@ -64,12 +64,7 @@ def epsilon_from_rho(rho: float, delta: float, conversion: Conversion = "tight")
 
     "classic" is rho + 2 sqrt(rho log(1/delta)) (Bun & Steinke 2016), the paper's; "tight" is strictly
     better (Canonne, Kamath & Steinke 2020). Both are minima over Renyi orders of the same shape (P4).
-    "direct" is for a single release that is (epsilon, delta)-DP by a proof of its own and was priced at
-    (epsilon^2 / 2, delta): it gives that epsilon back (P6).
     """
-    if conversion == "direct":
-        _check_direct_delta(delta)
-        return math.sqrt(2.0 * _positive("rho", rho)) * (1.0 + _SLACK)
     if not _LEAST_RHO <= rho <= MAX_RHO:
         raise ValueError(f"rho must lie between {MIN_RHO:g} and {MAX_RHO:g}, got {rho!r}.")
     epsilons = (_A * (1.0 + _SLACK)) * rho + _order_terms(delta, conversion)
@@ -80,13 +75,9 @@ def rho_from_epsilon(epsilon: float, delta: float, conversion: Conversion = "tig
     """Return the largest rho for which rho-zCDP implies (epsilon, delta)-DP, rounded down.
 
     It is the inverse of `epsilon_from_rho`, never beyond it: converting back gives at most `epsilon`.
-    An epsilon worth more than rho = 1e3 gets rho = 1e3, a stronger promise than asked for. With
-    "direct" it is the price of one release that is (epsilon, delta)-DP, delta being paid beside it.
+    An epsilon worth more than rho = 1e3 gets rho = 1e3, a stronger promise than asked for.
     """
     _positive("epsilon", epsilon)
-    if conversion == "direct":
-        _check_direct_delta(delta)
-        return pure_cost(epsilon)
     rhos = (epsilon - _order_terms(delta, conversion)) / (_A * (1.0 + _SLACK)) * (1.0 - _SLACK)
     rho = float(rhos.max())
     if rho < _LEAST_RHO:
@@ -95,11 +86,6 @@ def rho_from_epsilon(epsilon: float, delta: float, conversion: Conversion = "tig
             "too little for any question; raise epsilon."
         )
     return min(rho, MAX_RHO)
-
-
-def _check_direct_delta(delta: float) -> None:
-    if not 0.0 <= delta <= MAX_DELTA:
-        raise ValueError(f"delta must lie between 0 and {MAX_DELTA:g}, got {delta!r}.")
 
 
 def _order_terms(delta: float, conversion: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -107,6 +107,13 @@ class Engine(Protocol):
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
         ...
 
+    def gradient_error(self, w: FloatArray) -> float:
+        """Bound the L2 distance of `gradient_at(w, inf)` from the sum in exact arithmetic, for these records.
+
+        Not after `transformed`. It grows with the number of records, so it is not public.
+        """
+        ...
+
     def transformed(self, center: FloatArray, scale: FloatArray, bias: float = 1.0) -> "Engine":
         """Return an engine over the features scale * (z - center) and an intercept column that holds `bias`.
 
@@ -127,8 +134,9 @@ class Engine(Protocol):
 
         With `shrink_only` shorter rows stay as they are. The intercept's column, if any, is scaled with its
         row and is then an ordinary last column, so weights mean what they did. Not after `transformed`.
-        Guarantee: no row is longer than radius (1 + 2^-20). A row of zeros, or too long to be squared,
-        becomes zeros.
+        The radius is in [2^-100, 2^100]. Guarantee: no row is longer than radius (1 + 2^-20). A row too long
+        to be squared becomes zeros; one so short that its squares vanish becomes shorter than `radius`, and
+        a row of zeros stays what it is.
         """
         ...
 

@@ -3,7 +3,8 @@
 import numpy as np
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import Indices, Rows, compiled
+from privfit.engine.compiling import compiled
+from privfit.engine.kernels import Indices, Rows
 
 
 @compiled()

@@ -1,7 +1,7 @@
 """Sparse matrices: SciPy's CSR, with a packed copy where that is faster."""
 
 from collections.abc import Iterator
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from privfit.engine.base import FloatArray
 from privfit.engine.kernels import Indices, Rows
 from privfit.engine.matrix import BLOCK_BYTES, cut
 from privfit.engine.packing import PIECE, Layout
+from privfit.engine.remembered import remembered
 from privfit.engine.rounding import Rounding
 from privfit.engine.threads import Call
 from privfit.engine.view import View
@@ -122,12 +123,12 @@ class SparseMatrix:
         self.X, self.pack = X, pack
         self.shape: tuple[int, int] = X.shape
 
-    @cached_property
+    @remembered
     def loose(self) -> Layout:
         """X where it is."""
         return packing.loose(self.X)
 
-    @cached_property
+    @remembered
     def packed(self) -> Layout:
         """X as it is fastest."""
         return packing.packed(self.X) if self.pack else self.loose

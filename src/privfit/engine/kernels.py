@@ -4,18 +4,14 @@ None of them knows the loss. A row's margin is one reduction in an order that de
 columns only, so it is bit for bit the same whatever other rows there are and wherever the row stands.
 """
 
-import functools
-import hashlib
 import math
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from privfit.engine.base import FloatArray
+from privfit.engine.compiling import compiled
 from privfit.engine.lanes import (
     LANES,
     add,
@@ -31,40 +27,11 @@ from privfit.engine.lanes import (
 )
 from privfit.intrinsics import prefetch
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 Rows = NDArray[np.float32] | NDArray[np.float64]
 Indices = NDArray[np.int32] | NDArray[np.int64]
 
 LARGEST = 1e300  # margins stay within this, so that no later sum or difference of them is NaN
 
-
-def compiled(*others: str, nogil: bool = True, **options: Any) -> Callable[[Function], Function]:
-    """Compile, and keep the machine code on disk for the next process.
-
-    Loops over records run without the GIL. What takes a few microseconds keeps it: getting it back from
-    another thread could take many.
-
-    The cache on disk is told about changes of the function's own file only. The sources of all that it may
-    call, and of `others`, are therefore digested into its name, and yesterday's code is not found.
-    """
-    digest = hashlib.sha256(b"".join(_source(file) for file in (*SOURCES, *others))).hexdigest()[:12]
-
-    def compile_named(function: Function) -> Function:
-        function.__qualname__ = f"{function.__name__}.{digest}"
-        decorated: Function = njit(cache=True, nogil=nogil, error_model="numpy", **options)(function)
-        return decorated
-
-    return compile_named
-
-
-@functools.cache
-def _source(file: str) -> bytes:
-    path = Path(file)
-    return path.read_bytes() if path.exists() else b""
-
-
-HERE = Path(__file__).parent
-SOURCES = sorted(str(file) for folder in (HERE, HERE.parent) for file in folder.glob("*.py"))
 
 # Rows are visited from this many places at once: several streams keep more of memory's bandwidth busy.
 STREAMS = 4

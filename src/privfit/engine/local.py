@@ -3,7 +3,7 @@
 import copy
 import math
 from collections.abc import Callable
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,14 @@ from privfit.engine.csr import SparseMatrix
 from privfit.engine.dense import DenseMatrix
 from privfit.engine.matrix import Block, Matrix, cut
 from privfit.engine.place import Deferred, LocalLine, LocalPoint, frozen
-from privfit.engine.rounding import MAX_RECORDS, Rounding, magics
+from privfit.engine.remembered import remembered
+from privfit.engine.rounding import (
+    LARGEST_RADIUS,
+    MAX_RECORDS,
+    SMALLEST_RADIUS,
+    Rounding,
+    magics,
+)
 from privfit.engine.spans import Span, chunk_size, spans
 from privfit.engine.threads import Call
 from privfit.engine.view import View
@@ -88,24 +95,22 @@ class LocalEngine:
         if squares is not None:
             self.squares = squares
 
-    @cached_property
+    @remembered
     def squares(self) -> FloatArray:
         """Every record's sum of squares of z. One pass over X."""
         squares = np.empty(self.n_records)
         self.for_each_block(lambda rows, block: block.squares(self.view, squares[rows]))
         return squares
 
-    @cached_property
+    @remembered
     def norms(self) -> FloatArray:
-        """The norms of (z, bias)."""
-        norms: FloatArray = np.sqrt(self.squares + self.view.bias * self.view.bias)
-        return norms
+        """The norms of (z, bias), never too small."""
+        return rounding.norms(self.squares, self.matrix.shape[1], self.view.bias)
 
-    @cached_property
+    @remembered
     def pulls(self) -> FloatArray:
-        """The labels over the norms, infinite where those are 0: what a clip of 1 leaves of the labels."""
-        with np.errstate(divide="ignore"):
-            pulls: FloatArray = self.y / self.norms
+        """The labels over the norms: what a clip of 1 leaves of the labels."""
+        pulls: FloatArray = self.y / self.norms
         return pulls
 
     def for_each_span(self, prepare: Callable[[Span], list[Call]], *needed: Deferred) -> None:
@@ -251,6 +256,20 @@ class LocalEngine:
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
         return self.view.gradient_bound(clip)
 
+    def gradient_error(self, w: FloatArray) -> float:
+        """Bound the L2 distance of `gradient_at(w, inf)`, as computed, from the exact sum."""
+        if not self.view.is_plain:
+            raise ValueError("the error is known of raw features only, not of transformed ones")
+        return rounding.unrounded_error(
+            self.n_records,
+            self.chunk_size,
+            self.n_weights,
+            lipschitz=self.loss.lipschitz,
+            smoothness=self.loss.smoothness,
+            longest=float(np.max(self.norms, initial=0.0)),
+            length=float(np.linalg.norm(w)),
+        )
+
     # -- the same records, or some of them, in another form -----------------------------------------------
 
     def subset(self, rows: NDArray[np.integer]) -> "LocalEngine":
@@ -298,11 +317,11 @@ class LocalEngine:
         """
         if not self.view.is_plain:
             raise ValueError("scale rows before transforming: their norms are those of the raw features")
-        with np.errstate(divide="ignore"):
-            factors = radius / self.norms
+        if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
+            raise ValueError(f"radius must be in [{SMALLEST_RADIUS}, {LARGEST_RADIUS}], got {radius!r}")
+        factors = radius / self.norms  # 0 where the norm has overflowed
         if shrink_only:
             factors = np.minimum(factors, 1.0)
-        factors[~np.isfinite(factors)] = 0.0
         return LocalEngine(
             self.matrix.scaled(factors, append=self.intercept), self.y, self.loss, intercept=False
         )

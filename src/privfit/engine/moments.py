@@ -10,7 +10,8 @@ import math
 import numpy as np
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import Indices, Rows, compiled, padded, standardised
+from privfit.engine.compiling import compiled
+from privfit.engine.kernels import Indices, Rows, padded, standardised
 from privfit.engine.lanes import LANES, add, alike, fma, multiply, read, subtract, total, write
 
 

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import Indices, Rows, compiled
+from privfit.engine.compiling import compiled
+from privfit.engine.kernels import Indices, Rows
 
 Codes = NDArray[np.uint16]
 

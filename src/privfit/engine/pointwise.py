@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import LARGEST, Function, compiled
+from privfit.engine.compiling import Function, compiled
+from privfit.engine.kernels import LARGEST
 from privfit.engine.rounding import odd
 from privfit.losses import Loss, compilable, exp
 

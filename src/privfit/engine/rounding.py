@@ -17,6 +17,8 @@ from privfit.losses import compilable
 
 MAX_RECORDS = 2**32
 GRID_BITS = 21  # 2**32 records times 2**21 grid steps = 2**53, the integers float64 holds exactly
+SMALLEST_SQUARE = 2.0**-1074  # the spacing of float64 near zero
+SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100  # of rows, for float32 keeps their bits there
 SMALLEST_COEFFICIENT = 2.0**-1000  # normal, and too small to count
 MIN_CLIP, MAX_CLIP = 1e-100, 1e100
 MIN_COLUMN_CLIP, MAX_COLUMN_CLIP = 1e-250, 1e250  # after division by a column's scale
@@ -106,6 +108,44 @@ def rounded_up(values: FloatArray) -> FloatArray:
     step = math.ldexp(1.0, max(math.frexp(total)[1] - 49, -1074))
     rounded = np.maximum(np.ceil(values / step), values > 0.0) * step  # a tiny quotient may underflow
     return np.append(rounded, np.sum(rounded))
+
+
+def norms(squares: FloatArray, n_columns: int, bias: float = 0.0) -> FloatArray:
+    """Return the norms of rows with these computed sums of squares, and of the bias; never too small.
+
+    Squares below 2**-1022 are rounded to multiples of 2**-1074, and those below half of that vanish: a row
+    of p equal numbers near 1e-162 would seem .7 sqrt(p) times shorter than it is. Each column loses at most
+    half a multiple, so a whole one per column is added. That changes nothing where a sum is above 1e-300, and
+    only there are norms known to a factor 1 + (p / 2 + 2) 2**-53; below, they may be too large, by
+    3e-162 sqrt(p).
+    """
+    with np.errstate(over="ignore"):
+        rows: FloatArray = np.sqrt(squares + (bias * bias + max(1, n_columns) * SMALLEST_SQUARE))
+    return rows
+
+
+def unrounded_error(
+    n_records: int,
+    chunk_size: int,
+    n_weights: int,
+    *,
+    lipschitz: float,
+    smoothness: float,
+    longest: float,
+    length: float,
+) -> float:
+    """Bound the L2 distance of an unclipped gradient sum, as computed, from the exact one.
+
+    No row is longer than `longest`, and the weights have this `length`. With u = 2**-53, each of the n shares
+    slope * row, of norm at most lipschitz * longest, is off by
+      smoothness * (2 n_weights + 16) u longest length    the margin's error, times how the slope follows it,
+      2**5 u lipschitz                                     evaluating the slope and making it `odd`,
+    times the row, and a sum in chunks of m rows adds (m + n/m + 2**12) u of all shares' sizes: within a
+    chunk, over chunks, and over the phrases of a packed matrix. 1.01 covers products of errors.
+    """
+    additions = chunk_size + n_records / chunk_size + 2.0**12
+    slopes = lipschitz * (additions + 2.0**5) + smoothness * longest * (2 * n_weights + 16) * length
+    return 1.01 * 2.0**-53 * n_records * longest * slopes
 
 
 def column_clips(clip: float, center: FloatArray, scale: FloatArray, bias: float) -> FloatArray:

@@ -16,7 +16,8 @@ import numpy as np
 
 from privfit.engine import lanes
 from privfit.engine.base import FloatArray
-from privfit.engine.kernels import LARGEST, Indices, Rows, compiled
+from privfit.engine.compiling import compiled
+from privfit.engine.kernels import LARGEST, Indices, Rows
 from privfit.engine.lanes import LANES
 from privfit.engine.packing import PIECE, Codes, Layout
 from privfit.engine.rounding import LARGEST_WEIGHTS

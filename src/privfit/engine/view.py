@@ -6,13 +6,13 @@ of coefficient times z is scale * (sum of coefficient times x - center * sum of 
 
 import math
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from privfit.engine.base import FloatArray
 from privfit.engine.kernels import folded, unfolded
+from privfit.engine.remembered import remembered
 from privfit.engine.rounding import (
     Rounding,
     column_clips,
@@ -57,7 +57,7 @@ class View:
         """What z is where x is 0."""
         return -self.scale * self.center
 
-    @cached_property
+    @remembered
     def squared_base(self) -> FloatArray:
         """The squares of `base`, `rounded_up` and followed by their sum."""
         with np.errstate(over="ignore"):

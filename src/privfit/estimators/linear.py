@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
-import math
+import types
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfit.accounting import Ledger, epsilon_from_rho, rho_from_epsilon
+from privfit.accounting import Ledger
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
+from privfit.estimators.labels import declared_classes, encode_labels
 from privfit.estimators.pipelines import warn_about_fitted_steps
+from privfit.estimators.private import PrivateFit
 from privfit.estimators.progress import budget_bar
-from privfit.estimators.statement import PrivacyStatement
+from privfit.estimators.tables import check_table
 from privfit.estimators.validation import (
     check_bounds,
+    check_count,
     check_finite,
     check_lengths,
-    check_positive,
+    check_number,
+    check_switch,
     clip_features,
-    encode_labels,
     row_norms,
 )
 from privfit.losses import get_loss
-from privfit.mechanisms.noise import noise_source
-from privfit.solvers import Solution, Solver, get_solver
+from privfit.solvers import Solution, Solver, get_solver, require
 
 
-class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # scikit-learn is untyped
     """What the two estimators share."""
 
     _loss: ClassVar[str]
 
     def __init__(
         self,
-        epsilon: float = 1.0,
+        epsilon: float | None = None,
         delta: float = 1e-6,
         *,
         rho: float | None = None,
@@ -49,6 +50,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | None = None,
         ledger: Ledger | None = None,
+        noise: str = "secure",
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -62,6 +64,7 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_records = n_records
         self.feature_bounds = feature_bounds
         self.ledger = ledger
+        self.noise = noise
         self.random_state = random_state
         self.verbose = verbose
 
@@ -74,76 +77,92 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             One row per person.
         y : array of shape (n_records,)
             Labels of two classes.
-        """
-        solver = get_solver(self.solver)
-        epsilon, budget = self._budget(solver)  # bad settings are refused before the data are looked at
-        check_positive("alpha", self.alpha, or_zero=True)
-        if self.n_records is not None:
-            check_positive("n_records", self.n_records)
-        fitted_steps = warn_about_fitted_steps(self) if solver.private else ()
-        if y is not None:
-            check_lengths(X, y)
-            check_finite("y", np.asarray(y))
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-        )
-        check_finite("X", X)
-        self.classes_, signs, classes_leaked = encode_labels(y, self.classes)
-        bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
-        noise = noise_source(self.random_state)
-        ledger = self._account(solver, epsilon, budget)
 
-        engine = LocalEngine(X, signs, get_loss(self._loss), intercept=self.fit_intercept)
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
+
+        solver = self._checked_solver()  # bad settings are refused before the data are looked at
+        terms = self._terms(solver.promise, private=solver.private, n_records=self.n_records)
+        fitted_steps = warn_about_fitted_steps(self) if solver.private else ()
+        X = self._validated(X, y)
+        labels = encode_labels(y, self.classes)
+        bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
+        engine = LocalEngine(X, labels.signs, get_loss(self._loss), intercept=bool(self.fit_intercept))
+        ledger = self._open_account(terms)
         with budget_bar(type(self).__name__, self.verbose) as show:
             curator = Curator(
                 engine if bounds is None else engine.clipped(*bounds),
                 ledger,
-                noise,
-                epsilon=epsilon,
-                delta=self.delta,
+                terms.noise,
+                epsilon=terms.epsilon,
+                delta=terms.delta,
                 alpha=self.alpha,
                 n_records=self.n_records,
                 bounds=bounds,
                 on_answer=show,
             )
+            require(solver, curator)
+            family = self._join_family(terms)
             try:
                 solution = solver.solve(curator)
             except KeyboardInterrupt as interrupt:
-                interrupt.add_note(f"The fit was interrupted and released no model: {ledger.statement()}")
+                interrupt.add_note(f"The fit was interrupted and released no model. {ledger.statement()}")
                 raise
+        self.classes_ = labels.classes
         self._set_solution(solution)
         self.feature_bounds_ = bounds if solution.bounds is None else solution.bounds
         self.ledger_ = ledger if solver.private else None
-        self.privacy_ = self._statement(
-            solver, ledger, noise.secure, classes_leaked, fitted_steps, solution, epsilon
-        )
+        assumptions = [labels.assumption, *self._declarations(fitted_steps)]
+        self.privacy_ = self._state(terms, ledger, family, assumptions, solution.notes)
         return self
 
-    def _budget(self, solver: Solver) -> tuple[float, float]:
-        """Return the epsilon and the rho of this fit."""
+    def _checked_solver(self) -> Solver:
+        solver = get_solver(self.solver)
         if not solver.private and self.ledger is not None:
             raise ValueError(
                 f"solver={solver.name!r} has no price, so it cannot draw on a ledger; remove ledger=."
             )
-        if self.rho is not None:
-            check_positive("rho", self.rho)
-            epsilon = epsilon_from_rho(self.rho, self.delta, solver.conversion)
-            if solver.conversion != "direct":
-                return epsilon, self.rho
-            epsilon *= 1.0 - 2.0**-40  # so that its price is not above rho
-        else:
-            check_positive("epsilon", self.epsilon)
-            epsilon = self.epsilon
-        return epsilon, rho_from_epsilon(epsilon, self.delta, solver.conversion)
+        check_number("alpha", self.alpha, or_zero=True)
+        check_number("verbose", self.verbose, or_zero=True)
+        check_switch("fit_intercept", self.fit_intercept)
+        if self.n_records is not None:
+            check_count("n_records", self.n_records)
+        if self.classes is not None:
+            declared_classes(self.classes)
+        return solver
 
-    def _account(self, solver: Solver, epsilon: float, budget: float) -> Ledger:
-        """Open an account for this fit, or a portion of the shared one."""
-        direct = solver.conversion == "direct"
-        if self.ledger is not None:
-            return self.ledger.portion(budget, self.delta if direct else 0.0)
-        if self.rho is not None and not direct:
-            return Ledger(rho=budget)
-        return Ledger(epsilon=epsilon, delta=self.delta, conversion=solver.conversion)
+    def _validated(self, X: Any, y: Any = None, *, reset: bool = True) -> Any:
+        """Return X as a float array or CSR matrix with one row for each label."""
+        if reset and y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None: give one label "
+                "for each row."
+            )
+        X = check_table(X)
+        if y is not None:
+            check_lengths(X, y)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
+        )
+        check_finite("X", X)
+        return X
+
+    def _declarations(self, fitted_steps: tuple[str, ...]) -> list[str]:
+        """Return what else the statement takes for public."""
+        assumptions = []
+        if self.n_records is not None:
+            assumptions.append(f"the number of records, declared as {self.n_records}, is public")
+        if self.feature_bounds is not None:
+            assumptions.append("the declared feature bounds are public or were released privately")
+        if fitted_steps:
+            assumptions.append(
+                f"what the pipeline learnt in {', '.join(fitted_steps)} is public; it was taken from the data"
+            )
+        return assumptions
 
     def _set_solution(self, solution: Solution) -> None:
         w = solution.w
@@ -153,58 +172,10 @@ class _DPLinearClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_iter_ = solution.n_iter
         self.trace_ = solution.trace
 
-    def _statement(
-        self,
-        solver: Solver,
-        ledger: Ledger,
-        secure: bool,
-        classes_leaked: bool,
-        fitted_steps: tuple[str, ...],
-        solution: Solution,
-        epsilon: float,
-    ) -> PrivacyStatement:
-        assumptions = ["each person has at most one record", "the columns and their order are public"]
-        if classes_leaked:
-            assumptions.append("the set of labels is public; it was read off the data, not declared")
-        else:
-            assumptions.append(f"the labels {self.classes_[0]!s} and {self.classes_[1]!s} are public")
-        if self.n_records is not None:
-            assumptions.append(f"the number of records, declared as {self.n_records}, is public")
-        if self.feature_bounds is not None:
-            assumptions.append("the declared feature bounds are public or were released privately")
-        if fitted_steps:
-            assumptions.append(
-                f"what the pipeline learnt in {', '.join(fitted_steps)} is public; it was taken from the data"
-            )
-        if not secure:
-            assumptions.append(
-                "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess random_state can remove the noise; "
-                "set random_state=None before publishing"
-            )
-        relation = "add or remove one record"
-        if not solver.private:
-            return PrivacyStatement(math.inf, 1.0, math.inf, relation, (), {}, solution.notes)
-        spent = ledger.spent
-        if solver.conversion != "direct":
-            epsilon = epsilon_from_rho(max(spent, 1e-12), self.delta, solver.conversion) if spent else 0.0
-        return PrivacyStatement(
-            epsilon=epsilon,
-            delta=self.delta,
-            rho=spent,
-            relation=relation,
-            assumptions=tuple(assumptions),
-            spending=ledger.spending(),
-            notes=solution.notes,
-            approximate=solver.conversion == "direct",
-        )
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the signed distance-like score of every row; positive means the second class."""
         check_is_fitted(self)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=False
-        )
-        check_finite("X", X)
+        X = self._validated(X, reset=False)
         if self.feature_bounds_ is not None:
             X = clip_features(X, *self.feature_bounds_)
         scores: NDArray[np.float64] = np.asarray(X @ self.coef_.ravel()) + self.intercept_[0]
@@ -233,7 +204,7 @@ _REFERENCE = """
     ----------
     epsilon, delta : float
         The promise: the model is (epsilon, delta)-differentially private when one record is added or
-        removed. delta should be well below 1 / number of records.
+        removed. By default epsilon is 1. delta should be well below 1 / number of records.
     rho : float, optional
         The budget in zero-concentrated differential privacy instead of epsilon; delta then only serves
         to state the result as (epsilon, delta).
@@ -245,17 +216,23 @@ _REFERENCE = """
     fit_intercept : bool
         Whether to add a constant feature.
     classes : pair of labels, optional
-        The two labels, the negative one first. Needs declaring unless they are 0 and 1, -1 and 1, or
-        booleans, because the set of labels may not be taken from sensitive data.
+        The two labels, in any order: as in scikit-learn the later one in sorted order is the positive
+        class. Needs declaring unless they are 0 and 1 or booleans, because the set of labels may not be
+        taken from sensitive data. Where strings or booleans are declared and y holds integers, they are the
+        numbers 0 and 1 of the classes, as meta-estimators pass them, and predictions are numbers, too.
     n_records : int, optional
         The number of records if it is public. Otherwise what needs it buys a noisy count.
     feature_bounds : pair, optional
         Public (low, high) for all columns or for each; features are clipped to them.
     ledger : Ledger, optional
         An account to draw on, shared with other fits. Each fit may spend up to its own epsilon from it.
+        Without one, fits of an estimator, its clones and refits are added up in ``privacy_.family``, and from
+        the second one on a `PrivacyLeakWarning` says so. A newly constructed estimator starts afresh.
+    noise : {"secure", "seeded"}
+        "secure" draws noise from the operating system's entropy, whatever random_state is. "seeded" makes
+        it reproducible, for research only: whoever knows the seed can subtract it.
     random_state : None, int or numpy.random.Generator
-        None draws secure noise from the operating system. A seed makes the noise reproducible, for
-        research only.
+        The seed of seeded noise. It is neither shown nor pickled once the estimator is fitted.
     verbose : int
         1 shows the budget being spent.
 
@@ -271,7 +248,8 @@ _REFERENCE = """
     n_iter_ : int
         Number of steps taken.
     privacy_ : PrivacyStatement
-        What was promised: epsilon, delta, rho, relation, assumptions, and a paragraph of plain words.
+        What was promised before the first look: epsilon, delta, rho, relation, assumptions, a paragraph of
+        plain words; and, as bookkeeping, what was spent and what other fits of the family were.
     ledger_ : Ledger
         The account of this fit (None for solvers without privacy).
     trace_ : tuple of Step
@@ -289,9 +267,26 @@ _REFERENCE = """
 
 
 def _documented(model: type[Model]) -> type[Model]:
-    """Append the reference that all estimators share to a model's docstring."""
+    """Append the reference that all estimators share, and let Python's own errors name the model."""
     model.__doc__ = f"{model.__doc__}{_REFERENCE.replace('DPModel', model.__name__)}"
+    for name, shared in vars(_DPLinearClassifier).items():
+        if isinstance(shared, types.FunctionType) and name not in vars(model):
+            setattr(model, name, _renamed(shared, f"{model.__name__}.{name}"))
     return model
+
+
+def _renamed(function: types.FunctionType, qualified_name: str) -> types.FunctionType:
+    copied = types.FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copied.__kwdefaults__ = function.__kwdefaults__
+    copied.__doc__, copied.__annotations__ = function.__doc__, function.__annotations__
+    copied.__qualname__ = qualified_name
+    return copied
 
 
 @_documented

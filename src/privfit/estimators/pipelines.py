@@ -1,12 +1,14 @@
-"""Steps of a scikit-learn pipeline that were fitted on the data in front of a private estimator.
+"""What scikit-learn's meta-estimators did to the data before a private estimator got them.
 
-Whether a column was standardised cannot be looked up in the data: that would be a look that nobody paid for.
-What can be seen is the pipeline that called `fit`. Its steps are on the stack, and say what they are.
+Whether a column was standardised, or a record drawn twice, cannot be looked up in the data: that would be a
+look that nobody paid for. What can be seen is who called `fit`. They are on the stack, and say what they
+are.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -39,16 +41,33 @@ def warn_about_fitted_steps(estimator: Any) -> tuple[str, ...]:
 def _fitted_before(estimator: Any) -> Iterator[str]:
     """Follow the stack outwards, and in each pipeline go through the steps before the one being fitted."""
     running = {id(estimator)}
-    frame = inspect.currentframe()
-    while frame is not None:
-        owner = frame.f_locals.get("self") if "self" in frame.f_code.co_varnames else None
+    for owner in _callers():
         if isinstance(owner, Pipeline) and id(owner) not in running:
             is_running = [id(step) in running for _, step in owner.steps]
             for name, step in owner.steps[: is_running.index(True) if any(is_running) else 0]:
                 yield from _learners(name, step)
+        running.add(id(owner))
+
+
+def _callers() -> Iterator[Any]:
+    """Yield the objects whose methods are running, from the inside outwards."""
+    frame = inspect.currentframe()
+    while frame is not None:
+        owner = frame.f_locals.get("self") if "self" in frame.f_code.co_varnames else None
         if owner is not None:
-            running.add(id(owner))
+            yield owner
         frame = frame.f_back
+
+
+def drawn_with_repetition() -> bool:
+    """Return whether an ensemble is running that draws the same record several times, as bagging does."""
+    if "sklearn.ensemble" not in sys.modules:  # then there is none, and importing it would take a while
+        return False
+    from sklearn.ensemble import BaggingClassifier, BaggingRegressor
+
+    return any(
+        isinstance(owner, BaggingClassifier | BaggingRegressor) and owner.bootstrap for owner in _callers()
+    )
 
 
 def _learners(name: str, step: Any) -> Iterator[str]:

@@ -5,41 +5,63 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from privfit.accounting import Direct, Promise
+from privfit.estimators.family import FamilyTotal
+
+SEEDED = (
+    "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess random_state can remove the noise; "
+    "set noise='secure' before publishing"
+)
+
 
 @dataclass(frozen=True)
 class PrivacyStatement:
-    """The guarantee of one fit.
+    """The guarantee of one fit. It was fixed before the first look, so it is the same in every run.
 
     Attributes
     ----------
-    epsilon, delta : float
-        The fit is (epsilon, delta)-differentially private: what it spent, not only what it was allowed.
-    rho : float
-        What it spent in zero-concentrated differential privacy, the stronger statement.
-    relation : str
-        Which pairs of tables the promise is about.
+    promise : Promise or None
+        What the fit was allowed to spend, and the theorem that makes a promise of it. None: no privacy.
     assumptions : tuple of str
         What the promise rests on, and what it does not cover.
     spending : dict
-        What was bought, and for how much rho.
+        Bookkeeping: what was bought, and for how much rho.
     notes : tuple of str
         What the solver decided from what it had bought.
-    approximate : bool
-        Whether the model was one release that is (epsilon, delta)-DP by a proof of its own. It is then
-        rho-zCDP only except with probability delta, which is how a shared account counts it.
     subject : str
         What was released.
+    account : Promise or None
+        What the shared ledger that the fit drew on promises for everything ever answered under it.
+    family : FamilyTotal or None
+        Bookkeeping: what all fits of the estimator, its clones and refits add up to where no ledger capped
+        them.
+    relation : str
+        Which pairs of tables the promise is about.
     """
 
-    epsilon: float
-    delta: float
-    rho: float
-    relation: str
+    promise: Promise | None
     assumptions: tuple[str, ...]
     spending: dict[str, float]
     notes: tuple[str, ...] = ()
-    approximate: bool = False
     subject: str = "model"
+    account: Promise | None = None
+    family: FamilyTotal | None = None
+    relation: str = "add or remove one record"
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was promised; infinite without privacy."""
+        return math.inf if self.promise is None or self.promise.epsilon is None else self.promise.epsilon
+
+    @property
+    def delta(self) -> float:
+        """The delta that was promised."""
+        return 1.0 if self.promise is None or self.promise.delta is None else self.promise.delta
+
+    @property
+    def rho(self) -> float:
+        """The promise in zero-concentrated differential privacy, or a release's price in a shared account."""
+        return math.inf if self.promise is None else self.promise.rho
 
     @property
     def text(self) -> str:
@@ -57,24 +79,42 @@ class PrivacyStatement:
             f"e^epsilon = {_round_up(math.exp(min(self.epsilon, 700.0)))}, except with probability "
             f"{self.delta:g}. This holds whatever else the reader knows, and cannot be undone by later "
             f"processing. It is not a promise about what is true of people in general: the {self.subject} "
-            "may well reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bought()
+            "may well reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bookkeeping()
         )
 
     def _concentrated(self) -> str:
-        if self.approximate:
-            price = f"{_round_up(self.epsilon**2 / 2.0)}-zCDP"
+        if isinstance(self.promise, Direct):
+            price = f"{_round_up(self.rho)}-zCDP"
             return f"in a shared account: {f'{self.delta:g}-approximately ' if self.delta else ''}{price}"
         return f"{_round_up(self.rho)}-zCDP"
 
-    def _bought(self) -> str:
+    def _bookkeeping(self) -> str:
+        """Say what the promise does not rest on: who else drew on the data, and what was bought."""
+        sentences = []
+        if self.account is not None:
+            sentences.append(
+                f"It was paid from a shared account, which promises {_in_short(self.account)} in all"
+            )
+        if self.family is not None and self.family.fits != 1:
+            sentences.append(f"Bookkeeping, not a promise: {self.family}")
         total = sum(self.spending.values())
-        if not total:
-            return "Nothing was bought."
-        shares = ", ".join(f"{what} {rho / total:.1%}" for what, rho in self.spending.items())
-        return "; ".join((f"The budget bought: {shares}", *self.notes)) + "."
+        if total:
+            shares = ", ".join(f"{what} {rho / total:.1%}" for what, rho in self.spending.items())
+            sentences.append("; ".join((f"Of the budget, what was spent bought: {shares}", *self.notes)))
+        else:
+            sentences.append("Nothing was bought")
+        return ". ".join(sentences) + "."
 
     def __str__(self) -> str:
         return self.text
+
+
+def _in_short(promise: Promise) -> str:
+    if promise.epsilon is None or promise.delta is None:
+        return f"rho = {_round_up(promise.rho)}" + (
+            f" and delta = {promise.slack:g}" if promise.slack else ""
+        )
+    return f"epsilon = {_round_up(promise.epsilon)} at delta = {promise.delta:g}"
 
 
 def _round_up(x: float) -> str:

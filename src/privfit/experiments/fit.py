@@ -40,14 +40,15 @@ class Outcome(NamedTuple):
 
 def fit_cell(cell: Cell, seed: int) -> Outcome:
     """Fit one cell with noise that depends on the seed and the cell alone."""
-    train, test, classes = _fold(cell.dataset, cell.repetition, cell.fold, seed)
+    train, test = _fold(cell.dataset, cell.repetition, cell.fold, seed)
     model = (DPLogisticRegression if cell.loss == "logistic" else DPLinearSVC)(
         cell.epsilon if math.isfinite(cell.epsilon) else 1.0,  # a reference does not use it
         cell.delta,
         solver=solver_of(cell),
-        classes=classes,
+        classes=(0, 1),
         n_records=len(train[1]),
         feature_bounds=(0.0, 1.0),
+        noise="seeded",
         random_state=cell.rng(seed),
     )
     started = time.perf_counter()
@@ -55,7 +56,7 @@ def fit_cell(cell: Cell, seed: int) -> Outcome:
         warnings.simplefilter("ignore", BudgetWarning)  # the figures show what too small a budget does
         model.fit(*train)
     seconds = time.perf_counter() - started
-    margins = np.where(train[1] == classes[1], 1.0, -1.0) * model.decision_function(train[0])
+    margins = np.where(train[1] == 1, 1.0, -1.0) * model.decision_function(train[0])
     losses = np.logaddexp(0.0, -margins) if cell.loss == "logistic" else np.maximum(1.0 - margins, 0.0)
     return Outcome(model.score(*test), float(losses.mean()), seconds, model.n_iter_, len(train[1]))
 
@@ -97,9 +98,8 @@ _table = lru_cache(maxsize=1)(table)
 
 
 @lru_cache(maxsize=1)
-def _fold(
-    dataset: str, repetition: int, fold: int, seed: int
-) -> tuple[tuple[Any, Any], tuple[Any, Any], Any]:
-    X, y = _table(dataset).data, _table(dataset).target
+def _fold(dataset: str, repetition: int, fold: int, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    table = _table(dataset)
+    X, y = table.data, (table.target == table.classes[1]).astype(int)
     train, test = fold_rows(len(y), dataset, repetition, fold, seed)
-    return (X[train], y[train]), (X[test], y[test]), _table(dataset).classes
+    return (X[train], y[train]), (X[test], y[test])

@@ -73,7 +73,7 @@ def table1(seed: int) -> list[Iteration]:
     solver = DPAGD()
     curator = _Watched(
         LocalEngine(adult.data, signs, get_loss("logistic")),
-        ledger=Ledger(epsilon=EPSILON, delta=DELTA, conversion=solver.conversion),
+        ledger=Ledger.keeping(solver.promise(epsilon=EPSILON, delta=DELTA)),
         noise=noise_source(stream(seed, "table1")),
         epsilon=EPSILON,
         delta=DELTA,

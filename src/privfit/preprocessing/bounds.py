@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfit.accounting import Ledger, epsilon_from_rho, rho_from_epsilon
+from privfit.accounting import Concentrated, Ledger
 from privfit.curator import Curator, Vector
-from privfit.engine.local import LocalEngine
-from privfit.estimators.statement import PrivacyStatement
-from privfit.estimators.validation import check_finite, check_positive, clip_features
+from privfit.estimators.private import PrivateFit
+from privfit.estimators.tables import check_table
+from privfit.estimators.validation import check_finite, clip_features
 from privfit.losses import LOGISTIC
-from privfit.mechanisms.noise import noise_source
 from privfit.solvers.base import BudgetWarning
 
 # The first grid: [-2^40, -2^39), ..., [-2^-30, -2^-31), zero and what is smaller, (2^-31, 2^-30], ...
@@ -31,7 +30,7 @@ _CERTAIN = 2.0  # standard deviations; inside the right power of two, an error c
 _PARTS = 16  # that each end's power of two is cut into; more parts are finer and hold fewer records each
 
 
-class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]  # untyped
+class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type: ignore[misc]  # untyped
     """Learn bounds of numeric columns with differential privacy, and rescale by them.
 
     Two noisy histograms of every column are bought, each for half of the budget: one over powers of two, and
@@ -41,7 +40,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     ----------
     epsilon, delta : float
         The promise: the bounds of all columns together are (epsilon, delta)-differentially private when one
-        record is added or removed.
+        record is added or removed. By default epsilon is 0.1.
     rho : float, optional
         The budget in zero-concentrated differential privacy instead of epsilon; delta then only serves to
         state the result as (epsilon, delta).
@@ -50,9 +49,11 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         the bounds are clipped.
     ledger : Ledger, optional
         An account to draw on, shared with the fits that use the bounds.
+    noise : {"secure", "seeded"}
+        "secure" draws noise from the operating system's entropy; "seeded" makes it reproducible, for research
+        only.
     random_state : None, int or numpy.random.Generator
-        None draws secure noise from the operating system. A seed makes the noise reproducible, for
-        research only.
+        The seed of seeded noise.
 
     Attributes
     ----------
@@ -75,19 +76,22 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
     --------
     >>> import numpy as np
     >>> ages = np.random.default_rng(0).uniform(20, 60, size=(10_000, 1))
-    >>> low, high = PrivateBounds(epsilon=0.5, random_state=0).fit(ages).bounds_
+    >>> low, high = PrivateBounds(epsilon=0.5, noise="seeded", random_state=0).fit(ages).bounds_
     >>> bool(abs(low[0] - 20) < 3 and abs(high[0] - 60) < 3)
     True
     """
 
+    default_epsilon: ClassVar[float] = 0.1
+
     def __init__(
         self,
-        epsilon: float = 0.1,
+        epsilon: float | None = None,
         delta: float = 1e-6,
         *,
         rho: float | None = None,
         quantiles: tuple[float, float] = (0.01, 0.99),
         ledger: Ledger | None = None,
+        noise: str = "secure",
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -95,25 +99,41 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         self.rho = rho
         self.quantiles = quantiles
         self.ledger = ledger
+        self.noise = noise
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Buy the bounds of the columns of X, a numeric array, data frame or sparse matrix."""
-        budget = self._budget()  # bad settings are refused before the data are looked at
-        epsilon = epsilon_from_rho(budget, self.delta)
+        """Buy the bounds of the columns of X, a numeric array, data frame or sparse matrix.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            One row per person.
+        y : ignored
+            Not used; present because pipelines pass it.
+
+        Returns
+        -------
+        self : object
+            The fitted transformer.
+        """
+        from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
+
+        terms = self._terms(Concentrated.of)  # bad settings are refused before the data are looked at
+        self._check_quantiles()
         X = self._validated(X, reset=True)
-        noise = noise_source(self.random_state)
-        ledger = Ledger(rho=budget) if self.ledger is None else self.ledger.portion(budget)
+        ledger = self._open_account(terms)
         # there is nothing to predict here, so the engine's labels and its loss are never used
         engine = LocalEngine(X, np.ones(X.shape[0]), LOGISTIC, intercept=False)
-        curator = Curator(engine, ledger, noise, epsilon=epsilon, delta=self.delta)
+        curator = Curator(engine, ledger, terms.noise, epsilon=terms.epsilon, delta=self.delta)
+        family = self._join_family(terms)
 
-        low, high, unresolved = self._buy(curator, budget)
+        low, high, unresolved = self._buy(curator, ledger.rho)
         if sparse.issparse(X):
             low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         self.bounds_ = low, high
         self.ledger_ = ledger
-        self.privacy_ = self._statement(ledger, noise.secure)
+        self.privacy_ = self._state(terms, ledger, family, [], subject="set of bounds")
         if unresolved.any():
             names = [str(name) for name in self.get_feature_names_out()[unresolved]]
             warnings.warn(
@@ -160,39 +180,22 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # t
         )
         return first, np.maximum(bins.shape[1] - 1 - last, first)
 
-    def _budget(self) -> float:
+    def _check_quantiles(self) -> None:
         low, high = self.quantiles
         if not 0.0 <= low < high <= 1.0:
             raise ValueError(f"quantiles must be two ascending numbers in [0, 1], got {self.quantiles!r}.")
-        if self.rho is None:
-            check_positive("epsilon", self.epsilon)
-            return rho_from_epsilon(self.epsilon, self.delta)
-        check_positive("rho", self.rho)
-        return self.rho
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
+            self,
+            check_table(X),
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            reset=reset,
         )
         check_finite("X", X)
         return X
-
-    def _statement(self, ledger: Ledger, secure: bool) -> PrivacyStatement:
-        assumptions = ["each person has at most one record", "the columns and their order are public"]
-        if not secure:
-            assumptions.append(
-                "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess random_state can remove the noise; "
-                "set random_state=None before publishing"
-            )
-        return PrivacyStatement(
-            epsilon_from_rho(ledger.spent, self.delta),
-            self.delta,
-            ledger.spent,
-            "add or remove one record",
-            tuple(assumptions),
-            ledger.spending(),
-            subject="set of bounds",
-        )
 
     def transform(self, X: Any) -> Any:
         """Clip the columns to their bounds and rescale them to [0, 1].

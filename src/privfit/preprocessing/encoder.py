@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping, Sequence
-from numbers import Integral
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,17 +10,21 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 
+from privfit.preprocessing.cells import number, reading
+from privfit.preprocessing.columns import columns_of
 from privfit.preprocessing.schema import Categorical, Numeric, Schema
 
 
 class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     """Rescale numbers to [0, 1] and one-hot encode categories, learning nothing from the data.
 
-    Guarantee: each encoded row is a function of that row and the schema, so encoding before a private fit
-    costs no privacy. Numbers are clipped to their bounds and a missing one becomes the middle of its range;
-    a missing or unknown category leaves its block of indicators at zero. In columns declared with
-    ``other=True`` both set an indicator of their own instead, and a missing number leaves its feature at
-    zero. No warning is given, because a warning would tell something about the records.
+    Guarantee: each encoded row is a function of what was written in that row and the schema (claim C1 of
+    docs/privacy.md), so encoding before a private fit costs no privacy. Cells are read by what they say, not
+    by how their column is stored: 1, 1.0, "01" and True are the same. Numbers are clipped to their bounds and
+    a missing one becomes the middle of its range; a missing or unknown category leaves its block of
+    indicators at zero. In columns declared with ``other=True`` both set an indicator of their own instead,
+    and a missing number leaves its feature at zero. No warning is given, because a warning would tell
+    something about the records. Columns that cannot hold what the schema declares are refused by their dtype.
 
     Parameters
     ----------
@@ -47,8 +49,8 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return np.array([column.name for column in self.schema.columns], dtype=object)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that X has the schema's columns; nothing else about X is looked at or kept."""
-        _columns(X, self.schema)
+        """Check that X has the schema's columns, by their dtypes; nothing else is looked at or kept."""
+        columns_of(X, self.schema)
         return self
 
     def transform(self, X: Any) -> csr_matrix | NDArray[np.float32]:
@@ -56,7 +58,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
         Columns have names in a data frame, a dict of columns and a structured array.
         """
-        columns = _columns(X, self.schema)
+        columns = columns_of(X, self.schema)
         shape = (len(columns[0]), len(columns))
         # Every column puts exactly one entry in every row; those that are zero are dropped at the end.
         values = np.empty(shape, dtype=np.float32)
@@ -93,90 +95,64 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return tags
 
 
-def _columns(X: Any, schema: Schema) -> list[Any]:
-    """Take the schema's columns out of whatever holds them, and check that they are columns."""
-    names = [column.name for column in schema.columns]
-    present = _column_names(X)
-    if present is not None:
-        for name in names:
-            if name not in present:
-                raise ValueError(f"The data have no column {name!r}, which the schema declares.")
-        columns = [X[name] for name in names]
-    else:
-        columns = _split_rows(X, len(names))
-    for name, column in zip(names, columns, strict=True):
-        if isinstance(column, str) or not hasattr(column, "__len__") or getattr(column, "ndim", 1) != 1:
-            raise ValueError(f"Column {name!r} must be one sequence with one value per row.")
-        if len(column) != len(columns[0]):
-            raise ValueError(f"Column {name!r} and column {names[0]!r} differ in length.")
-    return columns
-
-
-def _column_names(X: Any) -> Collection[Any] | None:
-    """Return the names of the columns of a frame, a dict or a structured array; None if they have none."""
-    if isinstance(X, Mapping):
-        return X.keys()
-    fields = getattr(X, "columns", None) if not isinstance(X, np.ndarray) else X.dtype.names
-    return None if fields is None else list(fields)
-
-
-def _split_rows(X: Any, width: int) -> list[Any]:
-    if isinstance(X, np.ndarray):
-        if X.ndim != 2 or X.shape[1] != width:
-            raise ValueError(f"The schema declares {width} columns, but the array has shape {X.shape}.")
-        return list(X.T)
-    if not isinstance(X, Sequence) or isinstance(X, str):
-        raise TypeError(
-            "X must be a frame, a dict of columns, a structured or 2-d array, or a list of rows, "
-            f"not {type(X).__name__}."
-        )
-    for i, row in enumerate(X):
-        if isinstance(row, str) or not hasattr(row, "__len__") or len(row) != width:
-            raise ValueError(f"Row {i} does not have the {width} values that the schema declares.")
-    return [[row[j] for row in X] for j in range(width)]
-
-
 def _rescaled(column: Any, fact: Numeric) -> NDArray[np.float64]:
     """Map [low, high] to [0, 1], what lies beyond to 0 or 1, and what is missing to NaN."""
-    values = column.to_numpy() if hasattr(column, "to_numpy") else column
-    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
-        numbers = values.astype(np.float64)
+    cells = _cells(column)
+    if isinstance(cells, np.ndarray):
+        numbers = cells.astype(np.float64)
     else:
-        numbers = np.fromiter(map(_number, values), dtype=np.float64, count=len(values))
+        numbers = np.fromiter(map(number, cells), dtype=np.float64, count=len(cells))
     scaled: NDArray[np.float64] = (np.clip(numbers, fact.low, fact.high) - fact.low) / (fact.high - fact.low)
     return scaled
 
 
-def _number(value: Any) -> float:
-    """Read a number or the text of one; anything else is missing."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
-    except (TypeError, ValueError):
-        return math.nan
-
-
 def _codes(column: Any, fact: Categorical) -> NDArray[np.int32]:
     """Position of each value in the public list; when it is not there, that of "other", or -1."""
-    position = {category: code for code, category in enumerate(fact.categories)}
-    unlisted = len(position) if fact.other else -1
-    codes = (position.get(_text(value), unlisted) for value in column)
-    return np.fromiter(codes, dtype=np.int32, count=len(column))
+    positions = {reading(category): code for code, category in enumerate(fact.categories)}
+    unlisted = len(positions) if fact.other else -1
+    cells = _cells(column)
+    if isinstance(cells, np.ndarray):
+        return _codes_of_numbers(cells.astype(np.float64), positions, unlisted)
+    codes = _CodesSeen(positions, unlisted)
+    try:
+        found = list(map(codes.__getitem__, zip(map(type, cells), cells, strict=True)))
+    except TypeError:  # a cell that is a list or the like cannot be remembered
+        found = [positions.get(reading(cell), unlisted) for cell in cells]
+    return np.array(found, dtype=np.int32)
 
 
-def _text(value: Any) -> str:
-    """Write a value as a category is written; the empty string, never a category, when it is missing.
+class _CodesSeen(dict[tuple[type, Any], int]):
+    """The codes of cells met before, so that each text is read once.
 
-    Whole floats are written as integers: frames turn integers into floats when another row is missing, and
-    that must not change this row.
+    Cells are remembered with their type, because equal cells may read differently: 1 + 0j is no number here.
     """
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, bool | np.bool_):
-        return str(value)
-    if isinstance(value, Integral):
-        return str(int(value))
-    if isinstance(value, float | np.floating) and not math.isnan(value):
-        return str(int(value)) if value.is_integer() else str(value)
-    return ""
+
+    def __init__(self, positions: dict[Any, int], unlisted: int) -> None:
+        self.positions = positions
+        self.unlisted = unlisted
+
+    def __missing__(self, key: tuple[type, Any]) -> int:
+        self[key] = code = self.positions.get(reading(key[1]), self.unlisted)
+        return code
+
+
+def _codes_of_numbers(
+    numbers: NDArray[np.float64], positions: dict[Any, int], unlisted: int
+) -> NDArray[np.int32]:
+    """Look up numbers among the categories that are numbers, each of which a float holds exactly."""
+    listed = sorted((float(said), code) for said, code in positions.items() if not isinstance(said, str))
+    if not listed:
+        return np.full(len(numbers), unlisted, dtype=np.int32)
+    values, codes = (np.array(part) for part in zip(*listed, strict=True))
+    nearest = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
+    return np.where(values[nearest] == numbers, codes[nearest], unlisted).astype(np.int32)
+
+
+def _cells(column: Any) -> Sequence[Any] | NDArray[Any]:
+    """Return a column's cells: an array if all are stored as numbers or truth values, else a list."""
+    if hasattr(column, "cast") and column.dtype.is_integer():
+        column = column.cast(float)  # because polars has longer integers than NumPy
+    values = column.to_numpy() if hasattr(column, "to_numpy") else column
+    if not isinstance(values, np.ndarray):
+        return list(values)
+    return values if values.dtype.kind in "biuf" else values.tolist()

@@ -13,19 +13,25 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeVar
 
+from privfit.preprocessing.cells import reading
+
+_DOUBT = 2**53  # from here on, different integers become the same float
+
 
 @dataclass(frozen=True, slots=True)
 class Numeric:
     """A column of numbers between two public bounds.
 
     Numbers beyond the bounds count as the nearer bound. A missing number counts as the middle; with `other`
-    it becomes an indicator of its own instead.
+    it becomes an indicator of its own instead. With `text` the column may be stored as text, whose cells are
+    missing where they do not read as numbers; without it, such a column is refused.
     """
 
     name: str
     low: float
     high: float
     other: bool = False
+    text: bool = False
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -37,7 +43,8 @@ class Numeric:
         object.__setattr__(self, "high", float(self.high))
         if not 0 < self.high - self.low < math.inf:
             raise ValueError(f"Column {self.name!r} needs low < high, a finite distance apart, not {bounds}.")
-        _check_other(self)
+        _check_switch(self, "other")
+        _check_switch(self, "text")
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -49,7 +56,9 @@ class Numeric:
 class Categorical:
     """A column of categories from a public list; those that are no strings are kept as they are written.
 
-    A value that is missing or not on the list has no indicator; with `other` all of these share one.
+    What reads as a number or a truth value is compared as a number, since tables store it in many ways: 1,
+    1.0, "01" and True are one category, and a list with two of them is refused. A value that is missing or
+    not on the list has no indicator; with `other` all of these share one.
     """
 
     name: str
@@ -64,7 +73,8 @@ class Categorical:
         object.__setattr__(self, "categories", _distinct(texts, owner))
         if not texts:
             raise ValueError(f"Column {self.name!r} needs at least one category.")
-        _check_other(self)
+        _check_readings(texts, owner)
+        _check_switch(self, "other")
         if self.other and "other" in texts:
             raise ValueError(
                 f"Column {self.name!r} has a category 'other' already, so it cannot have other=True as well."
@@ -75,6 +85,11 @@ class Categorical:
         """One indicator per category, and one for all other values if they share one."""
         levels = (*self.categories, "other") if self.other else self.categories
         return tuple(f"{self.name}={level}" for level in levels)
+
+    @property
+    def only_as_text(self) -> bool:
+        """Whether a category is an integer that columns of numbers may confuse with another one."""
+        return any(isinstance(said, int) and abs(said) >= _DOUBT for said in map(reading, self.categories))
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +244,25 @@ def _check_name(name: object) -> None:
         raise ValueError(f"A column name must be a non-empty string, not {name!r}.")
 
 
-def _check_other(column: Numeric | Categorical) -> None:
-    if not isinstance(column.other, bool):
-        raise ValueError(f"other of column {column.name!r} must be True or False, not {column.other!r}.")
+def _check_switch(column: Numeric | Categorical, switch: str) -> None:
+    value = getattr(column, switch)
+    if not isinstance(value, bool):
+        raise ValueError(f"{switch} of column {column.name!r} must be True or False, not {value!r}.")
+
+
+def _check_readings(categories: Sequence[str], owner: str) -> None:
+    """Refuse categories that no cell can have, or that a table may store as the same cell."""
+    listed: dict[int | float | str, str] = {}
+    for category in categories:
+        said = reading(category)
+        if said is None:
+            raise ValueError(f"The values of {owner} include {category!r}, which reads as a missing value.")
+        if said in listed:
+            raise ValueError(
+                f"The values of {owner} include {listed[said]!r} and {category!r}, which read as the same; "
+                "keep one of them."
+            )
+        listed[said] = category
 
 
 def _listed(values: Iterable[Any], owner: str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from privfit.solvers.adaptive import Adaptive
 from privfit.solvers.approximate_minima import ApproximateMinimaPerturbation
-from privfit.solvers.base import SOLVERS, BudgetWarning, Solution, Solver, Step, get_solver, register
+from privfit.solvers.base import SOLVERS, BudgetWarning, Solution, Solver, Step, get_solver, register, require
 from privfit.solvers.baselines import Majority, NonPrivate
 from privfit.solvers.dpagd import DPAGD
 from privfit.solvers.dpagd_modern import ModernDPAGD
@@ -32,4 +32,5 @@ __all__ = [
     "Step",
     "get_solver",
     "register",
+    "require",
 ]

@@ -19,10 +19,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfit.accounting.zcdp import Conversion
+from privfit.accounting import Concentrated
 from privfit.curator import Curator, Vector
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE, bounded, standardised
+from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
 LOW_SNR, CLIPS = 200.0, (0.55, 1.0)  # clip closer to a typical gradient's norm, 1/2, the worse the signal
@@ -54,8 +55,8 @@ class Adaptive:
 
     name: ClassVar[str] = "adaptive"
     private: ClassVar[bool] = True
-
-    conversion: Conversion = "tight"
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
+    promise = staticmethod(Concentrated.of)
 
     def solve(self, curator: Curator) -> Solution:
         """Buy the geometry, walk, and average the walk, later steps weighing more."""

@@ -9,14 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privfit.accounting.zcdp import Conversion
+from privfit.accounting import Direct
 from privfit.curator import Curator
 from privfit.solvers.base import Solution, register
 from privfit.solvers.objective_perturbation import noise_scale, require_share, tilted_objective
 from privfit.solvers.release import COUNT_SHARE, open_release
+from privfit.solvers.requirements import (
+    ADD_REMOVE,
+    BOUNDED_SLOPE,
+    POSITIVE_DELTA,
+    SMOOTH_LOSS,
+    Requirement,
+)
 
 GAMMA = 1e-5  # gradient norm, in records, that the noise on the weights hides: smaller would not be noticed
-GAMMA_PER_RECORD = 1e-12  # so that rounding, which grows with the table, always stays well below
+# What rounding may add to it for n records, twice: sums over chunks of 16,000 rows, or of n / 64.
+GAMMA_PER_RECORD, GAMMA_PER_PAIR = 4e-12, 2.0**-58
 
 
 @register
@@ -41,7 +49,8 @@ class ApproximateMinimaPerturbation:
 
     name: ClassVar[str] = "approximate-minima-perturbation"
     private: ClassVar[bool] = True
-    conversion: ClassVar[Conversion] = "direct"
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA, ADD_REMOVE)
+    promise = staticmethod(Direct.of)
 
     output_share: float = 0.01
     curvature_share: float = 0.2
@@ -52,8 +61,6 @@ class ApproximateMinimaPerturbation:
 
     def solve(self, curator: Curator) -> Solution:
         """Draw the tilt, minimise until the gradient is small, blur the weights, release."""
-        if curator.delta == 0.0:
-            raise ValueError("delta is 0, which this solver cannot promise; use 'objective-perturbation'.")
         # the part for the weights must be enough for some noise; else nothing is charged
         self._blur(1.0, (1.0 - COUNT_SHARE) * curator.epsilon, curator.delta)
         release = open_release(curator, why="approximate minima perturbation")
@@ -66,9 +73,9 @@ class ApproximateMinimaPerturbation:
             strength=release.n * curator.alpha,
             curvature_share=self.curvature_share,
         )
-        gamma = GAMMA + GAMMA_PER_RECORD * release.n
-        # half of gamma is left for the rounding of the gradient that is looked at
-        w = objective.minimiser(gamma / 2.0)
+        # The number of records may be wrong, and more of them round more: then nothing may be released.
+        gamma = GAMMA + release.n * (GAMMA_PER_RECORD + release.n * GAMMA_PER_PAIR)
+        w = objective.minimiser(gamma, certain=True)
         # both neighbours stop within gamma / ridge of the same minimum
         sigma = self._blur(2.0 * gamma / objective.ridge, release.epsilon, release.delta)
         return Solution(release.noise.gaussian(w, sigma), notes=objective.notes, unit_rows=True)

@@ -9,8 +9,9 @@ from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.accounting.zcdp import Conversion
+from privfit.accounting import Promise
 from privfit.curator import Curator
+from privfit.solvers.requirements import Requirement
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,12 @@ class Solver(Protocol):
 
     name: ClassVar[str]
     private: ClassVar[bool]
+    requires: ClassVar[tuple[Requirement, ...]]
 
-    @property
-    def conversion(self) -> Conversion:
-        """How an (epsilon, delta) promise is turned into this solver's budget."""
+    def promise(
+        self, *, epsilon: float | None = None, rho: float | None = None, delta: float
+    ) -> Promise | None:
+        """Return the promise that this solver keeps for such a budget; None if it keeps none."""
         ...
 
     def solve(self, curator: Curator) -> Solution:
@@ -85,6 +88,25 @@ def get_solver(solver: str | Solver) -> Solver:
     if isinstance(solver, type) or not isinstance(solver, Solver):
         raise ValueError(f"solver must be a name or a solver object with its settings, got {solver!r}.")
     return solver
+
+
+def require(solver: Solver, curator: Curator) -> None:
+    """Refuse what the solver cannot do for this curator, and name the solvers that can."""
+    missing = _missing(solver, curator)
+    if missing:
+        able = [name for name, other in SOLVERS.items() if other.private and not _missing(other, curator)]
+        raise ValueError(
+            f"solver={solver.name!r} needs {' and '.join(missing)}; "
+            f"solvers that would do: {', '.join(sorted(able)) or 'none'}."
+        )
+
+
+def _missing(solver: Solver | type[Solver], curator: Curator) -> list[str]:
+    return [needed.what for needed in solver.requires if not needed.holds(curator)]
+
+
+def promise_nothing(*, epsilon: float | None = None, rho: float | None = None, delta: float) -> None:
+    """Promise nothing, whatever the budget: for references without privacy."""
 
 
 def warn_zero_model(curator: Curator, needed: float) -> None:

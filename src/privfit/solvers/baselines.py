@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
-from privfit.accounting.zcdp import Conversion
 from privfit.curator import Curator, Engine, Vector
 from privfit.losses import (
     HINGE,
@@ -21,7 +21,8 @@ from privfit.losses import (
     smoothed_hinge_derivative,
     smoothed_hinge_value,
 )
-from privfit.solvers.base import Solution, register
+from privfit.solvers.base import Solution, promise_nothing, register
+from privfit.solvers.requirements import INTERCEPT, SMOOTH_LOSS, Requirement
 
 # Each problem starts from the minimiser of the one before. The last loss is nowhere 1/4000 above the hinge.
 SHARPNESSES = (1.0, 25.0, 500.0)
@@ -45,15 +46,17 @@ class NonPrivate:
 
     name: ClassVar[str] = "nonprivate"
     private: ClassVar[bool] = False
-    conversion: ClassVar[Conversion] = "tight"
+    requires: ClassVar[tuple[Requirement, ...]] = (SMOOTH_LOSS,)
+    promise = staticmethod(promise_nothing)
 
     max_iter: int = 2000
     tol: float = 1e-7
 
     def __post_init__(self) -> None:
-        if not (self.max_iter >= 1 and self.tol > 0.0):
+        if not (1 <= self.max_iter < math.inf and 0.0 < self.tol < math.inf):
             raise ValueError(
-                f"NonPrivate needs max_iter >= 1 and tol > 0, got {self.max_iter!r} and {self.tol!r}."
+                "NonPrivate needs max_iter >= 1 and tol > 0, both finite, "
+                f"got {self.max_iter!r} and {self.tol!r}."
             )
 
     def solve(self, curator: Curator) -> Solution:
@@ -91,12 +94,11 @@ class Majority:
 
     name: ClassVar[str] = "majority"
     private: ClassVar[bool] = False
-    conversion: ClassVar[Conversion] = "tight"
+    requires: ClassVar[tuple[Requirement, ...]] = (INTERCEPT,)
+    promise = staticmethod(promise_nothing)
 
     def solve(self, curator: Curator) -> Solution:
         """Minimise the mean loss plus the regulariser over the intercept alone."""
-        if not curator.intercept:
-            raise ValueError("The majority model is a constant, so it needs fit_intercept=True.")
         engine = curator.open_without_privacy()
         constant = np.zeros(curator.n_weights)
         constant[-1] = 1.0

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from privfit.accounting import BudgetExceeded
+from privfit.accounting import BudgetExceeded, Concentrated
 from privfit.accounting.zcdp import Conversion, pure_cost
 from privfit.curator import Curator, SealedLine, Vector
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
+from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 # Share of the budget that buys the number of records when the regulariser needs it and it is not public.
 COUNT_SHARE = 0.002
@@ -138,6 +139,7 @@ class DPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd"
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
 
     splits: float = 60.0
     C_obj: float = 3.0
@@ -148,6 +150,14 @@ class DPAGD(LineSearchDescent):
         super().__post_init__()
         if self.selection not in ("laplace", "exponential", "gumbel"):
             raise ValueError(f"selection must be laplace, exponential or gumbel, got {self.selection!r}.")
+        if self.conversion not in get_args(Conversion):
+            raise ValueError(f"conversion must be one of {get_args(Conversion)}, got {self.conversion!r}.")
+
+    def promise(
+        self, *, epsilon: float | None = None, rho: float | None = None, delta: float
+    ) -> Concentrated:
+        """Convert as the paper does, or tightly."""
+        return Concentrated.of(epsilon=epsilon, rho=rho, delta=delta, conversion=self.conversion)
 
     def shares(self, curator: Curator) -> tuple[float, float]:
         """Return the paper's shares: the costs of eps-DP selection and of the classic Gaussian mechanism."""

@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from privfit.accounting.zcdp import Conversion
+from privfit.accounting import Concentrated
 from privfit.curator import Curator, SealedLine, Vector
 from privfit.solvers.base import register
 from privfit.solvers.dpagd import LineSearchDescent
+from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, Requirement
 
 
 @register
@@ -34,13 +35,14 @@ class ModernDPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd-modern"
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, POSITIVE_DELTA)
+    promise = staticmethod(Concentrated.of)
 
     C_grad: float = 2.0
     alpha_max: float = 1.0
     iterations: float = 60.0
     gradient_share: float = 0.8
     slope_clip: float = 3.0
-    conversion: Conversion = "tight"
 
     def shares(self, curator: Curator) -> tuple[float, float]:
         """Return equal prices for the planned iterations, most of each for the gradient."""

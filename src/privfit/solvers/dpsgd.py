@@ -15,6 +15,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
+from privfit.accounting import Direct
 from privfit.accounting.subsampled import (
     MAX_NOISE,
     MIN_NOISE,
@@ -24,10 +25,11 @@ from privfit.accounting.subsampled import (
     most_steps,
     sgd_epsilon,
 )
-from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA, NOISE_MARGIN, Conversion
+from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator
 from privfit.solvers.base import BudgetWarning, Solution, Step, register
 from privfit.solvers.release import Release, open_release
+from privfit.solvers.requirements import ADD_REMOVE, POSITIVE_DELTA, Requirement
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class PoissonSGD(ABC):
 
     name: ClassVar[str]
     private: ClassVar[bool] = True
-    conversion: ClassVar[Conversion] = "direct"
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA, ADD_REMOVE)
+    promise = staticmethod(Direct.of)
 
     clip: float = 4.0
     step: float = 0.2
@@ -86,11 +89,6 @@ class PoissonSGD(ABC):
 
     def solve(self, curator: Curator) -> Solution:
         """Open the data once, for all the steps that the budget buys, and take them."""
-        if not MIN_DELTA <= curator.delta <= MAX_DELTA:
-            raise ValueError(
-                f"{type(self).__name__} needs a delta between {MIN_DELTA:g} and {MAX_DELTA:g}, "
-                f"got {curator.delta!r}."
-            )
         n = curator.n_records
         if n is not None and self.plan(n, curator.epsilon, curator.delta).steps == 0:
             return Solution(np.zeros(curator.n_weights))  # known before anything is charged

@@ -8,10 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from privfit.accounting.zcdp import Conversion
+from privfit.accounting import Concentrated
 from privfit.curator import Curator
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE
+from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
 
@@ -36,11 +37,12 @@ class GradientDescent:
 
     name: ClassVar[str] = "gradient-descent"
     private: ClassVar[bool] = True
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
+    promise = staticmethod(Concentrated.of)
 
     steps: int = 600
     step: float = 2.0
     clip: float = 2.0
-    conversion: Conversion = "tight"
 
     def __post_init__(self) -> None:
         for field in fields(self):

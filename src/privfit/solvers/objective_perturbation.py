@@ -14,12 +14,14 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import NoConvergence, minimize, newton_krylov
 
+from privfit.accounting import Direct
 from privfit.accounting.subsampled import gaussian_noise
-from privfit.accounting.zcdp import NOISE_MARGIN, Conversion
+from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator, Engine, NoiseSource, Vector
 from privfit.losses import HINGE, SMOOTHED_HINGE, Loss
 from privfit.solvers.base import Solution, register
 from privfit.solvers.release import COUNT_SHARE, open_release
+from privfit.solvers.requirements import ADD_REMOVE, BOUNDED_SLOPE, SMOOTH_LOSS, Requirement
 
 UNIT = 1.0 + 2.0**-20  # what a row scaled to norm 1 may measure after rounding (Engine.with_rows_of)
 MOST_CURVATURE = 1.0  # of epsilon; more would only make the objective too flat to be minimised
@@ -50,7 +52,8 @@ class ObjectivePerturbation:
 
     name: ClassVar[str] = "objective-perturbation"
     private: ClassVar[bool] = True
-    conversion: ClassVar[Conversion] = "direct"
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, ADD_REMOVE)
+    promise = staticmethod(Direct.of)
 
     curvature_share: float = 0.2
 
@@ -102,8 +105,16 @@ class TiltedObjective:
         value = point.loss_sum() + self.ridge / 2.0 * float(w @ w) + float(self.tilt @ w)
         return value, point.gradient_sum() + self.ridge * w + self.tilt
 
-    def minimiser(self, tolerance: float) -> Vector:
+    def rounding(self, w: Vector) -> float:
+        """Bound the L2 distance of `gradient(w)` from the gradient in exact arithmetic, whatever n is."""
+        sizes = self.engine.n_records * self.engine.loss.lipschitz * UNIT
+        sizes += self.ridge * float(np.linalg.norm(w)) + float(np.linalg.norm(self.tilt))
+        return self.engine.gradient_error(w) + 2.0**-50 * sizes
+
+    def minimiser(self, tolerance: float, *, certain: bool = False) -> Vector:
         """Return a point where the gradient's norm is at most `tolerance`, or release nothing.
+
+        If `certain`, that holds for the gradient in exact arithmetic: what rounding may hide counts, too.
 
         L-BFGS compares values and stops where their rounding hides progress, at gradients of about 1e-4.
         Newton's method goes on from there; it needs gradients only.
@@ -111,18 +122,22 @@ class TiltedObjective:
         options = {"maxiter": MAX_ITER, "maxfun": 2 * MAX_ITER, "gtol": 0.0, "ftol": 2.0**-46, "maxcor": 30}
         start = np.zeros(self.engine.n_weights)
         w: Vector = minimize(self.value_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
-        if self._misses(w, tolerance):
+        if self._misses(w, tolerance, certain):
+            aim = tolerance / 2.0 if certain else tolerance
             with suppress(NoConvergence, ValueError):  # what was reached is looked at below
-                w = newton_krylov(self.gradient, w, f_tol=tolerance, tol_norm=np.linalg.norm, maxiter=100)
-        if self._misses(w, tolerance):
+                w = newton_krylov(self.gradient, w, f_tol=aim, tol_norm=np.linalg.norm, maxiter=100)
+        if self._misses(w, tolerance, certain):
             raise RuntimeError(
                 "The perturbed objective was not minimised to the precision its privacy proof needs, so no "
                 "model is released and the budget stays spent; raise alpha or lower curvature_share."
             )
         return w
 
-    def _misses(self, w: Vector, tolerance: float) -> bool:
-        return not float(np.linalg.norm(self.gradient(w))) <= tolerance
+    def _misses(self, w: Vector, tolerance: float, certain: bool) -> bool:
+        norm = float(np.linalg.norm(self.gradient(w)))
+        if certain:
+            norm = norm * (1.0 + 2.0**-20) + self.rounding(w)
+        return not norm <= tolerance
 
 
 def tilted_objective(

@@ -12,12 +12,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from privfit.accounting.zcdp import Conversion, gaussian_sigma
+from privfit.accounting import Concentrated
+from privfit.accounting.zcdp import gaussian_sigma
 from privfit.curator import Curator
 from privfit.losses import HINGE, SMOOTHED_HINGE, Loss
 from privfit.solvers.base import Solution, register
 from privfit.solvers.geometry import COUNT_SHARE
-from privfit.solvers.release import require_add_remove
+from privfit.solvers.requirements import ADD_REMOVE, BOUNDED_SLOPE, POSITIVE_DELTA, SMOOTH_LOSS, Requirement
 
 NOISE, MOST_STEPS = 0.1, 2000  # by default, how much noise a weight may get, and the number of steps
 
@@ -53,7 +54,8 @@ class OutputPerturbation:
 
     name: ClassVar[str] = "output-perturbation"
     private: ClassVar[bool] = True
-    conversion: ClassVar[Conversion] = "tight"
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA, ADD_REMOVE)
+    promise = staticmethod(Concentrated.of)
 
     T: int | None = None
     step: float | None = None
@@ -69,7 +71,6 @@ class OutputPerturbation:
 
     def solve(self, curator: Curator) -> Solution:
         """Walk from zero, and blur where the walk ends."""
-        require_add_remove(curator)
         loss = SMOOTHED_HINGE if curator.loss is HINGE else curator.loss
         step = self._step(loss, curator.alpha)
         n = curator.n_records

@@ -8,10 +8,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from privfit.accounting.zcdp import Conversion
+from privfit.accounting import Concentrated
 from privfit.curator import Curator, Vector
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE
+from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, Requirement
 
 FEWEST, MOST = 8, 200  # generations; after 200 a mutation has shrunk to 1/30000
 
@@ -44,7 +45,8 @@ class PrivGene:
 
     name: ClassVar[str] = "privgene"
     private: ClassVar[bool] = True
-    conversion: ClassVar[Conversion] = "tight"
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, POSITIVE_DELTA)
+    promise = staticmethod(Concentrated.of)
 
     variant: Literal["paper", "authors"] = "paper"
     population: int = 200
@@ -62,6 +64,10 @@ class PrivGene:
             value = getattr(self, name)
             if not (value > 0.0 and math.isfinite(value)):
                 raise ValueError(f"PrivGene needs a positive finite {name}, got {value!r}.")
+        for name in ("population", "parents", "seed"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | np.integer) and value >= 0):
+                raise ValueError(f"PrivGene needs a whole number, 0 or more, for {name}, got {value!r}.")
         if not 2 <= self.parents <= self.population:
             raise ValueError(
                 f"PrivGene needs 2 <= parents <= population, got {self.parents!r} and {self.population!r}."

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from privfit.accounting.zcdp import NOISE_MARGIN, rho_from_epsilon
+from privfit.accounting import Direct
+from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator, Engine, NoiseSource
 
 COUNT_SHARE = 0.01  # of epsilon; n is then known within a few hundred / epsilon
@@ -32,17 +33,10 @@ def open_release(curator: Curator, *, why: str) -> Release:
     Without a declared n a noisy count is taken first: with Laplace noise it is (epsilon / 100)-DP, and the
     mechanism gets what is left of epsilon; the two compose to epsilon.
     """
-    require_add_remove(curator)
     epsilon, delta = curator.epsilon, curator.delta
-    engine, noise = curator.open(rho_from_epsilon(epsilon, delta, "direct"), delta, why=why)
+    engine, noise = curator.open(Direct(epsilon, delta).rho, delta, why=why)
     if curator.n_records is not None:
         return Release(engine, noise, epsilon, delta, float(curator.n_records))
     share = COUNT_SHARE * epsilon
     count = noise.laplace(np.array([float(engine.n_records)]), NOISE_MARGIN / share)
     return Release(engine, noise, epsilon - share, delta, max(1.0, float(count[0])))
-
-
-def require_add_remove(curator: Curator) -> None:
-    """Refuse replace-one neighbours, which the mechanism's theorem is not about."""
-    if curator.relation != "add-remove":
-        raise ValueError("This solver's guarantee is for adding or removing a record; use solver='adaptive'.")

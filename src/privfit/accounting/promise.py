@@ -1,0 +1,142 @@
+"""What an account promises, as a type: which theorem turns what may be spent into an epsilon.
+
+A promise is fixed before the first look, and is what a statement quotes. What happened to be spent of it is
+bookkeeping: it depends on the run, and no theorem speaks of a total that was not fixed beforehand.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from privfit.accounting.zcdp import (
+    MAX_DELTA,
+    MAX_RHO,
+    MIN_RHO,
+    Conversion,
+    epsilon_from_rho,
+    pure_cost,
+    rho_from_epsilon,
+)
+
+
+@dataclass(frozen=True)
+class Concentrated:
+    """Any number of adaptive questions whose prices add up to (rho, slack)-approximate zCDP (P4, P5).
+
+    Parameters
+    ----------
+    rho : float
+        What charges may add up to.
+    slack : float
+        The probability that charges may set aside in all.
+    epsilon, delta : float, optional
+        What the whole promises as (epsilon, delta)-DP.
+    conversion : {"tight", "classic"}
+        The conversion between the two.
+    """
+
+    rho: float
+    slack: float = 0.0
+    epsilon: float | None = None
+    delta: float | None = None
+    conversion: Conversion = "tight"
+
+    @classmethod
+    def of(
+        cls,
+        *,
+        epsilon: float | None = None,
+        rho: float | None = None,
+        delta: float,
+        conversion: Conversion = "tight",
+    ) -> Concentrated:
+        """Promise (epsilon, delta)-DP by the largest rho that is worth it, or rho and what that is worth."""
+        if epsilon is not None:
+            return cls(rho_from_epsilon(epsilon, delta, conversion), 0.0, epsilon, delta, conversion)
+        assert rho is not None
+        return cls(rho, 0.0, epsilon_from_rho(rho, delta, conversion), delta, conversion)
+
+    @property
+    def divisible(self) -> bool:
+        """Whether the budget may be spent in parts."""
+        return True
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return an epsilon such that the whole is (epsilon, delta)-DP."""
+        return self.worth(self.rho, self.slack, delta)
+
+    def worth(self, rho: float, slack: float, delta: float) -> float:
+        """Return the epsilon of (rho, slack)-approximate zCDP at this delta, rounded up."""
+        free = math.nextafter(delta - slack, 0.0) if slack else delta
+        if free <= 0.0:
+            raise ValueError(
+                f"delta={delta!r} must exceed the delta that charges use up, {slack!r}; name a larger one."
+            )
+        return epsilon_from_rho(min(max(rho, MIN_RHO), MAX_RHO), free, self.conversion) if rho else 0.0
+
+
+@dataclass(frozen=True)
+class Direct:
+    """One release that is (epsilon, delta)-DP by a theorem of its own (P6).
+
+    Its account is charged once, for all of it: parts would compose, which the theorem does not account for.
+    Beside others in a shared account it is (epsilon^2 / 2, delta)-approximately zCDP.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.delta <= MAX_DELTA:
+            raise ValueError(f"delta must lie between 0 and {MAX_DELTA:g}, got {self.delta!r}.")
+        pure_cost(self.epsilon)  # refuses what is no epsilon
+
+    @classmethod
+    def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Direct:
+        """Promise (epsilon, delta)-DP, or what a price of rho buys: epsilon = sqrt(2 rho), rounded down."""
+        if epsilon is not None:
+            return cls(epsilon, delta)
+        assert rho is not None
+        return cls(math.sqrt(2.0 * rho) * (1.0 - 2.0**-40), delta)
+
+    @property
+    def rho(self) -> float:
+        """The price in a shared account."""
+        return pure_cost(self.epsilon)
+
+    @property
+    def slack(self) -> float:
+        """The delta of the price in a shared account."""
+        return self.delta
+
+    @property
+    def divisible(self) -> bool:
+        """Whether the budget may be spent in parts."""
+        return False
+
+    def epsilon_at(self, delta: float) -> float:
+        """Return the theorem's epsilon, at its own delta or a larger one."""
+        if delta < self.delta:
+            raise ValueError(f"The release is private at delta={self.delta!r}, not at {delta!r}; name that.")
+        return self.epsilon
+
+    def worth(self, rho: float, slack: float, delta: float) -> float:
+        """Return the theorem's epsilon if the release was paid for, and 0 before."""
+        return self.epsilon_at(delta) if rho else 0.0
+
+
+Promise = Concentrated | Direct
+
+_KINDS: dict[str, type[Promise]] = {kind.__name__.lower(): kind for kind in (Concentrated, Direct)}
+
+
+def to_dict(promise: Promise) -> dict[str, Any]:
+    """Write a promise as plain numbers and strings."""
+    return {"kind": type(promise).__name__.lower()} | asdict(promise)
+
+
+def from_dict(written: dict[str, Any]) -> Promise:
+    """Read a promise that `to_dict` wrote."""
+    return _KINDS[written["kind"]](**{name: value for name, value in written.items() if name != "kind"})

@@ -1,0 +1,41 @@
+"""The command line: parse, call, print.
+
+One file for each command. Files import what parsing needs, and commands the rest when they run: help must not
+wait for NumPy.
+"""
+
+from typing import Annotated
+
+import typer
+
+import privfit
+from privfit.cli.demo import demo
+from privfit.cli.guard import EXIT_CODES, GuardedGroup
+from privfit.cli.reproduce import reproduce
+
+app = typer.Typer(
+    cls=GuardedGroup,
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain text is the same on every terminal, and a sentence is not cut to fit a box
+    pretty_exceptions_enable=False,  # they print local variables, which may be records
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(demo)
+app.command()(reproduce)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"privfit {privfit.__version__}")
+        raise typer.Exit
+
+
+@app.callback(help=privfit.__doc__, epilog=EXIT_CODES)
+def privfit_command(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version and exit.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Take the options that are no command's."""

@@ -1,0 +1,145 @@
+"""Labels: which two there are, decided without looking at the records wherever that is possible.
+
+`classes=` declares a set; as everywhere in scikit-learn the positive class is the later one in sorted
+order. A table in which only one of the two occurs is an ordinary table, because a single record must not
+decide whether a model can be fitted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from privfit.leaks import is_strict, leak
+
+_REMEDY = "declare it with classes=(one, other)"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Two classes in sorted order, and each record's label as -1 (the first) or +1 (the second).
+
+    `assumption` is what the privacy statement has to say about how the classes are known.
+    """
+
+    classes: NDArray[Any]
+    signs: NDArray[np.float64]
+    assumption: str
+
+
+def encode_labels(y: Any, classes: Any) -> Labels:
+    """Return the labels of y, whose set is declared, conventional, or taken from the data with a warning."""
+    declared = None if classes is None else declared_classes(classes)
+    y = _column(y)
+    if declared is not None:
+        return _encode_declared(y, declared)
+    if is_strict():
+        leak("The set of labels was", _REMEDY)
+    return _encode_undeclared(y)
+
+
+def declared_classes(classes: Any) -> NDArray[Any]:
+    """Return the two declared labels in sorted order, or say why they are none."""
+    labels = classes.tolist() if hasattr(classes, "tolist") else classes
+    if isinstance(labels, str | bytes) or not isinstance(labels, list | tuple | set | frozenset):
+        raise ValueError(f"classes must be a pair of labels such as ('no', 'yes'), got {classes!r}.")
+    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    kinds = {_kind(label) for label in labels}
+    if len(set(labels)) != 2 or len(labels) != 2 or len(kinds) != 1 or None in kinds:
+        raise ValueError(
+            "classes must name two different labels, both strings, both numbers or both booleans, "
+            f"got {labels!r}."
+        )
+    return np.unique(np.array(labels))
+
+
+def _kind(label: Any) -> type | None:
+    for kind in (str, bool, int, float):
+        if isinstance(label, kind) and label == label:
+            return float if kind is int else kind
+    return None
+
+
+def _column(y: Any) -> NDArray[Any]:
+    """Return y as an array of one dimension without missing labels, judging its type by its dtype alone."""
+    if hasattr(y, "collect") or isinstance(y, np.ma.MaskedArray | dict | str):
+        raise ValueError(
+            f"y must be an array or a column with one label for each row, not {type(y).__name__}."
+        )
+    try:
+        labels = np.asarray(y)
+    except (TypeError, ValueError):
+        raise ValueError("y must hold one label for each row; it holds sequences instead.") from None
+    if labels.ndim == 0 or labels.ndim > 2 or (labels.ndim == 2 and labels.shape[1] != 1):
+        columns = f"{labels.shape[1]} columns" if labels.ndim == 2 else f"{labels.ndim} dimensions"
+        raise ValueError(f"y must hold one label for each row, but has {columns}; y should be a 1d array.")
+    if labels.dtype.kind not in "biufUO":
+        raise ValueError(f"y has dtype {labels.dtype}; labels are strings, integers or booleans.")
+    labels = np.asarray(column_or_1d(labels, warn=True))
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y contains NaN or inf; drop those records first.")
+    if labels.dtype.kind == "O" and any(_missing(label) for label in labels):
+        raise ValueError("y contains missing labels; drop those records first.")
+    return labels
+
+
+def _missing(label: Any) -> bool:
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
+
+
+def _encode_declared(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
+    public = f"the labels {classes[0]!s} and {classes[1]!s} are public"
+    if y.dtype.kind in "iu" and classes.dtype.kind in "Ub":
+        # Voting, stacking and one-vs-rest pass the numbers of labels. Which is which is decided by dtypes.
+        return Labels(
+            np.array([0, 1]),
+            _signs(
+                y, np.array([0, 1]), "integers stand for the declared classes in sorted order, as 0 and 1"
+            ),
+            f"{public}, and what numbered them 0 and 1 used all the labels that are declared",
+        )
+    hint = f"correct classes={tuple(classes.tolist())!r} or those labels"
+    if y.dtype.kind in "iu" and classes.dtype.kind == "i":
+        hint += (
+            "; meta-estimators such as VotingClassifier number the labels 0 and 1 themselves, "
+            "so under them declare classes=(0, 1) or strings"
+        )
+    return Labels(classes, _signs(y, classes, hint), public)
+
+
+def _signs(y: NDArray[Any], classes: NDArray[Any], hint: str) -> NDArray[np.float64]:
+    first, second = (np.broadcast_to(np.asarray(y == label, dtype=bool), y.shape) for label in classes)
+    if not (first | second).all():
+        raise ValueError(f"y holds labels that are not in classes={tuple(classes.tolist())!r}: {hint}.")
+    return np.where(second, 1.0, -1.0)
+
+
+def _encode_undeclared(y: NDArray[Any]) -> Labels:
+    if y.dtype.kind == "b" or (y.dtype.kind in "iuf" and ((y == 0) | (y == 1)).all()):
+        classes = np.array([0, 1], dtype=y.dtype)
+        return Labels(classes, _signs(y, classes, ""), "labels are 0 and 1 by convention, declared or not")
+    if y.dtype.kind == "f" and (y != np.floor(y)).any():
+        raise ValueError("Unknown label type: y is continuous; a classifier wants two discrete labels.")
+    try:
+        found = np.unique(y)
+    except TypeError:
+        raise ValueError("y mixes labels of different types; make them all strings or all numbers.") from None
+    if len(found) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: y has more than "
+            "two classes; keep two of them, or map the labels to two."
+        )
+    if len(found) < 2:
+        raise ValueError(
+            "y has only one class, and the other is not known; declare both, classes=(one, other)."
+        )
+    leak("The set of labels was", _REMEDY)
+    return Labels(
+        found,
+        _signs(y, found, ""),
+        "the set of labels is public; it was read off the data, not declared",
+    )

@@ -1,0 +1,82 @@
+"""What one cell says, however the table that holds it was stored.
+
+A library gives all cells of a column one type, so one odd record can turn everybody's 1 into 1.0, "1", "01",
+True or b"1". All of these read the same here, so that no record decides how another one is read.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+# What CSV readers take for a number: ASCII digits, with a sign, a point and an exponent or without.
+_NUMBER = re.compile(
+    r"[+-]?(?:(?P<whole>\d+)|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)",
+    re.ASCII | re.IGNORECASE,
+)
+_TRUTH = {"true": 1, "false": 0}
+_LONGEST_WHOLE = 400  # characters; a longer number is infinite to a float, and slow to read exactly
+
+
+def reading(cell: Any) -> int | float | str | None:
+    """Return the number or else the text that a cell says, or None if it is missing.
+
+    True and "true" (in any case) are 1, False and "false" are 0. Whole numbers are integers, in full if they
+    were written without point and exponent; other numbers are the nearest float, and those too large for one
+    are infinite. Text loses surrounding white space. NaN, the text of it, empty text, and what is neither
+    text nor a number (a date, a list) are missing.
+    """
+    if isinstance(cell, str):
+        return _reading_of_text(cell)
+    if isinstance(cell, np.timedelta64):  # calls itself an integer
+        return None
+    if type(cell) is int or isinstance(cell, Integral | np.bool_):  # the first is faster
+        return _whole(int(cell))
+    if isinstance(cell, Real):
+        return _real(_float(cell))
+    if isinstance(cell, Decimal):
+        return _reading_of_text(str(cell))
+    if isinstance(cell, bytes):
+        return _reading_of_text(cell.decode("utf-8", errors="replace"))
+    return None
+
+
+def number(cell: Any) -> float:
+    """Return the number that a cell says, NaN if it says none."""
+    if type(cell) is float:  # most often, and ten times as fast
+        return cell
+    said = reading(cell)
+    return math.nan if said is None or isinstance(said, str) else float(said)
+
+
+def _reading_of_text(text: str) -> int | float | str | None:
+    text = text.rstrip("\0").strip()  # NumPy drops zero characters at the end of text, and Python keeps them
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return _TRUTH.get(text.lower(), text or None)
+    if match["whole"] and len(text) <= _LONGEST_WHOLE:
+        return _whole(int(text))
+    return _real(float(text))
+
+
+def _whole(value: int) -> int | float:
+    nearest = _float(value)
+    return nearest if math.isinf(nearest) else value
+
+
+def _real(value: float) -> int | float | None:
+    if math.isnan(value):
+        return None
+    return int(value) if value.is_integer() else value
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf

@@ -1,0 +1,76 @@
+"""What holds for every test: one hypothesis profile, kernels compiled once, a word on what was left out."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+SOURCES = Path(__file__).parents[1] / "src"
+
+# Examples are the same in every run, so a failure is the code's and not the day's. There is no deadline,
+# because a first call compiles; and a busy machine is no reason to fail.
+settings.register_profile(
+    "privfit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("privfit")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Compile once what several workers would otherwise compile at the same time; they load it from disk."""
+    config = session.config
+    starts_workers = getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")
+    sources = hashlib.sha256(
+        b"".join(path.read_bytes() for path in sorted(SOURCES.rglob("*.py")))
+    ).hexdigest()
+    cache = getattr(config, "cache", None)
+    if starts_workers and (cache is None or cache.get("privfit/compiled", None) != sources):
+        compile_kernels()
+        if cache is not None:
+            cache.set("privfit/compiled", sources)
+
+
+def compile_kernels() -> None:
+    """Fit a few records in every form, with solvers that between them ask every question."""
+    from scipy import sparse
+
+    from privfit import DPLinearSVC, DPLogisticRegression
+
+    X, y = np.eye(6)[np.arange(40) % 6], np.arange(40) % 2
+    forms = (np.asarray, np.float32, sparse.csr_matrix, lambda X: sparse.csr_matrix(X.astype(np.float32)))
+    solvers = ("adaptive", "dpagd", "dpagd-modern", "objective-perturbation")
+    for model, form, solver in itertools.product((DPLogisticRegression, DPLinearSVC), forms, solvers):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model(100.0, solver=solver, classes=(0, 1)).fit(form(X), y)
+
+
+LEFT_OUT = pytest.StashKey[int]()
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Count slow tests that are left out; workers, which all see the same tests, tell the controller."""
+    config = items[0].config
+    slow = sum(item.get_closest_marker("slow") is not None for item in items)
+    config.stash[LEFT_OUT] = config.stash.get(LEFT_OUT, 0) + slow
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["left_out"] = config.stash[LEFT_OUT]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Hear of it from a worker."""
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say what was left out, and how to run it."""
+    if config.option.markexpr == "not slow":
+        left_out = config.stash.get(LEFT_OUT, 0)
+        terminalreporter.write_line(f"Left out: {left_out} slow tests; `make test-all` runs every test.")
