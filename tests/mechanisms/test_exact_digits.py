@@ -92,13 +92,17 @@ def test_the_whole_array_is_filled():
         assert np.count_nonzero(array) > size - 3
 
 
-def test_samplers_are_loaded_when_noise_is_first_drawn():
+def test_samplers_are_loaded_with_the_source_and_opendp_when_it_is_needed():
     program = (
-        "import sys; from privfit.mechanisms.noise import SecureNoise; "
-        "heavy = ('opendp', 'cryptography', 'privfit.mechanisms.exact'); "
-        "assert not any(name in sys.modules for name in heavy), 'loaded too early'; "
-        "SecureNoise().poisson_rows(1, 0.5); "
-        "assert 'cryptography' in sys.modules and 'opendp' not in sys.modules"
+        "import sys; from privfit.mechanisms.noise import SecureNoise, np; "
+        "assert not {'opendp', 'cryptography', 'privfit.mechanisms.exact'} & set(sys.modules); "
+        "noise = SecureNoise(); "
+        "loaded = set(sys.modules); "
+        "assert 'privfit.mechanisms.exact.kernels' in loaded; "
+        "noise.gaussian(np.zeros(2), 1.0); noise.noisy_argmax(np.zeros(2), 1.0, 'gumbel'); "
+        "noise.poisson_rows(3, 0.5); noise.radial(2, 1.0); "
+        "assert 'opendp' not in sys.modules; "
+        "assert not [name for name in set(sys.modules) - loaded if name.startswith('privfit')]"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

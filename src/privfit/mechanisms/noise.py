@@ -92,15 +92,15 @@ class SecureNoise:
 
     Its outputs do not betray the input through floating-point rounding, as textbook samplers do
     (Mironov 2012; Jin et al. 2022): no floating-point function decides anything that is drawn. Nothing is
-    kept between calls, so threads and forked processes draw independently. The samplers are imported when
-    the first of them is needed, because their libraries take seconds to load.
+    kept between calls, so threads and forked processes draw independently. OpenDP, which takes longer to
+    load than all the rest, is imported when Laplace or exponential noise is first asked for.
     """
 
     secure = True
 
     def __init__(self) -> None:
         # here rather than at the first draw, which comes after a charge
-        import privfit.mechanisms.exact.gaussian  # noqa: F401
+        from privfit.mechanisms.exact import gaussian, selection, uniform  # noqa: F401
 
     def gaussian(self, values: Vector, sigma: float) -> Vector:
         """Return values plus Gaussian noise, rounded to a grid 2^-40 times as fine as sigma (N2)."""
