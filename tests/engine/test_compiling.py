@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from privfit.engine.compiling import MESSAGE
+from privfit.engine.kernels.compiling import MESSAGE
 
 FIT = """
 import sys, warnings
