@@ -56,6 +56,10 @@ def _is_dunder(name: str) -> bool:
     return name.startswith("__") and name.endswith("__")
 
 
+def test_the_door_is_small_enough_to_be_read_at_once():
+    assert len((SOLVERS[0].parents[1] / "curator.py").read_text().splitlines()) < 250
+
+
 @pytest.mark.parametrize("path", SOLVERS, ids=lambda path: path.name)
 def test_solvers_touch_nothing_that_is_not_public(path):
     assert trespasses(path.read_text()) == []

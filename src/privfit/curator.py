@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -44,14 +44,11 @@ class SealedLine:
     """All points w - step * direction, whose predictions stay with the curator."""
 
     def __init__(self, origin: SealedPoint, direction: Vector) -> None:
-        self.origin = origin
-        self.direction = direction
+        self.origin, self.direction = origin, direction
 
 
 class Curator:
-    """Answers a solver's questions about the records, for a price.
-
-    Neighbouring tables differ by adding or removing one record.
+    """Answers a solver's questions for a price. Neighbouring tables differ by adding or removing a record.
 
     Parameters
     ----------
@@ -65,10 +62,8 @@ class Curator:
         The promise the ledger's budget was made from; public, for solvers whose constants depend on it.
     alpha : float
         Strength of the regulariser alpha/2 ||w||^2; public.
-    n_records : int, optional
-        The number of records if it was declared public. Otherwise it has to be bought with `Count`.
-    bounds : pair of arrays, optional
-        Lowest and highest value of every column if declared public; the features obey them.
+    n_records, bounds : optional
+        Number of records, lowest and highest value of every column, where they were declared public.
     on_answer : callable, optional
         Called with the ledger after every answer, to show progress.
     """
@@ -119,8 +114,7 @@ class Curator:
     @property
     def loss(self) -> Loss:
         """The loss whose sum is asked about."""
-        loss: Loss = self._records.loss
-        return loss
+        return cast(Loss, self._records.loss)
 
     @property
     def remaining(self) -> float:
@@ -147,30 +141,28 @@ class Curator:
 
     def at(self, w: Vector) -> SealedPoint:
         """Return the point w, sealed. One pass over the data."""
-        return self._seal(self._records.at(w))
+        return self._sealed(self._records.at(w))
 
     def along(self, point: SealedPoint, direction: Vector) -> SealedLine:
         """Return the line w - step * direction, sealed. One pass over the data."""
-        sealed = SealedLine(point, direction)
-        self._places[sealed] = self._places[point].along(direction)
-        return sealed
+        line = SealedLine(point, direction)
+        self._places[line] = self._places[point].along(direction)
+        return line
 
     def move(self, line: SealedLine, step: float) -> SealedPoint:
         """Return the point w - step * direction, sealed. No pass: predictions are linear."""
-        return self._seal(self._places[line].move(step))
+        return self._sealed(self._places[line].move(step))
 
-    def _seal(self, point: Point) -> SealedPoint:
-        sealed = SealedPoint(point.w)
-        self._places[sealed] = point
-        return sealed
+    def _sealed(self, place: Point) -> SealedPoint:
+        point = SealedPoint(place.w)
+        self._places[point] = place
+        return point
 
     def sample(self, probability: float) -> Curator:
         """Return a curator over a fresh random subset that draws on the same account.
 
-        Each record is in the subset independently with this probability, so a neighbouring table's
-        subset differs by at most that one record and every question costs what it costs on the whole
-        table (Q5). No amplification is claimed. (Under add/remove a subset of *fixed* size would not do:
-        one record more in the table may replace a record of the subset, which doubles sensitivities.)
+        Each record is in it independently with this probability, so every question costs what it costs on
+        the whole table (Q5). No amplification is claimed.
         """
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"probability must lie between 0 and 1, got {probability!r}.")
@@ -183,13 +175,10 @@ class Curator:
         return self._over(self._records.clipped(low, high), bounds=(low, high))
 
     def transformed(self, center: Vector, scale: Vector, bias: float = 1.0) -> Curator:
-        """Return a curator over scale * (features - center), the intercept's column holding `bias`.
-
-        Nothing is released. The records are shared, and the map is applied on the fly.
-        """
+        """Return a curator over scale * (features - center), the intercept's column holding `bias`."""
         return self._over(self._records.transformed(center, scale, bias))
 
-    # -- answers: check, charge, look, blur, return -----------------------------------------------------
+    # -- answers: check, charge, look, blur, return ----------------------------------------------------
 
     def _bounded(self, question: Question, of: SealedPoint | SealedLine | None) -> Any:
         """Return what a question asks of a place or of the records, not looked at yet."""
@@ -198,24 +187,17 @@ class Curator:
         return question.bounded(self._records if of is None else self._places[of])
 
     def measure(self, question: Question, rho: float, *, of: SealedPoint | None = None) -> Measurement:
-        """Release a question's vector with Gaussian noise for its sensitivity, at the price rho (P1).
-
-        It is asked `of` a point, or of the records.
-        """
+        """Release what is asked `of` a point, or of the records, with Gaussian noise, at a price (P1)."""
         bounded = self._bounded(question, of)
         return self._blurred(question.what, bounded.look, bounded.sensitivity, rho)
 
     def refine(self, measurement: Measurement, rho: float) -> Measurement:
-        """Measure the same once more and average the two, weighted by rho (Q2).
-
-        Sensitivity and mechanism are those of the first time. Cost: rho more. No pass.
-        """
+        """Measure the same once more for rho more, and average the two, weighted by rho (Q2). No pass."""
         if self._last is None or self._last[0] is not measurement:
             raise ValueError("Only what was measured last can be refined.")
         _, what, exact = self._last
-        refined = measurement.average(
-            self._blurred(f"{what}, refined", lambda: exact, measurement.sensitivity, rho)
-        )
+        again = self._blurred(f"{what}, refined", lambda: exact, measurement.sensitivity, rho)
+        refined = measurement.average(again)
         self._last = (refined, what, exact)
         return refined
 
@@ -239,7 +221,7 @@ class Curator:
     ) -> list[int]:
         """Name the candidates with the least scores, plus public penalties, by noisy argmin (P2, P3).
 
-        Further winners are chosen from what is left, at rho / `winners` each. Cost: rho.
+        Further winners are chosen from what is left, at rho / `winners` each.
         """
         scores = self._bounded(question, of)
         if not 1 <= winners <= scores.count:
@@ -249,19 +231,15 @@ class Curator:
         self._ledger.charge(rho, what=question.what, mechanism=f"noisy min, {shape}, scale {scale:.6g}")
         # only differences between penalties matter; small numbers add less rounding to the scores
         totals = scores.look() + (penalties - np.min(penalties))
-        left = list(range(len(totals)))
+        left, price = list(range(len(totals))), rho / winners
         chosen = [
-            left.pop(select_min(totals[left], reach, rho / winners, shape, self._noise))
-            for _ in range(winners)
+            left.pop(select_min(totals[left], reach, price, shape, self._noise)) for _ in range(winners)
         ]
         self._on_answer(self._ledger)
         return chosen
 
     def open(self, rho: float, delta: float = 0.0, *, why: str) -> tuple[Any, NoiseSource]:
-        """Charge the whole cost of a mechanism with a proof of its own, then hand over what it needs.
-
-        `why` names the theorem. The few calls of this method are what a privacy review reads (Q6).
-        """
+        """Charge the whole cost of a mechanism with a proof of its own, named by `why`, then open (Q6)."""
         self._ledger.charge(rho, delta, what=why, mechanism="one release")
         return self._records, self._noise
 
