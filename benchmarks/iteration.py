@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 
 COUNT, SPACING, CLIP = 20, 0.1, 1.0
@@ -27,7 +27,7 @@ NUMPY_LOSSES: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
 }
 
 
-def engine_iteration(engine: LocalEngine) -> Callable[[], None]:
+def engine_iteration(engine: Problem) -> Callable[[], None]:
     point = engine.at(np.zeros(engine.n_weights))
 
     def iterate() -> None:
@@ -92,7 +92,7 @@ def fastest(functions: list[Callable[[], None]], rounds: int) -> list[float]:
 
 def report(name: str, X: Any, y: Any, loss: str, rounds: int) -> tuple[float, float]:
     n = X.shape[0]
-    ours, products = fastest([engine_iteration(LocalEngine(X, y, LOSSES[loss])), two_products(X)], rounds)
+    ours, products = fastest([engine_iteration(Problem.of(X, y, LOSSES[loss])), two_products(X)], rounds)
     slice_rows = min(n, TEXTBOOK_ROWS)
     book = fastest([textbook_iteration(X[:slice_rows], y[:slice_rows], loss)], max(2, rounds // 10))[0]
     book *= n / slice_rows

@@ -2,6 +2,9 @@ import inspect
 import math
 import re
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -11,10 +14,24 @@ from hypothesis.extra.numpy import arrays
 from scripted import ScriptedNoise
 from watched import Watched
 
+from privfit import questions
 from privfit.accounting import BudgetExceeded, Ledger
 from privfit.curator import Curator, SealedLine, SealedPoint
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
+from privfit.questions import (
+    ChangesOfLoss,
+    Count,
+    CurveNorms,
+    Gradient,
+    GradientAt,
+    Histograms,
+    LossesAlong,
+    Magnitudes,
+    Moments,
+    Norms,
+    RisesAlong,
+)
 
 STEPS = 2.0 * np.arange(21) / 20
 EDGES = 4.0 * 2.0 ** -np.arange(8.0)
@@ -24,7 +41,7 @@ RHO = 0.01
 def make_curator(X, y, *, loss="logistic", rho=1.0, noise=None, events=None, **kwargs):
     ledger = Ledger(rho=rho)
     noise = ScriptedNoise() if noise is None else noise
-    engine = LocalEngine(X, y, LOSSES[loss], intercept=True)
+    engine = Problem.of(X, y, LOSSES[loss], intercept=True)
     engine = engine if events is None else Watched(engine, events)
     return Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6, **kwargs), ledger, noise
 
@@ -57,25 +74,28 @@ ASKED = Asked(np.full(4, 0.3), np.ones(4))
 
 # Every question, at the price RHO; what follows a comma tells variants apart.
 QUESTIONS = {
-    "gradient": lambda c, q: c.gradient(c.at(q.w), q.clip, RHO),
-    "gradient_at": lambda c, q: c.gradient_at(q.w, q.clip, RHO),
-    "refine": lambda c, q: c.refine(c.gradient(c.at(q.w), q.clip, RHO), RHO),
-    "choose_step": lambda c, q: c.choose_step(q.line(c), STEPS, q.clip, RHO),
-    "choose_step, laplace": lambda c, q: c.choose_step(q.line(c), STEPS, q.clip, RHO, shape="laplace"),
-    "choose_step, exponential": lambda c, q: c.choose_step(
-        q.line(c), STEPS, q.clip, RHO, shape="exponential"
+    "Gradient": lambda c, q: c.measure(Gradient(q.clip), RHO, of=c.at(q.w)),
+    "Gradient, refined": lambda c, q: c.refine(c.measure(Gradient(q.clip), RHO, of=c.at(q.w)), RHO),
+    "GradientAt": lambda c, q: c.measure(GradientAt(q.w, q.clip), RHO),
+    "LossesAlong": lambda c, q: c.choose(LossesAlong(STEPS, q.clip), RHO, of=q.line(c)),
+    "LossesAlong, laplace": lambda c, q: c.choose(
+        LossesAlong(STEPS, q.clip), RHO, of=q.line(c), shape="laplace"
     ),
-    "choose_step_by_rise": lambda c, q: c.choose_step_by_rise(q.line(c), STEPS, q.clip, RHO),
-    "choose_weights": lambda c, q: c.choose_weights(
-        c.at(q.w), np.stack([q.direction, q.w, -q.w]), q.clip, RHO
+    "LossesAlong, exponential": lambda c, q: c.choose(
+        LossesAlong(STEPS, q.clip), RHO, of=q.line(c), shape="exponential"
     ),
-    "count": lambda c, q: c.count(RHO),
-    "norms": lambda c, q: c.norms(EDGES, RHO),
-    "curve_norms": lambda c, q: c.curve_norms(EDGES, q.folds, RHO),
-    "magnitudes": lambda c, q: c.magnitudes(RHO),
-    "histograms": lambda c, q: c.histograms(np.tile([-1.0, 0.0, 0.0, 1e4], (c.n_features, 1)), RHO),
-    "moments": lambda c, q: c.moments(q.clip, 0.3 * q.clip, q.folds, 0.7, RHO),
+    "RisesAlong": lambda c, q: c.choose(RisesAlong(STEPS, q.clip), RHO, of=q.line(c)),
+    "ChangesOfLoss": lambda c, q: c.choose(
+        ChangesOfLoss(np.stack([q.direction, q.w, -q.w]), q.clip), RHO, of=c.at(q.w)
+    ),
+    "Count": lambda c, q: c.measure(Count(), RHO),
+    "Norms": lambda c, q: c.measure(Norms(EDGES), RHO),
+    "CurveNorms": lambda c, q: c.measure(CurveNorms(EDGES, q.folds), RHO),
+    "Magnitudes": lambda c, q: c.measure(Magnitudes(), RHO),
+    "Histograms": lambda c, q: c.measure(Histograms(np.tile([-1.0, 0.0, 0.0, 1e4], (c.n_features, 1))), RHO),
+    "Moments": lambda c, q: c.measure(Moments(q.clip, 0.3 * q.clip, q.folds, 0.7), RHO),
 }
+ANSWERS = {"measure", "refine", "choose"}
 OPENED = {
     "open": lambda c, q: c.open(RHO, why="test"),
     "open_without_privacy": lambda c, q: c.open_without_privacy(),  # tests/test_doors.py says by whom
@@ -94,20 +114,27 @@ PUBLIC = {
     "n_features": lambda c, q: c.n_features,
     "intercept": lambda c, q: c.intercept,
     "loss": lambda c, q: c.loss,
-    "loss_slope": lambda c, q: c.loss_slope,
     "longest_regular_step": lambda c, q: c.longest_regular_step,
     "remaining": lambda c, q: c.remaining,
     "raw_weights": lambda c, q: c.raw_weights(q.w),
     "penalty_gradient": lambda c, q: c.penalty_gradient(q.w),
 }
-DECLARED = {"epsilon", "delta", "alpha", "n_records", "bounds", "relation"}
+DECLARED = {"epsilon", "delta", "alpha", "n_records", "bounds"}
 
 
 def test_everything_the_curator_answers_is_guarded_here():
     answered = {name for name, _ in inspect.getmembers(Curator) if not name.startswith("_")}
-    kinds = [{name.partition(",")[0] for name in kind} for kind in (QUESTIONS, OPENED, PLACES, PUBLIC)]
+    kinds = [ANSWERS, set(OPENED), set(PLACES), set(PUBLIC)]
     assert answered == set().union(*kinds)
     assert sum(map(len, kinds)) == len(answered)
+    modules = [import_module(f"{questions.__name__}.{m.name}") for m in iter_modules(questions.__path__)]
+    asked = {
+        name
+        for module in modules
+        for name, kind in vars(module).items()
+        if isinstance(kind, type) and kind.__module__ == module.__name__ and name != "Question"
+    }
+    assert {name.partition(",")[0] for name in QUESTIONS} == asked == set(questions.__all__)
     curator, _, _ = make_curator(*data())
     assert {name for name in vars(curator) if not name.startswith("_")} == DECLARED
 
@@ -177,7 +204,7 @@ def watch(monkeypatch, question, rho):
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_questions_charge_then_look_then_blur(name, monkeypatch):
     events, ledger, _ = watch(monkeypatch, QUESTIONS[name], 1.0)
-    again = "( charge blur)" if name == "refine" else ""  # what was looked at once is only blurred again
+    again = "( charge blur)" if name.endswith("refined") else ""  # a second time is only blurred
     assert re.fullmatch(rf"charge( look)+ blur{again}", " ".join(events))
     assert ledger.spent == RHO * events.count("charge")
 
@@ -188,7 +215,7 @@ def test_opening_charges_before_it_hands_over(monkeypatch):
 
 @pytest.mark.parametrize("name", [*QUESTIONS, "open"])
 def test_refused_charge_leaves_the_data_unread(name, monkeypatch):
-    paid = 1 if name == "refine" else 0
+    paid = 1 if name.endswith("refined") else 0
     events, ledger, refusal = watch(monkeypatch, (QUESTIONS | OPENED)[name], RHO * (paid + 0.1))
     assert re.search(rf"needs rho=0\.01, 0\.001 left of {RHO * (paid + 0.1):.4g}", refusal)
     assert events[-1] == "refused"
@@ -199,10 +226,10 @@ def test_refused_charge_leaves_the_data_unread(name, monkeypatch):
 
 def test_every_question_is_on_the_account_with_its_price():
     curator, ledger, _ = make_curator(*data())
-    g = QUESTIONS["gradient"](curator, ASKED)
+    g = QUESTIONS["Gradient"](curator, ASKED)
     curator.refine(g, 0.02)
-    QUESTIONS["choose_step"](curator, ASKED)
-    QUESTIONS["count"](curator, ASKED)
+    QUESTIONS["LossesAlong"](curator, ASKED)
+    QUESTIONS["Count"](curator, ASKED)
     assert [e.what for e in ledger.entries] == [
         "gradient",
         "gradient, refined",
@@ -216,8 +243,33 @@ def test_an_exception_after_the_charge_leaves_it_on_the_account(monkeypatch):
     curator, ledger, noise = make_curator(*data())
     monkeypatch.setattr(noise, "gaussian", lambda *a: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        QUESTIONS["gradient"](curator, ASKED)
+        QUESTIONS["Gradient"](curator, ASKED)
     assert ledger.spent == 0.01
+
+
+def test_a_question_whose_bound_nobody_proved_is_not_asked():
+    class Curious:
+        what = "everything"
+
+        def bounded(self, of):
+            raise AssertionError("was shown the records")
+
+    curator, ledger, _ = make_curator(*data())
+    for ask in (curator.measure, lambda q, rho: curator.choose(q, rho, of=curator.at(np.zeros(4)))):
+        with pytest.raises(TypeError, match=r"Only questions of privfit\.questions are answered"):
+            ask(Curious(), 0.01)
+    assert ledger.spent == 0.0
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_bound_names_its_claim(name):
+    claims = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
+    curator, _, _ = make_curator(*data())
+    asked = []
+    original = curator._bounded
+    curator._bounded = lambda *arguments: asked.append(original(*arguments)) or asked[-1]
+    QUESTIONS[name](curator, ASKED)
+    assert f"**{asked[0].claim} " in claims
 
 
 def test_bad_candidate_steps_are_refused_before_the_charge():
@@ -225,7 +277,7 @@ def test_bad_candidate_steps_are_refused_before_the_charge():
     line = curator.along(curator.at(np.zeros(4)), np.ones(4))
     for steps in (np.array([0.0]), np.array([0.0, 1.0, 3.0]), np.arange(1000.0)):
         with pytest.raises(ValueError, match="steps must be 0, h, 2h"):
-            curator.choose_step(line, steps, 3.0, 0.01)
+            curator.choose(LossesAlong(steps, 3.0), 0.01, of=line)
     assert ledger.spent == 0.0
 
 
@@ -235,16 +287,16 @@ def test_move_follows_the_line():
     moved = curator.move(line, 0.25)
     np.testing.assert_allclose(moved.w, 0.25)
     np.testing.assert_allclose(
-        curator.gradient(moved, 1.0, 0.01).value,
-        curator.gradient(curator.at(np.full(4, 0.25)), 1.0, 0.01).value,
+        curator.measure(Gradient(1.0), 0.01, of=moved).value,
+        curator.measure(Gradient(1.0), 0.01, of=curator.at(np.full(4, 0.25))).value,
         atol=1e-5,
     )
 
 
 def test_only_the_last_gradient_can_be_refined():
     curator, ledger, _ = make_curator(*data())
-    first = QUESTIONS["gradient"](curator, ASKED)
-    QUESTIONS["gradient"](curator, ASKED)
+    first = QUESTIONS["Gradient"](curator, ASKED)
+    QUESTIONS["Gradient"](curator, ASKED)
     with pytest.raises(ValueError, match="measured last"):
         curator.refine(first, 0.01)
     assert ledger.spent == 0.02
@@ -252,7 +304,7 @@ def test_only_the_last_gradient_can_be_refined():
 
 def test_refining_is_as_good_as_having_paid_at_once():
     curator, _, noise = make_curator(*data())
-    g = QUESTIONS["gradient"](curator, ASKED)
+    g = QUESTIONS["Gradient"](curator, ASKED)
     refined = curator.refine(curator.refine(g, 0.03), 0.05)
     assert refined.rho == pytest.approx(0.09)
     (exact, sigma1), (_, sigma2), (_, sigma3) = noise.gaussian_inputs
@@ -276,19 +328,15 @@ def views(curator):
     yield curator.transformed(np.array([0.3, -5.0]), np.array([2.0, 0.1]), 0.3)
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", QUESTIONS)
 @settings(max_examples=20)
 @given(X=records, y=arrays(bool, 5), w=vectors, direction=vectors, clip=st.floats(0.01, 20))
-def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, relation, X, y, w, direction, clip):
+def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, X, y, w, direction, clip):
     signs = np.where(y, 1.0, -1.0)
-    tables = (slice(0, 5), slice(0, 4)) if relation == "add-remove" else (slice(0, 4), slice(1, 5))
     noises = []
-    for rows in tables:
-        curator, _, noise = make_curator(
-            X[rows], signs[rows], loss=loss, noise=ScriptedNoise(size=0.0), relation=relation
-        )
+    for rows in (slice(0, 5), slice(0, 4)):
+        curator, _, noise = make_curator(X[rows], signs[rows], loss=loss, noise=ScriptedNoise(size=0.0))
         for view in views(curator):
             QUESTIONS[name](view, Asked(w, direction, clip))
         noises.append(noise)
@@ -298,18 +346,18 @@ def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, relation, X,
     for (a, scale, shape), (b, _, _) in zip(*(n.argmax_inputs for n in noises), strict=True):
         moved = a - b
         assert np.ptp(moved) <= scale * math.sqrt((8 if shape == "gumbel" else 2) * RHO)
-        if relation == "add-remove" and name.startswith("choose_step"):  # a record more lowers no loss
+        if "Along" in name:  # a record more lowers no loss
             assert moved.max() <= 1e-3 * clip
 
 
 def test_the_noise_is_not_larger_than_the_sensitivity_needs():
     X, y = data()
     curator, _, noise = make_curator(X, y)
-    curator.gradient(curator.at(np.zeros(4)), 2.0, 0.01)
+    curator.measure(Gradient(2.0), 0.01, of=curator.at(np.zeros(4)))
     assert noise.gaussian_inputs[0][1] == pytest.approx(2.0 / math.sqrt(0.02), rel=1e-5)
     line = curator.along(curator.at(np.zeros(4)), np.ones(4))
     for shape, factor in (("laplace", 2), ("exponential", 2), ("gumbel", 8)):
-        curator.choose_step(line, STEPS, 3.0, 0.01, shape=shape)
+        curator.choose(LossesAlong(STEPS, 3.0), 0.01, of=line, shape=shape)
         assert noise.argmax_inputs[-1][1] == pytest.approx(3.0 / math.sqrt(factor * 0.01), rel=1e-3)
 
 
@@ -318,7 +366,7 @@ def test_moments_of_a_record_at_both_radii_use_up_their_sensitivity():
     for rows in (slice(0, 2), slice(0, 1)):
         X, y = np.array([[0.1], [0.5]])[rows], np.ones(2)[rows]
         curator, _, noise = make_curator(X, y, noise=ScriptedNoise(size=0.0))
-        curator.moments(0.5, 0.25, np.ones(1), 2.0, 0.01)  # z = 1/2 and its curve z (z - 1) = -1/4
+        curator.measure(Moments(0.5, 0.25, np.ones(1), 2.0), 0.01)  # z = 1/2 and its curve z (z - 1) = -1/4
         inputs.append(noise.gaussian_inputs[0])
     (a, sigma), (b, _) = inputs
     np.testing.assert_allclose(a - b, [0.5, -0.5], atol=1e-6)
@@ -331,7 +379,7 @@ def test_histograms_of_a_record_use_up_their_sensitivity():
     inputs = []
     for rows in (slice(0, 40), slice(0, 39)):
         curator, _, noise = make_curator(X[rows], y[rows], noise=ScriptedNoise(size=0.0))
-        curator.histograms(np.zeros((5, 1)), 0.01)
+        curator.measure(Histograms(np.zeros((5, 1))), 0.01)
         inputs.append(noise.gaussian_inputs[0])
     (a, sigma), (b, _) = inputs
     np.testing.assert_array_equal((a - b).reshape(5, 2), np.column_stack([X[39] <= 0.0, X[39] > 0.0]))
@@ -345,7 +393,7 @@ def test_a_huge_record_reaches_the_mechanism_clipped():
     gradients = []
     for rows in (np.arange(40), np.delete(np.arange(40), 7)):
         curator, _, _ = make_curator(X[rows], y[rows], noise=ScriptedNoise(size=0.0))
-        gradients.append(curator.gradient(curator.at(np.full(4, 1e-9)), 1.0, 0.01).value)
+        gradients.append(curator.measure(Gradient(1.0), 0.01, of=curator.at(np.full(4, 1e-9))).value)
     assert np.linalg.norm(gradients[0] - gradients[1]) == pytest.approx(1.0, rel=1e-5)
 
 
@@ -357,12 +405,12 @@ def test_sample_draws_each_record_by_its_own_coin_and_charges_the_same_account()
     sizes = []
     for _ in range(200):
         batch = curator.sample(0.25)
-        sizes.append(batch._engine.n_records)
+        sizes.append(batch._records.n_records)
         assert batch.n_records == 500
     # Binomial(2000, 1/4): a fixed-size subset would have variance 0. Fixed seed, so no false alarms.
     assert np.mean(sizes) == pytest.approx(500, abs=5)
     assert np.std(sizes) == pytest.approx(math.sqrt(2000 * 0.25 * 0.75), rel=0.2)
-    QUESTIONS["gradient"](batch, ASKED)
+    QUESTIONS["Gradient"](batch, ASKED)
     assert ledger.spent == 0.01
 
 
@@ -373,11 +421,13 @@ def test_a_sampled_neighbour_differs_by_at_most_the_one_record():
         curator, _, noise = make_curator(X[rows], y[rows], noise=ScriptedNoise(size=0.0))
         noise.poisson_rows = lambda n, q: np.flatnonzero(np.random.default_rng(3).random(50)[:n] < q)
         batch = curator.sample(0.5)
-        sums.append(batch.gradient(batch.at(np.zeros(4)), 1.0, 0.01).value)
+        sums.append(batch.measure(Gradient(1.0), 0.01, of=batch.at(np.zeros(4))).value)
     assert np.linalg.norm(sums[0] - sums[1]) <= 1.0 + 1e-5
 
 
 def test_an_empty_subset_is_answered_with_noise_alone():
     curator, _, _ = make_curator(*data(), noise=ScriptedNoise(size=0.0))
     batch = curator.sample(0.0)
-    np.testing.assert_array_equal(batch.gradient(batch.at(np.zeros(4)), 1.0, 0.01).value, np.zeros(4))
+    np.testing.assert_array_equal(
+        batch.measure(Gradient(1.0), 0.01, of=batch.at(np.zeros(4))).value, np.zeros(4)
+    )

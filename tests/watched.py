@@ -8,15 +8,16 @@ import numpy as np
 
 # What engines, points and lines say that does not depend on the records. All else they say is a look.
 PUBLIC = {
+    "base",
     "gradient_bound",
     "intercept",
     "loss",
-    "magnitude_bound",
-    "moment_bounds",
+    "n_columns",
     "n_weights",
     "pulled_back",
     "raw_weights",
     "stretch",
+    "view",
     "w",
 }
 

@@ -9,17 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from privfit.engine.base import Engine
-from privfit.engine.local import LocalEngine
-from privfit.engine.rounding import (
-    MAX_CANDIDATES,
-    gradient_bound,
-    grid,
-    loss_slack,
-    rise_bound,
-    rise_slack,
-)
+from privfit.engine.exact.bounds import MAX_CANDIDATES, gradient_bound, loss_slack, rise_bound, rise_slack
+from privfit.engine.exact.grids import grid
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES, Loss
+from privfit.questions import CurveNorms, Histograms, Magnitudes, Moments, Norms
 
 Layout = Callable[[np.ndarray], Any]
 
@@ -32,7 +26,7 @@ LAYOUTS: dict[str, Layout] = {
     "csr_f32": lambda X: sp.csr_matrix(X.astype(np.float32)),
 }
 # An engine is added to the contract by naming it here.
-ENGINES: dict[str, Callable[..., Engine]] = {"local": LocalEngine}
+ENGINES: dict[str, Callable[..., Problem]] = {"local": Problem.of}
 
 NUMPY_VALUES: dict[str, Callable[[Any], Any]] = {
     "logistic": lambda m: np.logaddexp(0, -m),
@@ -78,10 +72,10 @@ def moments(
 
 
 class Case:
-    def __init__(self, build: Callable[..., Engine], layout: Layout, loss: Loss, intercept: bool) -> None:
+    def __init__(self, build: Callable[..., Problem], layout: Layout, loss: Loss, intercept: bool) -> None:
         self.build, self.layout, self.loss, self.intercept = build, layout, loss, intercept
 
-    def make(self, X: np.ndarray, y: np.ndarray) -> tuple[Engine, Oracle]:
+    def make(self, X: np.ndarray, y: np.ndarray) -> tuple[Problem, Oracle]:
         data = self.layout(X)
         return self.build(data, y, self.loss, intercept=self.intercept), Oracle(
             data, y, self.loss, self.intercept
@@ -114,17 +108,16 @@ def records(n: int = 203, p: int = 13) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(rng.random(n) < 0.4, 1, -1)
 
 
-def weights(engine: Engine, seed: int = 0) -> np.ndarray:
+def weights(engine: Problem, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).standard_normal(engine.n_weights)
 
 
 class TestEngine:
     def test_describes_itself(self, case: Case) -> None:
         engine, _ = case.make(*records())
-        assert isinstance(engine, Engine)
         assert (engine.n_records, engine.n_weights) == (203, 13 + case.intercept)
         assert engine.loss is case.loss
-        assert engine.intercept is case.intercept
+        assert engine.table.intercept is case.intercept
 
     @pytest.mark.parametrize("clip", [inf, 1.0, 0.3, 1e-3, 50.0])
     def test_gradient_sum_matches_oracle(self, case: Case, clip: float) -> None:
@@ -188,7 +181,7 @@ class TestEngine:
         engine, _ = case.make(np.zeros((5, 3)), np.ones(5))
         point = engine.at(np.zeros(engine.n_weights))
         np.testing.assert_array_equal(point.gradient_sum(1.0)[:3], 0)
-        assert point.loss_sum(10.0) == pytest.approx(5 * case.loss.value(0.0), abs=1e-4)
+        assert point.loss_sum(10.0) == pytest.approx(5 * case.loss.value(0.0, 1.0), abs=1e-4)
 
     @pytest.mark.parametrize("huge", [1e30, 1e38])
     def test_huge_features_stay_within_the_bound(self, case: Case, huge: float) -> None:
@@ -262,14 +255,14 @@ class TestEngine:
         engine, oracle = case.make(*records())
         norms = np.linalg.norm(oracle.X[:, :13], axis=1)
         np.testing.assert_array_equal(
-            engine.norm_counts(np.array([4.0, 3.0, 1.0])), [np.sum(norms > 3.0), np.sum(norms <= 3.0)]
+            Norms(np.array([4.0, 3.0, 1.0])).counts(engine.table), [np.sum(norms > 3.0), np.sum(norms <= 3.0)]
         )
 
     def test_norm_on_an_edge_counts_below_it(self, case: Case) -> None:
         engine, _ = case.make(np.array([[3.0, 4.0], [0.0, 0.0], [30.0, 40.0]]), np.ones(3))
-        np.testing.assert_array_equal(engine.norm_counts(np.array([10.0, 5.0, 2.0, 1.0])), [1, 1, 1])
+        np.testing.assert_array_equal(Norms(np.array([10.0, 5.0, 2.0, 1.0])).counts(engine.table), [1, 1, 1])
         with pytest.raises(ValueError, match="strictly descending"):
-            engine.norm_counts(np.array([1.0, 2.0]))
+            Norms(np.array([1.0, 2.0])).counts(engine.table)
 
     @pytest.mark.parametrize(("radius", "curve_radius"), [(0.8, 100.0), (2.0, 0.3), (100.0, 100.0)])
     def test_moment_sums_match_oracle(self, case: Case, radius: float, curve_radius: float) -> None:
@@ -277,11 +270,11 @@ class TestEngine:
         engine, oracle = case.make(np.clip(X, -1, 1), y)
         folds = np.arange(13) % 2.0
         first, second = moments(oracle.X[:, :13], folds, radius, curve_radius)
-        sums = engine.moment_sums(radius, curve_radius, folds)
+        sums = Moments(radius, curve_radius, folds).sums(engine.table)
         np.testing.assert_allclose(sums[0], first, atol=engine.n_records * grid(radius))
         np.testing.assert_allclose(sums[1], second, atol=engine.n_records * grid(curve_radius))
         for bound, clip in zip(
-            engine.moment_bounds(radius, curve_radius, folds), (radius, curve_radius), strict=True
+            Moments(radius, curve_radius, folds).bounds(engine.table), (radius, curve_radius), strict=True
         ):
             assert clip < bound < clip * (1 + 2e-5)
 
@@ -290,7 +283,7 @@ class TestEngine:
         folds, Z = np.arange(13) % 2.0, oracle.X[:, :13]
         norms = np.linalg.norm(Z * (Z - folds), axis=1)
         np.testing.assert_array_equal(
-            engine.curve_counts(np.array([9.0, 4.0, 2.0, 1.0]), folds),
+            CurveNorms(np.array([9.0, 4.0, 2.0, 1.0]), folds).counts(engine.table),
             [np.sum(norms > 4), np.sum((norms > 2) & (norms <= 4)), np.sum(norms <= 2)],
         )
 
@@ -298,7 +291,7 @@ class TestEngine:
         X, y = records()
         X[:5, 0] = [2.0**-31, -(2.0**-30), 2.0**41 + 2.0**20, 0.0, 1.0]
         engine, oracle = case.make(X, y)
-        sums = engine.magnitude_sums()
+        sums = Magnitudes().sums(engine.table)
         mantissas, exponents = np.frexp(np.abs(oracle.X[:, :13]))
         bins = np.clip(np.where(mantissas == 0, -99, exponents - (mantissas == 0.5)) + 30, -1, 70)
         shares = 1 / np.sqrt(np.maximum((bins >= 0).sum(axis=1), 1))
@@ -311,7 +304,7 @@ class TestEngine:
         assert sums[0, -1] > 0
         assert sums[0, 30] > 0, "a power of two is the largest of its bin"
         with pytest.raises(ValueError, match="lowest <= highest"):
-            engine.magnitude_sums(3, 2)
+            Magnitudes(3, 2).sums(engine.table)
 
     def test_value_counts_match_oracle(self, case: Case) -> None:
         X, y = records()
@@ -319,16 +312,16 @@ class TestEngine:
         engine, oracle = case.make(X, y)
         edges = np.sort(np.random.default_rng(1).normal(size=(13, 6)), axis=1)
         edges[0] = [-1.0, -1.0, 0.0, 0.5, 1.0, 1e300]
-        counts = engine.value_counts(edges)
+        counts = Histograms(edges).counts(engine.table)
         limits = np.column_stack([np.full(13, -np.inf), edges, np.full(13, np.inf)])
         for j in range(13):
             x = oracle.X[:, j]
             expected = [np.sum((x > a) & (x <= b)) for a, b in itertools.pairwise(limits[j])]
             np.testing.assert_array_equal(counts[j], expected)
-        assert engine.value_counts(np.empty((13, 0))).tolist() == [[engine.n_records]] * 13
+        assert Histograms(np.empty((13, 0))).counts(engine.table).tolist() == [[engine.n_records]] * 13
         for bad in (edges[:, ::-1], edges[1:], edges[0]):
             with pytest.raises(ValueError, match="13 rows of ascending numbers, one for each column"):
-                engine.value_counts(bad)
+                Histograms(bad).counts(engine.table)
 
     def test_clipped_features_are_those_of_clipped_records(self, case: Case) -> None:
         X, y = records()
@@ -363,9 +356,11 @@ class TestEngine:
         oracle.X = oracle.X * np.where(changed, 2.0 / np.maximum(norms, 1e-9), 1.0)[:, None]
         scaled, w = engine.with_rows_of(2.0, shrink_only=shrink_only), weights(engine)
         assert scaled.n_weights == engine.n_weights
-        assert not scaled.intercept, "the constant is scaled with its row, so it is no constant any more"
+        assert not scaled.table.intercept, (
+            "the constant is scaled with its row, so it is no constant any more"
+        )
         np.testing.assert_allclose(scaled.at(w).gradient_sum(), oracle.gradient_sum(w), rtol=1e-5, atol=1e-5)
-        longer = scaled.norm_counts(np.array([9.0, 2.0 * (1 + 2.0**-20), 0.0]))[0]
+        longer = Norms(np.array([9.0, 2.0 * (1 + 2.0**-20), 0.0])).counts(scaled.table)[0]
         assert longer == 0
         with pytest.raises(ValueError, match="before transforming"):
             engine.transformed(np.zeros(13), np.full(13, 2.0)).with_rows_of(1.0)
@@ -374,10 +369,10 @@ class TestEngine:
     def test_few_records_are_described(self, case: Case, n: int) -> None:
         X, y = records()
         engine, oracle = case.make(np.clip(X[:n], -1, 1), y[:n])
-        assert engine.norm_counts(np.array([9.0, 1.0, 0.1])).sum() == n
-        assert np.linalg.norm(engine.magnitude_sums(-3, 3)) <= n * engine.magnitude_bound()
-        assert engine.value_counts(np.zeros((13, 1))).sum(axis=1).tolist() == [n] * 13
-        first, second = engine.moment_sums(10.0, 10.0, np.zeros(13))
+        assert Norms(np.array([9.0, 1.0, 0.1])).counts(engine.table).sum() == n
+        assert np.linalg.norm(Magnitudes(-3, 3).sums(engine.table)) <= n * Magnitudes().bound(engine.table)
+        assert Histograms(np.zeros((13, 1))).counts(engine.table).sum(axis=1).tolist() == [n] * 13
+        first, second = Moments(10.0, 10.0, np.zeros(13)).sums(engine.table)
         np.testing.assert_allclose(first, oracle.X[:, :13].sum(axis=0), atol=1e-4)
         np.testing.assert_allclose(second, (oracle.X[:, :13] ** 2).sum(axis=0), atol=1e-4)
         line = engine.at(weights(engine)).along(weights(engine, 1))
@@ -399,7 +394,7 @@ class ViewCase(Case):
         X[rng.random((n, 13)) < 0.3] = 0  # absent in a sparse matrix
         return X, np.where(rng.random(n) < 0.4, 1.0, -1.0)
 
-    def make(self, X: np.ndarray, y: np.ndarray) -> tuple[Engine, Oracle]:
+    def make(self, X: np.ndarray, y: np.ndarray) -> tuple[Problem, Oracle]:
         engine, oracle = super().make(X, y)
         oracle.X[:, :13] = self.scale * (oracle.X[:, :13] - self.center)
         oracle.X[:, 13] = self.bias
@@ -448,7 +443,7 @@ class TestView:
         norms = np.linalg.norm(oracle.X[:, :13], axis=1)
         edges = np.array([3000.0, 1000.0, 20.0, 5.0, 2.0, 1.0])
         expected = np.histogram(norms, [0, *edges[-2:0:-1], inf])[0][::-1]
-        np.testing.assert_array_equal(engine.norm_counts(edges), expected)
+        np.testing.assert_array_equal(Norms(edges).counts(engine.table), expected)
 
     @pytest.mark.parametrize(("radius", "curve_radius"), [(0.5, 30.0), (30.0, 30.0), (30.0, 0.1)])
     def test_moment_sums_match_oracle(self, view_case: ViewCase, radius: float, curve_radius: float) -> None:
@@ -458,9 +453,9 @@ class TestView:
         folds = np.arange(13) % 2.0
         expected = moments(Z, folds, radius, curve_radius)
         radii = radius, curve_radius
-        for sums, right, clip in zip(engine.moment_sums(*radii, folds), expected, radii, strict=True):
+        for sums, right, clip in zip(Moments(*radii, folds).sums(engine.table), expected, radii, strict=True):
             np.testing.assert_allclose(sums, right, atol=engine.n_records * 2.0**-20 * (2 + clip))
-        for bound, clip in zip(engine.moment_bounds(*radii, folds), radii, strict=True):
+        for bound, clip in zip(Moments(*radii, folds).bounds(engine.table), radii, strict=True):
             assert clip < bound < clip + 2e-5 * (1 + clip)
 
     def test_curve_counts_match_oracle(self, view_case: ViewCase) -> None:
@@ -468,7 +463,7 @@ class TestView:
         folds, Z = np.arange(13) % 2.0, oracle.X[:, :13]
         norms = np.linalg.norm(Z * (Z - folds), axis=1)
         np.testing.assert_array_equal(
-            engine.curve_counts([1e9, 1e4, 100.0, 0.0], folds),
+            CurveNorms([1e9, 1e4, 100.0, 0.0], folds).counts(engine.table),
             [np.sum(norms > 1e4), np.sum((norms > 100) & (norms <= 1e4)), np.sum(norms <= 100)],
         )
 
@@ -476,21 +471,21 @@ class TestView:
         X, y = view_case.records()
         engine, raw = view_case.make(X, y)[0], Case.make(view_case, X, y)[0]
         w = 1e-3 * weights(engine)
-        there = engine.raw_weights(w)
+        there = engine.table.raw_weights(w)
         np.testing.assert_allclose(engine.at(w).loss_sum(), raw.at(there).loss_sum(), rtol=1e-9)
         np.testing.assert_allclose(
-            engine.pulled_back(raw.at(there).gradient_sum()),
+            engine.table.pulled_back(raw.at(there).gradient_sum()),
             engine.at(w).gradient_sum(),
             rtol=1e-6,
             atol=1e-6,
         )
-        assert np.linalg.norm(there) <= engine.stretch * np.linalg.norm(w)
+        assert np.linalg.norm(there) <= engine.table.stretch * np.linalg.norm(w)
 
     def test_magnitudes_are_those_of_the_raw_features(self, view_case: ViewCase) -> None:
         X, y = view_case.records()
         engine, _ = view_case.make(X, y)
         raw, _ = Case.make(view_case, X, y)
-        np.testing.assert_array_equal(engine.magnitude_sums(), raw.magnitude_sums())
+        np.testing.assert_array_equal(Magnitudes().sums(engine.table), Magnitudes().sums(raw.table))
 
     def test_views_compose(self, view_case: ViewCase) -> None:
         engine, oracle = view_case.make(*view_case.records())
@@ -516,7 +511,8 @@ class TestView:
         w = weights(engine)
         np.testing.assert_array_equal(engine.subset(rows).gradient_at(w, 1.0), part.gradient_at(w, 1.0))
         np.testing.assert_array_equal(
-            engine.subset(rows).norm_counts([9.0, 3.0, 1.0]), part.norm_counts([9.0, 3.0, 1.0])
+            Norms([9.0, 3.0, 1.0]).counts(engine.subset(rows).table),
+            Norms([9.0, 3.0, 1.0]).counts(part.table),
         )
 
     @pytest.mark.parametrize("n", [0, 1])
@@ -527,9 +523,9 @@ class TestView:
         np.testing.assert_allclose(
             engine.gradient_at(w, 1.0), oracle.gradient_sum(w, 1.0), atol=2 * (engine.gradient_bound(1.0) - 1)
         )
-        assert engine.norm_counts([2.0, 1.0]) == n
+        assert Norms([2.0, 1.0]).counts(engine.table) == n
         if n == 0:
-            np.testing.assert_array_equal(engine.moment_sums(1.0, 1.0, np.zeros(13)), 0)
+            np.testing.assert_array_equal(Moments(1.0, 1.0, np.zeros(13)).sums(engine.table), 0)
 
     def test_clipping_after_transforming_is_refused(self, view_case: ViewCase) -> None:
         engine, _ = view_case.make(*view_case.records())

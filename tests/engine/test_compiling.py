@@ -1,16 +1,22 @@
 """What is compiled, what is said about it, and that a fork does not get in its way."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
 
-from privfit.engine.compiling import MESSAGE
+from privfit.engine import kernels
+from privfit.engine.kernels.compiling import MESSAGE, digest
+
+PACKAGE = Path(__file__).parents[2] / "src" / "privfit"
 
 FIT = """
 import sys, warnings
@@ -53,6 +59,57 @@ def test_only_what_the_table_needs_is_compiled(layout: str, others: tuple[str, .
     compiled, _ = fit(layout, tmp_path)
     assert any(layout in name for name in compiled)
     assert [name for name in compiled if any(other in name for other in (*others, "hinge"))] == []
+
+
+KERNELS = [
+    module.name
+    for module in iter_modules(kernels.__path__)
+    if module.name not in ("compiling", "fused", "lanes")
+]
+
+
+@pytest.mark.parametrize("module", KERNELS)
+def test_all_that_a_loop_uses_is_known_when_its_name_is_made(module: str) -> None:
+    """What is defined below it would be missing from the digest, and old machine code would be found."""
+    found = vars(import_module(f"{kernels.__name__}.{module}"))
+    loops = [loop for loop in found.values() if hasattr(loop, "py_func")]
+    for loop in loops:
+        assert loop.py_func.__qualname__.endswith(digest(loop.py_func))
+
+
+DIGESTS = """
+from privfit.engine.kernels.gradients import gradients
+from privfit.losses.hinge import HINGE
+from privfit.losses.logistic import LOGISTIC
+for loss in (LOGISTIC, HINGE):
+    print(gradients(loss).dense.py_func.__qualname__)
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "renamed"),
+    [
+        ("losses/logistic.py", [True, False]),
+        ("losses/arithmetic.py", [True, False]),
+        ("engine/exact/grids.py", [True, True]),
+        ("engine/kernels/fused.py", [True, True]),
+        ("engine/kernels/lanes.py", [True, True]),
+        ("engine/kernels/columns.py", [False, False]),
+        ("engine/table.py", [False, False]),
+        ("curator.py", [False, False]),
+    ],
+)
+def test_machine_code_is_forgotten_when_what_it_calls_has_changed_and_only_then(
+    changed: str, renamed: list[bool], tmp_path: Path
+) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "privfit", ignore=shutil.ignore_patterns("__pycache__"))
+    command = [sys.executable, "-c", DIGESTS]
+    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    before = subprocess.check_output(command, env=environment, text=True).split()
+    with (tmp_path / "privfit" / changed).open("a") as file:
+        file.write("# changed\n")
+    after = subprocess.check_output(command, env=environment, text=True).split()
+    assert [old != new for old, new in zip(before, after, strict=True)] == renamed
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

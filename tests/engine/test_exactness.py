@@ -10,10 +10,13 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privfit.engine import threads
-from privfit.engine.local import LocalEngine
-from privfit.engine.rounding import gradient_bound, grid, loss_slack, magic, odd
-from privfit.losses import HINGE, LOGISTIC, LOSSES, Loss
+from privfit.engine.exact.bounds import gradient_bound, loss_slack
+from privfit.engine.exact.grids import grid, magic, odd
+from privfit.engine.parallel import threads
+from privfit.engine.problem import Problem
+from privfit.losses import LOSSES, Loss
+from privfit.losses.hinge import HINGE
+from privfit.losses.logistic import LOGISTIC
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "dense_c": np.ascontiguousarray,
@@ -35,24 +38,24 @@ def table(p: int, dtype: Any = np.float64) -> tuple[np.ndarray, np.ndarray, np.n
 def test_margin_does_not_depend_on_other_rows_or_on_position(p: int, layout: str, dtype: Any) -> None:
     X, y, w = table(p, dtype)
     arrange = LAYOUTS[layout]
-    margins = LocalEngine(arrange(X), y, HINGE).at(w).margins
+    margins = Problem.of(arrange(X), y, HINGE).at(w).predictions
     order = np.random.default_rng(0).permutation(N)
     for rows in (order, np.delete(np.arange(N), 5000), order[:9000], np.arange(3, N), order[:1]):
-        again = LocalEngine(arrange(X[rows]), y[rows], HINGE).at(w).margins
+        again = Problem.of(arrange(X[rows]), y[rows], HINGE).at(w).predictions
         np.testing.assert_array_equal(again, margins[rows])
 
 
 def test_margin_does_not_depend_on_dense_order() -> None:
     X, y, w = table(37)
-    by_row, by_column = (LocalEngine(LAYOUTS[name](X), y, HINGE).at(w) for name in ("dense_c", "dense_f"))
-    np.testing.assert_array_equal(by_row.margins, by_column.margins)
+    by_row, by_column = (Problem.of(LAYOUTS[name](X), y, HINGE).at(w) for name in ("dense_c", "dense_f"))
+    np.testing.assert_array_equal(by_row.predictions, by_column.predictions)
 
 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_clipped_gradient_sum_is_the_same_in_any_order_and_partition(layout: str, loss: Loss) -> None:
     X, y, w = table(13)
-    engine = LocalEngine(LAYOUTS[layout](X), y, loss)
+    engine = Problem.of(LAYOUTS[layout](X), y, loss)
     order = np.random.default_rng(0).permutation(N)
     whole = engine.at(w).gradient_sum(0.7)
     np.testing.assert_array_equal(engine.subset(order).at(w).gradient_sum(0.7), whole)
@@ -80,7 +83,7 @@ def test_products_half_way_between_grid_points_are_rounded_by_themselves(
     y = np.ones(len(X))
 
     def gradient(rows: np.ndarray) -> np.ndarray:
-        return LocalEngine(LAYOUTS[layout](X[rows]), y[rows], HINGE).gradient_at(np.zeros(p + 1), 4.0)
+        return Problem.of(LAYOUTS[layout](X[rows]), y[rows], HINGE).gradient_at(np.zeros(p + 1), 4.0)
 
     everybody = np.arange(len(X))
     whole = gradient(everybody)
@@ -113,8 +116,8 @@ def test_those_products_would_otherwise_depend_on_the_other_records() -> None:
 def test_a_gradient_sum_is_the_sum_of_its_records_shares(p: int, dtype: Any) -> None:
     X, y, w = (part[:403] if len(part) == N else part for part in table(p, dtype))
     for clip in (1e-3, 0.7, 50.0):
-        engine = LocalEngine(X, y, LOGISTIC)
-        shares = [LocalEngine(X[[i]], y[[i]], LOGISTIC).gradient_at(w, clip) for i in range(len(X))]
+        engine = Problem.of(X, y, LOGISTIC)
+        shares = [Problem.of(X[[i]], y[[i]], LOGISTIC).gradient_at(w, clip) for i in range(len(X))]
         np.testing.assert_array_equal(np.sum(shares, axis=0), engine.gradient_at(w, clip))
         np.testing.assert_array_equal(engine.at(w).gradient_sum(clip), engine.gradient_at(w, clip))
 
@@ -122,7 +125,7 @@ def test_a_gradient_sum_is_the_sum_of_its_records_shares(p: int, dtype: Any) -> 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_rounded_loss_sums_are_the_same_in_any_order(loss: Loss) -> None:
     X, y, w = table(13)
-    engine = LocalEngine(X, y, loss)
+    engine = Problem.of(X, y, loss)
     shuffled = engine.subset(np.random.default_rng(0).permutation(N))
     assert shuffled.at(w).loss_sum(0.7) == engine.at(w).loss_sum(0.7)
 
@@ -137,7 +140,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(
     results = []
     for n_threads in (1, 2, 3):
         monkeypatch.setattr(threads, "n_threads", lambda n=n_threads: n)
-        point = LocalEngine(LAYOUTS[layout](X), y, loss).at(w)
+        point = Problem.of(LAYOUTS[layout](X), y, loss).at(w)
         gradient = point.gradient_sum(clip)
         results.append(np.concatenate([gradient, point.along(gradient).loss_sums(1e-4, 5, clip)]))
     np.testing.assert_array_equal(results[0], results[1])
@@ -171,7 +174,7 @@ def test_one_record_moves_sums_by_its_clip_at_most(
         sums = []
         for rows in (others, more):
             X = np.array([x for x, _ in rows]).reshape(len(rows), 3)
-            point = LocalEngine(X, [label for _, label in rows], loss).at(w)
+            point = Problem.of(X, [label for _, label in rows], loss).at(w)
             line = point.along(direction)
             moved = line.move(spacing)
             sums.append(
@@ -184,8 +187,8 @@ def test_one_record_moves_sums_by_its_clip_at_most(
         assert np.all(losses_more - losses <= clip + tau)
 
 
-def one_column(margins: np.ndarray) -> LocalEngine:
-    return LocalEngine(margins[:, None], np.ones(len(margins)), LOGISTIC, intercept=False)
+def one_column(margins: np.ndarray) -> Problem:
+    return Problem.of(margins[:, None], np.ones(len(margins)), LOGISTIC, intercept=False)
 
 
 def ladder(margins: np.ndarray, clip: float) -> np.ndarray:

@@ -13,10 +13,14 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from privfit.engine.local import LocalEngine
-from privfit.engine.rounding import loss_slack, norms, rise_bound, rise_slack
+from privfit.engine.exact.bounds import loss_slack, norms, rise_bound, rise_slack
+from privfit.engine.problem import Problem
 from privfit.estimators.validation import row_norms
-from privfit.losses import HINGE, LOGISTIC, Loss, compilable
+from privfit.losses import Loss
+from privfit.losses.arithmetic import compilable
+from privfit.losses.hinge import HINGE
+from privfit.losses.logistic import LOGISTIC
+from privfit.questions import CurveNorms, Histograms, Magnitudes, Moments, Norms
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "dense_f64": np.ascontiguousarray,
@@ -83,8 +87,8 @@ def test_no_scaled_row_is_longer_than_the_radius(
     arrange: Any, rows: list[np.ndarray], intercept: bool, shrink_only: bool, radius: float
 ) -> None:
     X = arrange(np.array(rows))
-    engine = LocalEngine(X, np.ones(len(rows)), HINGE, intercept=intercept)
-    scaled = engine.with_rows_of(radius, shrink_only=shrink_only).matrix.take(slice(None))
+    engine = Problem.of(X, np.ones(len(rows)), HINGE, intercept=intercept)
+    scaled = engine.with_rows_of(radius, shrink_only=shrink_only).table.layout.take(slice(None))
     lengths = long_norms(scaled)
     assert np.all(lengths <= radius * (1 + 2.0**-20))
     before = np.hypot(long_norms(X), float(intercept))
@@ -101,7 +105,7 @@ def test_no_scaled_row_is_longer_than_the_radius(
 @pytest.mark.parametrize("radius", [0.0, -1.0, 2.0**-101, 2.0**101, math.inf, math.nan])
 def test_rows_of_an_extreme_radius_are_refused(radius: float) -> None:
     with pytest.raises(ValueError, match="radius must be in"):
-        LocalEngine(np.eye(2), [1, -1], HINGE).with_rows_of(radius)
+        Problem.of(np.eye(2), [1, -1], HINGE).with_rows_of(radius)
 
 
 @settings(max_examples=50, deadline=None)
@@ -113,9 +117,9 @@ def test_norms_are_never_too_small_and_those_of_predictions_are_the_same(
 ) -> None:
     X = arrange(row[None, :])
     p = len(row)
-    engine = LocalEngine(X, [1], HINGE, intercept=intercept)
+    engine = Problem.of(X, [1], HINGE, intercept=intercept)
     exact = np.hypot(long_norms(X)[0], float(intercept))
-    (computed,), (predicted,) = engine.norms, row_norms(X, intercept)
+    (computed,), (predicted,) = engine.table.norms, row_norms(X, intercept)
     for norm in (computed, predicted):
         assert norm >= exact * (1 - 2.0**-40)
         assert norm == math.inf or norm <= exact * (1 + 2.0**-40) + 3e-162 * math.sqrt(p)
@@ -124,15 +128,15 @@ def test_norms_are_never_too_small_and_those_of_predictions_are_the_same(
 
 
 @compilable
-def steep_value(m: float) -> float:
+def steep_value(prediction: float, target: float) -> float:
     """Fall by 1e250 per unit of margin."""
-    return 1e250 * max(1.0 - m, 0.0)
+    return 1e250 * max(1.0 - target * prediction, 0.0)
 
 
 @compilable
-def steep_derivative(m: float) -> float:
+def steep_derivative(prediction: float, target: float) -> float:
     """Return the slope, which no clip of a typical size lets through."""
-    return -1e250 if m < 1.0 else 0.0
+    return -1e250 * target if target * prediction < 1.0 else 0.0
 
 
 STEEP = Loss("steep", steep_value, steep_derivative, lipschitz=1e250, smoothness=math.inf)
@@ -142,14 +146,14 @@ def sums(X: Any, y: np.ndarray, loss: Loss, intercept: bool, clip: float, seed: 
     """Return everything that an engine sums, as is and through a view."""
     n_columns = X.shape[1]
     rng = np.random.default_rng(seed)
-    raw = LocalEngine(X, y, loss, intercept=intercept)
+    raw = Problem.of(X, y, loss, intercept=intercept)
     center = rng.standard_normal(n_columns) * intercept
     views = [raw, raw.transformed(center, 10.0 ** rng.integers(-5, 5, n_columns), 0.4)]
     edges, folds = np.geomspace(1e3, 1e-3, 7), np.arange(n_columns) % 2.0
     found: dict[str, Any] = {
-        "histograms": raw.value_counts(np.tile([-1.0, 0.0, 1e-300, 1.0], (n_columns, 1)))
+        "histograms": Histograms(np.tile([-1.0, 0.0, 1e-300, 1.0], (n_columns, 1))).counts(raw.table)
     }
-    found["magnitudes"] = raw.magnitude_sums(), raw.magnitude_bound()
+    found["magnitudes"] = Magnitudes().sums(raw.table), Magnitudes().bound(raw.table)
     for name, engine in zip(("raw", "view"), views, strict=True):
         point = engine.at(rng.standard_normal(engine.n_weights))
         line = point.along(rng.standard_normal(engine.n_weights))
@@ -163,12 +167,12 @@ def sums(X: Any, y: np.ndarray, loss: Loss, intercept: bool, clip: float, seed: 
             f"{name} losses": line.loss_sums(0.1, 4, clip),
             f"{name} loss": point.loss_sum(clip),
             f"{name} rises": line.rise_sums(0.1, 4, clip) if loss.lipschitz < 1e100 else None,
-            f"{name} norms": engine.norm_counts(edges),
-            f"{name} curve norms": engine.curve_counts(edges, folds),
+            f"{name} norms": Norms(edges).counts(engine.table),
+            f"{name} curve norms": CurveNorms(edges, folds).counts(engine.table),
         }
         moments, bounds = (
-            engine.moment_sums(clip, 0.4 * clip, folds),
-            engine.moment_bounds(clip, 0.4 * clip, folds),
+            Moments(clip, 0.4 * clip, folds).sums(engine.table),
+            Moments(clip, 0.4 * clip, folds).bounds(engine.table),
         )
         found |= {f"{name} moments {k}": (moments[k], bounds[k]) for k in (0, 1)}
     return found

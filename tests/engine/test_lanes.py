@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from privfit.engine import kernels, lanes
-from privfit.engine.compiling import compiled
-from privfit.engine.lanes import LANES
+from privfit.engine.kernels import dense, lanes
+from privfit.engine.kernels.compiling import compiled
+from privfit.engine.kernels.lanes import LANES
 
 
 @compiled()
@@ -60,14 +60,14 @@ def test_entries_are_widened_and_followed_by_zeros(dtype: type, count: int) -> N
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("p", [1, 7, 8, 9, 16, 105])
 def test_rows_end_where_they_end(p: int, dtype: type) -> None:
-    """Neighbouring rows of NaN change neither margins nor sums of squares."""
+    """Neighbouring rows of NaN change neither predictions nor sums of squares."""
     rng = np.random.default_rng(p)
     X = rng.standard_normal((9, p)).astype(dtype)
     X[1::2] = np.nan
     w, out = rng.standard_normal(p), np.empty(9)
-    kernels.dense_margins(X, np.ones(9), kernels.padded(w), 0.5, out)
+    dense.dense_predictions(X, dense.padded(w), 0.5, out)
     np.testing.assert_allclose(out[::2], X[::2].astype(np.float64) @ w + 0.5, rtol=1e-12)
-    kernels.dense_squares(X, np.full(p, 0.1), np.full(p, 3.0), out)
+    dense.dense_squares(X, np.full(p, 0.1), np.full(p, 3.0), np.empty(0), out)
     np.testing.assert_allclose(
         out[::2], ((3 * (X[::2].astype(np.float64) - 0.1)) ** 2).sum(axis=1), rtol=1e-12
     )

@@ -11,16 +11,19 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privfit.engine import kernels, packing, sparse
-from privfit.engine.csr import SparseMatrix
-from privfit.engine.local import LocalEngine
-from privfit.engine.packing import PHRASES, PIECE, Layout
-from privfit.engine.rounding import column_clips, grids, view_gradient_bound
-from privfit.engine.spans import chunk_size, spans
-from privfit.engine.sparse import weight_magic
-from privfit.losses import LOGISTIC, LOSSES
+from privfit.engine.exact.bounds import column_clips, view_gradient_bound
+from privfit.engine.exact.grids import grids
+from privfit.engine.kernels import sparse, views
+from privfit.engine.kernels.packing import PHRASES, TILE, Packed
+from privfit.engine.kernels.sparse import weight_magic
+from privfit.engine.layouts import packed as packing
+from privfit.engine.layouts.csr import SparseLayout
+from privfit.engine.parallel.chunks import chunk_size, cut, shares
+from privfit.engine.problem import Problem
+from privfit.losses import LOSSES
+from privfit.losses.logistic import LOGISTIC
 
-N = 3 * PIECE + 77
+N = 3 * TILE + 77
 
 
 def one_hot(n: int, levels: int, rng: np.random.Generator) -> np.ndarray:
@@ -58,7 +61,7 @@ TABLES: dict[str, Callable[[], np.ndarray]] = {
 tables = pytest.mark.parametrize("name", TABLES)
 
 
-def unpacked(layout: Layout, shape: tuple[int, int]) -> np.ndarray:
+def unpacked(layout: Packed, shape: tuple[int, int]) -> np.ndarray:
     X = np.zeros(shape)
     for codes in layout.codes:
         for row, code in enumerate(codes):
@@ -78,8 +81,8 @@ def test_a_layout_holds_the_matrix(name: str) -> None:
     X = TABLES[name]()
     for layout in (packing.packed(sp.csr_array(X)), packing.loose(sp.csr_array(X))):
         np.testing.assert_array_equal(unpacked(layout, X.shape), X)
-        borders = [np.searchsorted(layout.loose_rows, row) for row in range(0, len(X) + PIECE, PIECE)]
-        np.testing.assert_array_equal(layout.loose_pieces, borders)
+        borders = [np.searchsorted(layout.loose_rows, row) for row in range(0, len(X) + TILE, TILE)]
+        np.testing.assert_array_equal(layout.loose_tiles, borders)
 
 
 def test_the_parts_of_a_layout() -> None:
@@ -98,23 +101,23 @@ def test_what_does_not_pack_stays_where_it_is(name: str) -> None:
     assert packing.packed(X).data is X.data
 
 
-def engines(X: np.ndarray, dtype: Any = np.float64, intercept: bool = True) -> list[LocalEngine]:
+def engines(X: np.ndarray, dtype: Any = np.float64, intercept: bool = True) -> list[Problem]:
     """The same records, packed and as they are."""
     y = np.where(np.random.default_rng(9).random(len(X)) < 0.4, 1.0, -1.0)
-    engine = LocalEngine(sp.csr_array(X.astype(dtype)), y, LOGISTIC, intercept=intercept)
-    plain = LocalEngine(sp.csr_array(X.astype(dtype)), y, LOGISTIC, intercept=intercept)
-    assert isinstance(plain.matrix, SparseMatrix)
-    plain.matrix.pack = False
+    engine = Problem.of(sp.csr_array(X.astype(dtype)), y, LOGISTIC, intercept=intercept)
+    plain = Problem.of(sp.csr_array(X.astype(dtype)), y, LOGISTIC, intercept=intercept)
+    assert isinstance(plain.table.layout, SparseLayout)
+    plain.table.layout.pack = False
     return [engine, plain]
 
 
-def answers(engine: LocalEngine, w: np.ndarray) -> list[np.ndarray]:
+def answers(engine: Problem, w: np.ndarray) -> list[np.ndarray]:
     results = []
     for loss in LOSSES.values():
         point = engine.with_loss(loss).at(w)
         gradient = point.gradient_sum(0.7)
         np.testing.assert_array_equal(engine.with_loss(loss).gradient_at(w, 0.7), gradient)
-        results += [point.margins, gradient, point.along(gradient).loss_sums(1e-3, 4, 1.0)]
+        results += [point.predictions, gradient, point.along(gradient).loss_sums(1e-3, 4, 1.0)]
     return results
 
 
@@ -142,41 +145,39 @@ def test_nor_for_the_smallest_and_largest_weights(size: float) -> None:
     X = table()
     w = size * np.random.default_rng(2).uniform(-1, 1, X.shape[1] + 1)
     w[1::3] = 0.1 * min(size, 1.0)
-    packed, plain = (engine.at(w).margins for engine in engines(X))
+    packed, plain = (engine.at(w).predictions for engine in engines(X))
     np.testing.assert_array_equal(packed, plain)
     tame = np.clip(X, -1.0, 1.0)
     one_wild = np.vstack([tame, X[np.argmax(np.abs(X).max(axis=1))]])
-    margins, without = (engines(rows)[0].at(w).margins for rows in (one_wild, tame))
+    margins, without = (engines(rows)[0].at(w).predictions for rows in (one_wild, tame))
     np.testing.assert_array_equal(margins[:-1], without)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 3, 64])
 @pytest.mark.parametrize("n", [0, 1, N, 12_289, 50_000, 786_433, 10**6 + 7, 2**32])
-def test_spans_begin_with_a_piece_and_are_of_a_size(n: int, n_threads: int) -> None:
+def test_shares_are_of_whole_chunks_and_of_a_size(n: int, n_threads: int) -> None:
     size = chunk_size(n, 50)
-    assert size % PIECE == 0
+    assert size % TILE == 0
     assert n <= 64 * size
-    cut = spans(n, size, n_threads)
-    assert [span.number for span in cut] == list(range(len(cut)))
-    assert sum(span.rows.stop - span.rows.start for span in cut) == n
-    assert sum(len(span.chunks) for span in cut) == -(-n // size)
-    for before, after in itertools.pairwise(cut):
-        assert before.rows.stop == after.rows.start == after.chunks.start * size
-        assert before.chunks.stop == after.chunks.start
-    lengths = [len(span.chunks) for span in cut]
+    chunks = list(cut(slice(0, n), size))
+    groups = shares(chunks, n_threads)
+    assert [rows for group in groups for rows in group] == chunks
+    assert sum(rows.stop - rows.start for rows in chunks) == n
+    assert all(before.stop == after.start for before, after in itertools.pairwise(chunks))
+    lengths = [len(group) for group in groups]
     assert not lengths or max(lengths) - min(lengths) <= 1
-    assert len(cut) % n_threads == 0 or max(lengths) == 1
+    assert len(groups) >= min(len(chunks), n_threads)
 
 
 def test_both_kinds_of_views_were_seen() -> None:
     """The test above is about two roundings; this is when each is used."""
     engine = engines(table())[0]
-    p = engine.matrix.shape[1]
-    assert engine.view.gradient_rounding(1.0).ones_alike
-    assert engine.transformed(np.full(p, 0.2), np.full(p, 2.0), 0.4).view.gradient_rounding(1.0).ones_alike
+    p = engine.table.layout.shape[1]
+    assert engine.table.rounding(1.0).ones_alike
+    assert engine.transformed(np.full(p, 0.2), np.full(p, 2.0), 0.4).table.rounding(1.0).ones_alike
     steep = np.full(p, 2.0)
     steep[0] = 1e6
-    assert not engine.transformed(np.full(p, 0.2), steep, 0.4).view.gradient_rounding(1.0).ones_alike
+    assert not engine.transformed(np.full(p, 0.2), steep, 0.4).table.rounding(1.0).ones_alike
 
 
 def test_a_neighbour_with_another_layout_differs_by_its_record() -> None:
@@ -190,17 +191,17 @@ def test_a_neighbour_with_another_layout_differs_by_its_record() -> None:
     w, center, scale = rng.standard_normal(26), rng.random(25), 0.5 + rng.random(25)
     sums, layouts = [], []
     for rows, labels in ((X, y), (np.vstack([newcomer, X]), np.append(1.0, y))):
-        engine = LocalEngine(sp.csr_array(rows), labels, LOGISTIC)
-        assert isinstance(engine.matrix, SparseMatrix)
-        layouts.append(engine.matrix.packed)
+        engine = Problem.of(sp.csr_array(rows), labels, LOGISTIC)
+        assert isinstance(engine.table.layout, SparseLayout)
+        layouts.append(engine.table.layout.packed)
         view = engine.transformed(center, scale, 0.4)
-        sums.append((view.gradient_at(w, 0.7), view.at(w).margins[-n:], engine.gradient_at(w, 0.7)))
+        sums.append((view.gradient_at(w, 0.7), view.at(w).predictions[-n:], engine.gradient_at(w, 0.7)))
     assert len(layouts[0].planes) != len(layouts[1].planes)
     assert layouts[0].parents.shape != layouts[1].parents.shape
     (viewed, margins, plain), (viewed_more, margins_more, plain_more) = sums
     np.testing.assert_array_equal(margins_more, margins)
     assert np.linalg.norm(viewed_more - viewed) <= view.gradient_bound(0.7)
-    alone = LocalEngine(sp.csr_array(newcomer[None]), [1.0], LOGISTIC).gradient_at(w, 0.7)
+    alone = Problem.of(sp.csr_array(newcomer[None]), [1.0], LOGISTIC).gradient_at(w, 0.7)
     np.testing.assert_array_equal(plain_more - plain, alone)
 
 
@@ -224,7 +225,7 @@ def test_one_record_moves_packed_sums_by_the_bound_at_most(
     for rows in ([x for x, _ in others], [record, *(x for x, _ in others)]):
         X = sp.csr_array(np.array(rows).reshape(len(rows), 4))
         labels = [1.0] * (len(rows) - len(others)) + [label for _, label in others]
-        raw = LocalEngine(X, labels, LOGISTIC)
+        raw = Problem.of(X, labels, LOGISTIC)
         for engine in (raw, raw.transformed([0.3, 0.0, -2.0, 0.1], scale, 0.4)):
             gradients.append((engine.gradient_at(w, clip), engine.gradient_bound(clip)))
     for (before, bound), (after, _) in zip(gradients[:2], gradients[2:], strict=True):
@@ -261,29 +262,32 @@ def test_ones_are_summed_apart_and_on_the_grid_of_the_coefficient() -> None:
     layout = packing.loose(sp.csr_array(np.array([[1.0, 0.3, 0.0], [0.3, 1.0, 1.0]])))
     coefficients = np.array([0.7, -0.6])
     magics = 1.5 * 2.0**52 * np.array([2.0**-3, 2.0**-4, 2.0**-5, 2.0**-1])
-    out, scratch, phrases = np.zeros(7), np.empty(PIECE), np.zeros((sparse.COPIES, 0))
-    sparse.piece_combine(layout, 0, coefficients, magics, 1.0, scratch, phrases, out)
+    out, scratch, phrases = np.zeros(7), np.empty(TILE), np.zeros((sparse.COPIES, 0))
+    sparse.tile_combine(layout, 0, coefficients, magics, True, scratch, phrases, out)
     np.testing.assert_array_equal(out, [-0.125, 0.1875, 0.0, 0.0, 0.5, -0.5, -0.5])
     out[:] = 0.0
-    sparse.piece_combine(layout, 0, coefficients, magics, np.nan, scratch, phrases, out)
+    sparse.tile_combine(layout, 0, coefficients, magics, False, scratch, phrases, out)
     np.testing.assert_array_equal(out, [0.75 - 0.125, 0.1875 - 0.625, -0.59375, 0.0, 0.0, 0.0, 0.0])
 
 
 def test_what_adding_the_ones_loses_is_added_in_the_end() -> None:
     """2**53 + 1 is 2**53 in float64; the center takes the 2**53 away again, and the 1 must remain."""
-    sums, ones = np.array([2.0**53, 3.0, 2.0**52]), np.array([1.0, 4.0])
-    gradient = kernels.folded(sums, ones, np.array([2.0, 0.0]), np.array([0.5, 0.0]), 0.25)
+    layout = SparseLayout(sp.csr_array(np.zeros((1, 2))))
+    columns, lost = layout.totals(np.array([2.0**53, 3.0, 2.0**52, 1.0, 4.0]))
+    np.testing.assert_array_equal(columns, [2.0**53, 7.0, 2.0**52])
+    np.testing.assert_array_equal(lost, [1.0, 0.0])
+    gradient = views.folded(columns, lost, np.array([2.0, 0.0]), np.array([0.5, 0.0]), True, 0.25)
     np.testing.assert_array_equal(gradient, [0.5, 0.0, 2.0**50])
 
 
 def test_ones_may_be_rounded_more_coarsely_than_other_values() -> None:
-    """What `view_gradient_bound` allows for ones is half a step of the coarser of two grids."""
+    """What the bound of a sparse table allows for ones is half a step of the coarser of two grids."""
     center, scale = np.array([0.0, 0.5]), np.array([1.0, 8.0])
     steps = grids(column_clips(1.0, center, scale, 0.4))
     assert steps[1] < steps[-1]
-    bounds = [view_gradient_bound(1.0, center, scale, 0.4, alike) for alike in (False, True)]
-    assert (
-        bounds[0]
-        < bounds[1]
-        == LocalEngine(np.ones((1, 2)), [1.0], LOGISTIC).transformed(center, scale, 0.4).gradient_bound(1.0)
-    )
+    fine = view_gradient_bound(1.0, center, scale, 0.4, steps)
+    coarse = view_gradient_bound(1.0, center, scale, 0.4, np.maximum(steps, steps[-1]), summands=2)
+    assert fine < coarse
+    for arrange, bound in ((np.asarray, fine), (sp.csr_array, coarse)):
+        problem = Problem.of(arrange(np.ones((1, 2))), [1.0], LOGISTIC).transformed(center, scale, 0.4)
+        assert problem.gradient_bound(1.0) == bound

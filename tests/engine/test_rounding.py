@@ -7,19 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from privfit.engine.rounding import (
-    MAX_RECORDS,
-    column_clips,
-    gradient_bound,
-    grid,
-    grids,
-    loss_slack,
-    magic,
-    magics,
-    moment_clips,
-    odd,
-    rise_slack,
-)
+from privfit.engine.exact.bounds import column_clips, gradient_bound, loss_slack, moment_clips, rise_slack
+from privfit.engine.exact.grids import MAX_RECORDS, grid, grids, magic, magics, odd
 
 CLIPS = st.floats(1e-100, 1e100)
 

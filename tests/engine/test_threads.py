@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from privfit.engine import threads
+from privfit.engine.parallel import threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -16,15 +16,8 @@ from privfit.engine import threads
 def test_every_call_is_made_once(n_threads: int, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "n_threads", lambda: n_threads)
     visited: list[int] = []
-    threads.run([[partial(visited.append, index)] for index in range(count)])
+    threads.run([partial(visited.append, index) for index in range(count)])
     assert sorted(visited) == list(range(count))
-
-
-def test_the_calls_of_a_task_are_made_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(threads, "n_threads", lambda: 3)
-    made: list[list[int]] = [[] for _ in range(20)]
-    threads.run([[partial(one.append, k) for k in range(50)] for one in made])
-    assert made == [list(range(50))] * 20
 
 
 def test_an_error_in_a_helper_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +32,7 @@ def test_an_error_in_a_helper_reaches_the_caller(monkeypatch: pytest.MonkeyPatch
         helper_failed.wait(10)
 
     with pytest.raises(RuntimeError, match="helper"):
-        threads.run([[fail_in_helper]] * 2)
+        threads.run([fail_in_helper] * 2)
 
 
 def test_helpers_keep_nothing_of_what_they_worked_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -51,7 +44,7 @@ def test_helpers_keep_nothing_of_what_they_worked_on(monkeypatch: pytest.MonkeyP
         barrier.wait(20)  # both threads have one
 
     kept = weakref.ref(visit)
-    threads.run([[visit]] * 2)
+    threads.run([visit] * 2)
     del visit
     deadline = time.monotonic() + 20
     while kept() is not None and time.monotonic() < deadline:
@@ -63,13 +56,13 @@ def test_helpers_keep_nothing_of_what_they_worked_on(monkeypatch: pytest.MonkeyP
 def test_a_call_may_itself_make_calls(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threads, "n_threads", lambda: 3)
     visited: list[int] = []
-    threads.run([[lambda: threads.run([[lambda: visited.append(0)]] * 10)]] * 10)
+    threads.run([lambda: threads.run([lambda: visited.append(0)] * 10)] * 10)
     assert len(visited) == 100
 
 
 def _meet() -> None:
     barrier = threading.Barrier(2)
-    threads.run([[lambda: barrier.wait(20)]] * 2)
+    threads.run([lambda: barrier.wait(20)] * 2)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

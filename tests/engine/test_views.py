@@ -10,10 +10,14 @@ import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from privfit.engine import threads
-from privfit.engine.local import LocalEngine
-from privfit.engine.rounding import grid, rise_bound, rise_slack, rounded_up
-from privfit.losses import HINGE, LOGISTIC, LOSSES
+from privfit.engine.exact.bounds import rise_bound, rise_slack
+from privfit.engine.exact.grids import grid, rounded_up
+from privfit.engine.parallel import threads
+from privfit.engine.problem import Problem
+from privfit.losses import LOSSES
+from privfit.losses.hinge import HINGE
+from privfit.losses.logistic import LOGISTIC
+from privfit.questions import CurveNorms, Magnitudes, Moments, Norms
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "dense_c": np.ascontiguousarray,
@@ -24,27 +28,27 @@ layouts = pytest.mark.parametrize("arrange", LAYOUTS.values(), ids=LAYOUTS)
 N, P = 20_011, 13
 
 
-def viewed(arrange: Any, dtype: Any = np.float64) -> tuple[LocalEngine, np.ndarray]:
+def viewed(arrange: Any, dtype: Any = np.float64) -> tuple[Problem, np.ndarray]:
     rng = np.random.default_rng(0)
     X = (rng.standard_normal((N, P)) * (rng.random((N, P)) < 0.6)).astype(dtype)
     X[:, 3] += 2000 * (X[:, 3] != 0)
     y = np.where(rng.random(N) < 0.4, 1.0, -1.0)
     center, scale = rng.standard_normal(P), 0.3 * np.exp(rng.standard_normal(P))
     center[3], scale[5] = 2000.3, 0.0
-    return LocalEngine(arrange(X), y, LOGISTIC).transformed(center, scale, 0.4), rng.standard_normal(P + 1)
+    return Problem.of(arrange(X), y, LOGISTIC).transformed(center, scale, 0.4), rng.standard_normal(P + 1)
 
 
-def everything(engine: LocalEngine, w: np.ndarray) -> np.ndarray:
+def everything(engine: Problem, w: np.ndarray) -> np.ndarray:
     line = engine.at(w).along(np.ones(len(w)))
     return np.concatenate(
         [
             engine.gradient_at(w, 0.7),
             line.origin.gradient_sum(0.7),
             line.rise_sums(0.01, 5, 2.0),
-            *engine.moment_sums(1.5, 0.8, np.arange(P) % 2.0),
-            engine.curve_counts([100.0, 3.0, 1.0, 0.5], np.arange(P) % 2.0),
-            engine.norm_counts([100.0, 3.0, 1.0, 0.5]),
-            engine.magnitude_sums().ravel(),
+            *Moments(1.5, 0.8, np.arange(P) % 2.0).sums(engine.table),
+            CurveNorms([100.0, 3.0, 1.0, 0.5], np.arange(P) % 2.0).counts(engine.table),
+            Norms([100.0, 3.0, 1.0, 0.5]).counts(engine.table),
+            Magnitudes().sums(engine.table).ravel(),
         ]
     )
 
@@ -76,7 +80,7 @@ def test_one_pass_gives_the_bits_of_two(arrange: Any, p: int, dtype: Any) -> Non
     X, y = rng.standard_normal((N, p)).astype(dtype), np.where(rng.random(N) < 0.4, 1.0, -1.0)
     w = rng.standard_normal(p + 1)
     for loss in LOSSES.values():
-        engine = LocalEngine(arrange(X), y, loss)
+        engine = Problem.of(arrange(X), y, loss)
         np.testing.assert_array_equal(engine.gradient_at(w, 1.0), engine.at(w).gradient_sum(1.0))
 
 
@@ -123,27 +127,27 @@ def test_one_record_moves_a_view_by_its_bounds_at_most(
         sums = []
         for rows in (others, more):
             X = np.array([x for x, _ in rows]).reshape(len(rows), 3)
-            raw = LocalEngine(arrange(X), [label for _, label in rows], LOGISTIC)
+            raw = Problem.of(arrange(X), [label for _, label in rows], LOGISTIC)
             engine = raw.transformed(center, scale, bias)
             sums.append(
                 (
                     engine.gradient_at(np.array(w), clip),
-                    *engine.moment_sums(clip, 0.4 * clip, FOLDS),
-                    engine.norm_counts([1e3, 10.0, 1.0, 0.1]),
-                    engine.curve_counts([1e3, 10.0, 1.0, 0.1], FOLDS),
-                    engine.magnitude_sums(-5, 12),
+                    *Moments(clip, 0.4 * clip, FOLDS).sums(engine.table),
+                    Norms([1e3, 10.0, 1.0, 0.1]).counts(engine.table),
+                    CurveNorms([1e3, 10.0, 1.0, 0.1], FOLDS).counts(engine.table),
+                    Magnitudes(-5, 12).sums(engine.table),
                     engine.at(w).along([1.0, -1e9, 2.0, 1e200]).rise_sums(0.3, 4, clip),
                 )
             )
         gradient, straight, curved, norms, curve_norms, magnitudes, rises = (
             there - here for here, there in zip(*sums, strict=True)
         )
-        bounds = engine.moment_bounds(clip, 0.4 * clip, FOLDS)
+        bounds = Moments(clip, 0.4 * clip, FOLDS).bounds(engine.table)
         assert np.linalg.norm(gradient) <= engine.gradient_bound(clip)
         assert np.linalg.norm(straight) <= bounds[0]
         assert np.linalg.norm(curved) <= bounds[1]
         assert sorted(norms) == sorted(curve_norms) == [0, 0, 1]
-        assert np.linalg.norm(magnitudes) <= engine.magnitude_bound() < 1 + 1e-5
+        assert np.linalg.norm(magnitudes) <= Magnitudes().bound(engine.table) < 1 + 1e-5
         bound = rise_bound(1.0, 0.3, 4, clip)
         assert np.all(rises >= -rise_slack(bound))
         assert np.all(rises <= bound + rise_slack(bound))
@@ -153,7 +157,7 @@ def test_one_record_moves_a_view_by_its_bounds_at_most(
 def test_a_clipped_record_far_from_the_center_has_the_norm_of_the_clip(arrange: Any) -> None:
     """The bound is not loose: this share must reach the clip, and a norm without the center would pass it."""
     x, center, scale = np.array([[2010.0, 3.0, 0.0]]), np.array([2000.0, 0.0, 0.9]), np.array([1.0, 2.0, 4.0])
-    engine = LocalEngine(arrange(x), [1], HINGE).transformed(center, scale, 0.4)
+    engine = Problem.of(arrange(x), [1], HINGE).transformed(center, scale, 0.4)
     gradient = engine.gradient_at(np.zeros(4), 1.0)
     z = np.append(scale * (x[0] - center), 0.4)
     excess = engine.gradient_bound(1.0) - 1
@@ -167,13 +171,13 @@ def test_norms_of_sparse_rows_are_never_too_small(center: float) -> None:
     X = rng.standard_normal((200, 30)) * (rng.random((200, 30)) < 0.5)
     centers = center * rng.random(30)
     X[:20] = centers * (1 + 1e-14 * rng.standard_normal(30))  # every large term cancels
-    engine = LocalEngine(sp.csr_array(X), np.ones(200), HINGE).transformed(centers, np.full(30, 0.7), 0.4)
+    engine = Problem.of(sp.csr_array(X), np.ones(200), HINGE).transformed(centers, np.full(30, 0.7), 0.4)
     for i in range(40):
         squares = sum(
             (Fraction(0.7) * (Fraction(x) - Fraction(c))) ** 2 for x, c in zip(X[i], centers, strict=True)
         )
         exact = squares + Fraction(0.4) ** 2
-        computed = Fraction(engine.norms[i]) ** 2
+        computed = Fraction(engine.table.norms[i]) ** 2
         assert computed >= exact * (1 - Fraction(2) ** -45)
         assert computed <= exact * (1 + Fraction(2) ** -45) + Fraction(2) ** -44 * Fraction(center) ** 2
 
@@ -182,10 +186,10 @@ def test_norms_of_sparse_rows_are_never_too_small(center: float) -> None:
 @pytest.mark.parametrize("size", [1 + 2.0**-20, 3.0, 100.0, 1e60, 1e100, 1e200])
 def test_values_beyond_one_keep_within_the_moment_bound(arrange: Any, size: float) -> None:
     for pattern in ([1, 1, 1, 1], [1, 0, 0, 0], [1, 0.3, -0.2, 0]):
-        engine = LocalEngine(arrange(size * np.array([pattern])), [1], HINGE)
+        engine = Problem.of(arrange(size * np.array([pattern])), [1], HINGE)
         for folds in (np.zeros(4), np.ones(4)):
-            shares = [np.linalg.norm(sums) for sums in engine.moment_sums(0.9, 0.5, folds)]
-            bounds = engine.moment_bounds(0.9, 0.5, folds)
+            shares = [np.linalg.norm(sums) for sums in Moments(0.9, 0.5, folds).sums(engine.table)]
+            bounds = Moments(0.9, 0.5, folds).bounds(engine.table)
             assert shares[0] <= bounds[0]
             assert shares[1] <= bounds[1]
             if size < 1e60:
@@ -193,19 +197,19 @@ def test_values_beyond_one_keep_within_the_moment_bound(arrange: Any, size: floa
 
 
 def test_absent_values_whose_curves_overflow_contribute_nothing() -> None:
-    far = LocalEngine(sp.csr_array([[1e80, 0.0]]), [1], HINGE).transformed([1e80, 1e80], [1.0, 1.0])
-    np.testing.assert_array_equal(far.moment_sums(1.0, 1.0, np.zeros(2)), 0)
+    far = Problem.of(sp.csr_array([[1e80, 0.0]]), [1], HINGE).transformed([1e80, 1e80], [1.0, 1.0])
+    np.testing.assert_array_equal(Moments(1.0, 1.0, np.zeros(2)).sums(far.table), 0)
 
 
 @layouts
 def test_ordinary_bounds_are_close_to_the_clip(arrange: Any) -> None:
     X = np.ones((1, 120))
     for ratio, slack in ((1.0, 3e-5), (30.0, 8e-4)):
-        view = LocalEngine(arrange(X), [1], HINGE).transformed(np.full(120, 0.4 * ratio), np.ones(120), 0.4)
+        view = Problem.of(arrange(X), [1], HINGE).transformed(np.full(120, 0.4 * ratio), np.ones(120), 0.4)
         assert 1 < view.gradient_bound(1.0) < 1 + slack
     center = np.zeros(120)
     center[0] = 12.0
-    view = LocalEngine(arrange(X), [1], HINGE).transformed(center, np.ones(120), 0.4)
+    view = Problem.of(arrange(X), [1], HINGE).transformed(center, np.ones(120), 0.4)
     assert view.gradient_bound(1.0) < 1 + 1e-4
 
 
@@ -227,34 +231,34 @@ def test_sums_of_rounded_up_values_are_exact(values: list[float], data: st.DataO
 @layouts
 def test_clipping_copies_only_what_it_changes(arrange: Any) -> None:
     X = np.array([[1.0, -2.0], [0.0, 3.0]])
-    engine = LocalEngine(arrange(X), [1, -1], HINGE)
+    engine = Problem.of(arrange(X), [1, -1], HINGE)
     assert engine.clipped([-1.0, -2.0], [1.0, 3.0]) is engine
     clipped = engine.clipped([-np.inf, -1.5], [0.5, np.inf])
-    change = clipped.matrix.take(slice(None))
+    change = clipped.table.layout.take(slice(None))
     np.testing.assert_array_equal(change.toarray() if sp.issparse(change) else change, [[0.5, -1.5], [0, 3]])
-    np.testing.assert_allclose(clipped.norms, np.sqrt([0.25 + 2.25 + 1, 10]))
-    kept = engine.matrix.take(slice(None))
+    np.testing.assert_allclose(clipped.table.norms, np.sqrt([0.25 + 2.25 + 1, 10]))
+    kept = engine.table.layout.take(slice(None))
     np.testing.assert_array_equal(kept.toarray() if sp.issparse(kept) else kept, X)
 
 
 def test_sparse_bounds_must_include_zero() -> None:
-    engine = LocalEngine(sp.csr_array(np.eye(2)), [1, -1], HINGE)
+    engine = Problem.of(sp.csr_array(np.eye(2)), [1, -1], HINGE)
     with pytest.raises(ValueError, match="must include 0"):
         engine.clipped([0.1, 0.0], [1.0, 1.0])
 
 
 @layouts
 def test_views_share_the_features(arrange: Any) -> None:
-    engine = LocalEngine(arrange(np.eye(3)), [1, -1, 1], HINGE)
-    assert engine.transformed(np.ones(3), np.ones(3), 0.4).matrix is engine.matrix
+    engine = Problem.of(arrange(np.eye(3)), [1, -1, 1], HINGE)
+    assert engine.transformed(np.ones(3), np.ones(3), 0.4).table.layout is engine.table.layout
 
 
 def test_extreme_questions_are_refused() -> None:
-    engine = LocalEngine(np.eye(3), [1, -1, 1], HINGE)
+    engine = Problem.of(np.eye(3), [1, -1, 1], HINGE)
     with pytest.raises(ValueError, match="radius must be"):
-        engine.moment_bounds(0.0, 1.0, np.zeros(3))
+        Moments(0.0, 1.0, np.zeros(3)).bounds(engine.table)
     with pytest.raises(ValueError, match="radius must be"):
-        engine.moment_bounds(1.0, -1.0, np.zeros(3))
+        Moments(1.0, -1.0, np.zeros(3)).bounds(engine.table)
     far = engine.transformed(np.full(3, 1e200), np.full(3, 1e-100))
     with pytest.raises(ValueError, match="too extreme"):
         far.gradient_bound(1e90)
@@ -268,7 +272,7 @@ def test_extreme_questions_are_refused() -> None:
 
 
 def test_rises_start_at_the_least_loss() -> None:
-    engine = LocalEngine(np.array([[1.0], [-1.0]]), [1, 1], HINGE, intercept=False)
+    engine = Problem.of(np.array([[1.0], [-1.0]]), [1, 1], HINGE, intercept=False)
     rises = engine.at([0.0]).along([1.0]).rise_sums(0.5, 2, 1.0)  # margins 0 -+ k/2
     np.testing.assert_allclose(rises, [1.0, 1.0, 1.0], atol=2 * grid(1.0))
     tame = engine.at([0.0]).along([100.0]).rise_sums(0.5, 2, 0.1)

@@ -17,6 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 import privfit
 from privfit import BudgetExceeded, DPLinearSVC, DPLogisticRegression, Ledger
 from privfit.accounting import Direct, epsilon_from_rho, rho_from_epsilon
+from privfit.questions import Count
 from privfit.solvers import DPAGD
 
 MODELS = [DPLogisticRegression, DPLinearSVC]
@@ -333,7 +334,7 @@ def test_interrupting_a_fit_leaves_the_account_right_and_says_what_was_spent(tab
 
     class Interrupting(DPAGD):
         def solve(self, curator):
-            curator.count(0.25)
+            curator.measure(Count(), 0.25)
             raise KeyboardInterrupt  # what Ctrl-C does, at a place of our choice
 
     with pytest.raises(KeyboardInterrupt) as caught:

@@ -6,7 +6,7 @@ import pytest
 from privfit import DPLogisticRegression
 from privfit.accounting import Ledger
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.experiments.faulty import FaultyDPAGD
 from privfit.losses import LOSSES
 
@@ -27,7 +27,7 @@ class KnownNoise:
 def test_names_the_smallest_score_plus_exponential_noise():
     rng = np.random.default_rng(0)
     X, y = rng.random((200, 3)), rng.choice([-1.0, 1.0], 200)
-    engine = LocalEngine(X, y, LOSSES["logistic"])
+    engine = Problem.of(X, y, LOSSES["logistic"])
     direction, steps = np.array([1.0, 0.0, 0.0, 0.0]), np.arange(5) / 4.0
     losses = np.logaddexp(0.0, -(y[:, None] * np.outer(X @ direction[:3], -steps))).clip(max=3.0).sum(axis=0)
     right_sign = wrong_sign = 0

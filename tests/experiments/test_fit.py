@@ -6,7 +6,7 @@ import pytest
 from privfit.accounting import Ledger
 from privfit.curator import Curator
 from privfit.datasets import load
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.experiments.cells import Cell, fold_rows
 from privfit.experiments.fit import SampledPrivGene, fit_cell
 from privfit.losses import LOSSES
@@ -40,7 +40,7 @@ def test_noise_is_the_cells_own_and_repeatable():
 
 def test_privgene_on_a_subset_sees_about_that_many_records():
     X, y = np.random.default_rng(0).random((4000, 3)), np.ones(4000)
-    engine = LocalEngine(X, y, LOSSES["logistic"])
+    engine = Problem.of(X, y, LOSSES["logistic"])
     curator = Curator(engine, Ledger(rho=1.0), SeededNoise(0), epsilon=1.0, delta=1e-6, n_records=4000)
     sizes = []
     with pytest.MonkeyPatch.context() as patch:

@@ -9,9 +9,10 @@ from scripted import ScriptedNoise
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger
 from privfit.curator import Curator
 from privfit.datasets import load_adult
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.preprocessing import Numeric
+from privfit.questions import Norms
 from privfit.solvers import BudgetWarning
 from privfit.solvers.adaptive import _damping, _kept, _Walk, _weight
 from privfit.solvers.geometry import bounded, standardised
@@ -26,7 +27,7 @@ def table(n=4000, p=5, seed=0):
 
 
 def curator_of(X, *, rho=1.0, noise=None, intercept=True, **public):
-    engine = LocalEngine(X, np.ones(X.shape[0]), LOSSES["logistic"], intercept=intercept)
+    engine = Problem.of(X, np.ones(X.shape[0]), LOSSES["logistic"], intercept=intercept)
     noise = ScriptedNoise(size=0.0) if noise is None else noise
     return Curator(engine, Ledger(rho=rho), noise, epsilon=1.0, delta=1e-6, **public)
 
@@ -121,8 +122,8 @@ def test_bounds_away_from_zero_are_shifted_and_bounds_around_zero_are_not():
     features = bounded(curator_of(X, bounds=(np.array([1990.0, -5.0]), np.array([2020.0, 2.0]))), 1.0, 2000.0)
     np.testing.assert_array_equal(features.folds, [1.0, 0.0])
     edges = np.array([2.0, 1.5, 1.0, 0.5, 0.1])
-    assert features.curator.norms(edges, 0.1).value.sum() == 2000
-    assert features.curator.norms(edges, 0.1).value[0] == 0, "no norm above sqrt(2)"
+    assert features.curator.measure(Norms(edges), 0.1).value.sum() == 2000
+    assert features.curator.measure(Norms(edges), 0.1).value[0] == 0, "no norm above sqrt(2)"
 
 
 def test_columns_below_the_noise_share_a_scale_and_the_user_is_told():

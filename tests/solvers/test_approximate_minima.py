@@ -15,7 +15,7 @@ from tilted import SMOOTHNESS, TiltNoise, Written
 from privfit import DPLogisticRegression
 from privfit.accounting import Direct, Ledger
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import ApproximateMinimaPerturbation, ObjectivePerturbation
 from privfit.solvers import objective_perturbation as module
@@ -40,7 +40,7 @@ def table(n=300, seed=1):
 def run(solver, X, y, *, epsilon=1.0, delta=1e-6, loss="logistic", alpha=0.0, n_records=300, seed=5):
     ledger = Ledger.keeping(Direct(epsilon, delta))
     noise = TiltNoise(seed)
-    engine = LocalEngine(X, y, LOSSES[loss])
+    engine = Problem.of(X, y, LOSSES[loss])
     curator = Curator(engine, ledger, noise, epsilon=epsilon, delta=delta, alpha=alpha, n_records=n_records)
     return solver.solve(curator), noise
 
@@ -138,9 +138,9 @@ def test_the_error_of_a_gradient_is_within_its_bound(loss, arrange):
     rng = np.random.default_rng(3)
     X = arrange(rng.normal(size=(50_000, 3)) * (rng.random((50_000, 3)) < 0.7))
     y = np.where(rng.random(50_000) < 0.4, 1.0, -1.0)
-    rows = LocalEngine(X, y, LOSSES[loss]).with_rows_of(1.0)
+    rows = Problem.of(X, y, LOSSES[loss]).with_rows_of(1.0)
     w = 3.0 * rng.normal(size=4)
-    Z = rows.matrix.take(slice(None))
+    Z = rows.table.layout.take(slice(None))
     Z = np.asarray(Z.toarray() if sp.issparse(Z) else Z, dtype=np.longdouble)
     margins = y * (Z @ w.astype(np.longdouble))
     slopes = -1 / (1 + np.exp(margins)) if loss == "logistic" else -np.clip(1.5 - margins, 0, 1)
@@ -153,7 +153,7 @@ def test_the_error_of_a_gradient_is_within_its_bound(loss, arrange):
 def test_without_delta_it_is_refused_before_anything_is_charged():
     X, y = table()
     ledger = Ledger.keeping(Direct(1.0, 0.0))
-    curator = Curator(LocalEngine(X, y, LOSSES["logistic"]), ledger, TiltNoise(), epsilon=1.0, delta=0.0)
+    curator = Curator(Problem.of(X, y, LOSSES["logistic"]), ledger, TiltNoise(), epsilon=1.0, delta=0.0)
     with pytest.raises(ValueError, match="needs a delta between"):
         ApproximateMinimaPerturbation().solve(curator)
     assert ledger.spent == 0.0

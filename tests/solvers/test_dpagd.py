@@ -8,7 +8,7 @@ from scripted import ScriptedNoise
 
 from privfit.accounting import Ledger, rho_from_epsilon
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import DPAGD, BudgetWarning
 
@@ -24,7 +24,7 @@ def table(n=60, p=3, seed=1):
 def run(solver, X, y, *, epsilon=8.0, loss="logistic", noise=None, alpha=0.0, n_records=None, rho=None):
     ledger = Ledger(rho=rho_from_epsilon(epsilon, DELTA, "classic") if rho is None else rho)
     noise = ScriptedNoise(5) if noise is None else noise
-    engine = LocalEngine(X, y, LOSSES[loss], intercept=True)
+    engine = Problem.of(X, y, LOSSES[loss], intercept=True)
     curator = Curator(engine, ledger, noise, epsilon=epsilon, delta=DELTA, alpha=alpha, n_records=n_records)
     return solver.solve(curator), ledger, noise
 

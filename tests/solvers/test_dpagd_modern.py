@@ -5,7 +5,7 @@ from scripted import ScriptedNoise
 from privfit import DPLinearSVC, DPLogisticRegression
 from privfit.accounting import Ledger
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import DPAGD, ModernDPAGD
 
@@ -18,7 +18,7 @@ def table(n=4000, seed=0):
 
 def test_prices_are_planned_and_most_goes_to_the_gradient():
     X, y = table()
-    engine = LocalEngine(X, np.where(y == 1, 1.0, -1.0), LOSSES["logistic"])
+    engine = Problem.of(X, np.where(y == 1, 1.0, -1.0), LOSSES["logistic"])
     ledger, noise = Ledger(rho=0.6), ScriptedNoise()
     solution = ModernDPAGD().solve(Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6))
     assert ledger.entries[0].rho == pytest.approx(0.6 / 60 * 0.8)
@@ -30,7 +30,7 @@ def test_prices_are_planned_and_most_goes_to_the_gradient():
 
 def test_the_scores_width_is_the_longest_rise_and_not_the_loss():
     X, y = table()
-    engine = LocalEngine(X, np.where(y == 1, 1.0, -1.0), LOSSES["logistic"])
+    engine = Problem.of(X, np.where(y == 1, 1.0, -1.0), LOSSES["logistic"])
     noise = ScriptedNoise()
     ModernDPAGD(alpha_max=0.5).solve(Curator(engine, Ledger(rho=0.6), noise, epsilon=1.0, delta=1e-6))
     _, scale, _ = noise.argmax_inputs[0]

@@ -10,7 +10,7 @@ from scripted import ScriptedNoise
 from privfit import DPLinearSVC, DPLogisticRegression
 from privfit.accounting import Ledger
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import GradientDescent
 
@@ -25,7 +25,7 @@ def table(n=800, p=3, seed=1):
 
 def run(solver, X, y, *, rho=0.05, loss="logistic", noise=None, intercept=True, **public):
     ledger = Ledger(rho=rho)
-    engine = LocalEngine(X, y, LOSSES[loss], intercept=intercept)
+    engine = Problem.of(X, y, LOSSES[loss], intercept=intercept)
     noise = ScriptedNoise(5) if noise is None else noise
     return solver.solve(Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6, **public)), ledger, noise
 

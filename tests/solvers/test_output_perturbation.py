@@ -12,7 +12,7 @@ from scripted import ScriptedNoise
 
 from privfit.accounting import BudgetExceeded, Ledger, rho_from_epsilon
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import OutputPerturbation
 from privfit.solvers.output_perturbation import sensitivity
@@ -29,7 +29,7 @@ def run(
 ):
     """Return the solution, the ledger, and what the mechanism was given: the end of the walk and sigma."""
     ledger, noise = Ledger(rho=rho), ScriptedNoise(3, size)
-    engine = LocalEngine(X, y, LOSSES[loss], intercept=intercept)
+    engine = Problem.of(X, y, LOSSES[loss], intercept=intercept)
     curator = Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6, alpha=alpha, n_records=n_records, **kw)
     solution = solver.solve(curator)
     end, sigma = noise.gaussian_inputs[-1]
@@ -146,7 +146,7 @@ def test_the_noise_keeps_the_promise_by_the_exact_profile_of_the_gaussian():
     noise = ScriptedNoise(0)
     X, y = table(n)
     curator = Curator(
-        LocalEngine(X, y, LOSSES["logistic"]),
+        Problem.of(X, y, LOSSES["logistic"]),
         Ledger(epsilon=epsilon, delta=delta),
         noise,
         epsilon=epsilon,
@@ -222,7 +222,7 @@ def test_a_step_that_is_too_long_is_refused_and_the_longest_is_named(loss, alpha
     run(OutputPerturbation(T=1, step=0.9999 * longest), X, y, **settings)
     ledger = Ledger(rho=RHO)
     curator = Curator(
-        LocalEngine(X, y, LOSSES[loss]), ledger, ScriptedNoise(), epsilon=1.0, delta=1e-6, alpha=alpha
+        Problem.of(X, y, LOSSES[loss]), ledger, ScriptedNoise(), epsilon=1.0, delta=1e-6, alpha=alpha
     )
     with pytest.raises(ValueError, match=f"a step of at most {longest:.4g}.*lower step or radius"):
         OutputPerturbation(T=1, step=1.0001 * longest).solve(curator)
@@ -240,20 +240,14 @@ def test_half_a_step_is_refused():
         OutputPerturbation(T=2.5)
 
 
-def test_replacing_a_record_is_refused():
-    X, y = table()
-    with pytest.raises(ValueError, match="adding or removing a record"):
-        run(OutputPerturbation(), X, y, relation="replace-one", n_records=300)
-
-
 def test_a_refused_charge_leaves_the_data_unread(monkeypatch):
     X, y = table()
     ledger = Ledger(epsilon=1.0, delta=1e-6)
     curator = Curator(
-        LocalEngine(X, y, LOSSES["logistic"]), ledger, ScriptedNoise(), epsilon=1.0, delta=1e-6, n_records=300
+        Problem.of(X, y, LOSSES["logistic"]), ledger, ScriptedNoise(), epsilon=1.0, delta=1e-6, n_records=300
     )
     monkeypatch.setattr(Ledger, "remaining", rho_from_epsilon(1.0, 1e-6) * 2)
-    monkeypatch.setattr(LocalEngine, "gradient_at", lambda *a: pytest.fail("looked"))
+    monkeypatch.setattr(Problem, "gradient_at", lambda *a: pytest.fail("looked"))
     with pytest.raises(BudgetExceeded):
         OutputPerturbation().solve(curator)
     assert ledger.spent == 0.0

@@ -13,8 +13,9 @@ from scripted import ScriptedNoise
 from privfit import DPLinearSVC
 from privfit.accounting import BudgetExceeded, Ledger
 from privfit.curator import Curator
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
+from privfit.questions import ChangesOfLoss
 from privfit.solvers import PrivGene
 
 VALUES = {"logistic": lambda m: np.logaddexp(0, -m), "hinge": lambda m: np.maximum(1 - m, 0)}
@@ -29,7 +30,7 @@ def table(n=300, seed=1):
 def make_curator(X, y, *, loss="logistic", rho=1.0, epsilon=1.0, noise=None, **public):
     ledger = Ledger(rho=rho)
     noise = ScriptedNoise(size=0.0) if noise is None else noise
-    engine = LocalEngine(X, y, LOSSES[loss], intercept=True)
+    engine = Problem.of(X, y, LOSSES[loss], intercept=True)
     return Curator(engine, ledger, noise, epsilon=epsilon, delta=1e-6, **public), ledger, noise
 
 
@@ -43,7 +44,7 @@ def test_vectors_are_scored_by_clipped_changes_of_the_loss(loss):
     w, candidates = rng.normal(size=4), rng.normal(size=(6, 4))
     curator, ledger, noise = make_curator(X, y, loss=loss)
     penalties = rng.random(6)
-    chosen = curator.choose_weights(curator.at(w), candidates, 0.7, 0.1, penalties=penalties)
+    chosen = curator.choose(ChangesOfLoss(candidates, 0.7), 0.1, of=curator.at(w), penalties=penalties)
     Z = np.column_stack([X, np.ones(len(y))])
     changes = np.clip(y[:, None] * (Z @ (candidates - w).T), -0.7, 0.7)
     assert np.mean(np.abs(changes) == 0.7) > 0.2
@@ -61,7 +62,7 @@ def test_winners_are_chosen_one_after_the_other_and_share_the_price():
     X, y = table()
     candidates = np.random.default_rng(0).normal(size=(6, 4))
     curator, ledger, noise = make_curator(X, y)
-    chosen = curator.choose_weights(curator.at(np.zeros(4)), candidates, 2.0, 0.1, winners=4)
+    chosen = curator.choose(ChangesOfLoss(candidates, 2.0), 0.1, of=curator.at(np.zeros(4)), winners=4)
     scores = noise.argmax_inputs[0][0]
     assert chosen == list(np.argsort(-scores)[:4])  # best first, none twice
     assert [len(fed) for fed, _, _ in noise.argmax_inputs] == [6, 5, 4, 3]
@@ -74,21 +75,20 @@ def test_winners_are_chosen_one_after_the_other_and_share_the_price():
 def test_more_winners_than_candidates_are_refused_before_the_charge(winners):
     curator, ledger, _ = make_curator(*table())
     with pytest.raises(ValueError, match="winners must be between 1 and 2"):
-        curator.choose_weights(curator.at(np.zeros(4)), np.eye(4)[:2], 1.0, 0.1, winners=winners)
+        curator.choose(ChangesOfLoss(np.eye(4)[:2], 1.0), 0.1, of=curator.at(np.zeros(4)), winners=winners)
     assert ledger.spent == 0.0
 
 
 def test_refused_charge_leaves_the_data_unread(monkeypatch):
     curator, ledger, noise = make_curator(*table(), rho=0.01)
     point = curator.at(np.zeros(4))
-    monkeypatch.setattr("privfit.engine.local.LocalLine.rise_sums", lambda *a: pytest.fail("looked"))
+    monkeypatch.setattr("privfit.engine.problem.Line.rise_sums", lambda *a: pytest.fail("looked"))
     with pytest.raises(BudgetExceeded, match=r"weights needs rho=0\.1"):
-        curator.choose_weights(point, np.eye(4), 1.0, 0.1)
+        curator.choose(ChangesOfLoss(np.eye(4), 1.0), 0.1, of=point)
     assert ledger.spent == 0.0
     assert not noise.argmax_inputs
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace-one"])
 @pytest.mark.parametrize("loss", LOSSES)
 @settings(max_examples=40)
 @given(
@@ -98,14 +98,13 @@ def test_refused_charge_leaves_the_data_unread(monkeypatch):
     candidates=arrays(np.float64, (4, 3), elements=st.floats(-50, 50)),
     reach=st.floats(0.01, 20),
 )
-def test_no_neighbour_moves_the_scores_beyond_their_noise(loss, relation, X, y, w, candidates, reach):
+def test_no_neighbour_moves_the_scores_beyond_their_noise(loss, X, y, w, candidates, reach):
     """The winner's distribution on two neighbours is computed, and its Renyi divergence held to a * rho."""
     signs = np.where(y, 1.0, -1.0)
-    tables = (slice(0, 5), slice(0, 4)) if relation == "add-remove" else (slice(0, 4), slice(1, 5))
     logs = []
-    for rows in tables:
-        curator, _, noise = make_curator(X[rows], signs[rows], loss=loss, relation=relation)
-        curator.choose_weights(curator.at(w), candidates, reach, 0.03)
+    for rows in (slice(0, 5), slice(0, 4)):
+        curator, _, noise = make_curator(X[rows], signs[rows], loss=loss)
+        curator.choose(ChangesOfLoss(candidates, reach), 0.03, of=curator.at(w))
         ((scores, scale, _),) = noise.argmax_inputs
         logs.append(scores / scale - logsumexp(scores / scale))
     for p, q in (logs, logs[::-1]):
@@ -121,7 +120,7 @@ def test_a_record_uses_up_the_width_to_the_last_bit_of_its_rounding():
     for n in (1, 2):
         curator, _, noise = make_curator(np.full((n, 1), 1.0), np.ones(n), loss="hinge")
         candidates = np.array([[-6.0, 0.0], [-4.0, 0.0]])
-        curator.choose_weights(curator.at(np.array([-5.0, 0.0])), candidates, reach, 0.1)
+        curator.choose(ChangesOfLoss(candidates, reach), 0.1, of=curator.at(np.array([-5.0, 0.0])))
         fed.append(noise.argmax_inputs[0])
     moved, allowed = np.ptp(fed[1][0] - fed[0][0]), fed[0][1] * math.sqrt(8 * 0.1)
     assert 2 * reach < moved <= allowed < 2 * reach * (1 + 1e-5)
@@ -155,14 +154,14 @@ def test_the_authors_variant_moves_one_weight_per_generation(loss, alpha):
 
 def test_children_of_the_papers_variant_are_two_parents_crossed_and_one_weight_moved(monkeypatch):
     generations = []
-    original = Curator.choose_weights
+    original = Curator.choose
 
-    def spy(self, point, candidates, reach, rho, *, winners, penalties):
-        chosen = original(self, point, candidates, reach, rho, winners=winners, penalties=penalties)
-        generations.append((candidates, reach, candidates[chosen]))
+    def spy(self, question, rho, **settings):
+        chosen = original(self, question, rho, **settings)
+        generations.append((question.candidates, question.reach, question.candidates[chosen]))
         return chosen
 
-    monkeypatch.setattr(Curator, "choose_weights", spy)
+    monkeypatch.setattr(Curator, "choose", spy)
     curator, ledger, _ = make_curator(*table(), noise=ScriptedNoise(2), n_records=300)
     solution = PrivGene(population=30, parents=5).solve(curator)
     assert [len(parents) for _, _, parents in generations] == [5] * 7 + [1]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from privfit import DPLogisticRegression, Ledger, losses
-from privfit.losses import Loss, compilable
+from privfit.losses import Loss
+from privfit.losses.arithmetic import compilable
 from privfit.solvers import SOLVERS
 
 rng = np.random.default_rng(0)
@@ -14,24 +15,24 @@ X, Y = rng.normal(size=(200, 3)), np.arange(200) % 2
 
 
 @compilable
-def squared_hinge_value(m):
-    t = max(1.0 - m, 0.0)
+def squared_hinge_value(prediction, target):
+    t = max(1.0 - target * prediction, 0.0)
     return t * t
 
 
 @compilable
-def squared_hinge_derivative(m):
-    return -2.0 * max(1.0 - m, 0.0)
+def squared_hinge_derivative(prediction, target):
+    return -2.0 * target * max(1.0 - target * prediction, 0.0)
 
 
 @compilable
-def kinked_value(m):
-    return max(-m, 0.0)
+def kinked_value(prediction, target):
+    return max(-target * prediction, 0.0)
 
 
 @compilable
-def kinked_derivative(m):
-    return -1.0 if m < 0.0 else 0.0
+def kinked_derivative(prediction, target):
+    return -target if target * prediction < 0.0 else 0.0
 
 
 SQUARED = Loss("squared_hinge", squared_hinge_value, squared_hinge_derivative, math.inf, 2.0)

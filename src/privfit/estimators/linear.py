@@ -83,7 +83,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         self : object
             The fitted estimator.
         """
-        from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
+        from privfit.engine.problem import Problem  # late: it brings numba, which only a fit needs
 
         solver = self._checked_solver()  # bad settings are refused before the data are looked at
         terms = self._terms(solver.promise, private=solver.private, n_records=self.n_records)
@@ -91,11 +91,11 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         X = self._validated(X, y)
         labels = encode_labels(y, self.classes)
         bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
-        engine = LocalEngine(X, labels.signs, get_loss(self._loss), intercept=bool(self.fit_intercept))
+        problem = Problem.of(X, labels.signs, get_loss(self._loss), intercept=bool(self.fit_intercept))
         ledger = self._open_account(terms)
         with budget_bar(type(self).__name__, self.verbose) as show:
             curator = Curator(
-                engine if bounds is None else engine.clipped(*bounds),
+                problem if bounds is None else problem.clipped(*bounds),
                 ledger,
                 terms.noise,
                 epsilon=terms.epsilon,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _num_samples
 
-from privfit.engine.rounding import norms
+from privfit.engine.exact.bounds import norms
 
 Features = Any  # a 2-d float array or a CSR matrix: NumPy has no common type for the two
 
@@ -89,4 +89,4 @@ def row_norms(X: Features, intercept: bool) -> NDArray[np.float64]:
             squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
         else:
             squares = np.square(X, dtype=np.float64).sum(axis=1)
-    return norms(squares, X.shape[1], float(intercept))
+    return norms(squares, X.shape[1], 1.0 if intercept else None)

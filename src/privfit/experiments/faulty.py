@@ -26,8 +26,8 @@ class FaultyDPAGD(DPAGD):
 
     def choose(self, curator: Curator, line: SealedLine, steps: Vector, rho: float, penalties: Vector) -> int:
         """Name the smallest sum of clipped losses after adding noise with the wrong sign."""
-        engine, noise = curator.open(rho, why="NOT PRIVATE: the faulty selection of E4")
-        exact = engine.at(line.origin.w).along(line.direction)
+        problem, noise = curator.open(rho, why="NOT PRIVATE: the faulty selection of E4")
+        exact = problem.at(line.origin.w).along(line.direction)
         scores = exact.loss_sums(float(steps[1]), len(steps) - 1, self.C_obj) + penalties
         # the size of Laplace noise is exponential
         exponential = np.abs(

@@ -11,10 +11,11 @@ import numpy as np
 from privfit.accounting import Ledger
 from privfit.curator import Curator, Measurement, SealedPoint
 from privfit.datasets import load
-from privfit.engine.local import LocalEngine
+from privfit.engine.problem import Problem
 from privfit.experiments.cells import stream
 from privfit.losses import get_loss
 from privfit.mechanisms.noise import noise_source
+from privfit.questions.question import Question
 from privfit.solvers import DPAGD
 
 # The paper does not say with what budget Table 1 was made. Its noise, 0.50119 per record, is exactly that of
@@ -44,13 +45,15 @@ HEADER = (
 class _Watched(Curator):
     """A curator that writes down beside each answer what the answer hides. NOT PRIVATE."""
 
-    def __init__(self, engine: LocalEngine, **settings: Any) -> None:
-        super().__init__(engine, **settings)
+    def __init__(self, problem: Problem, **settings: Any) -> None:
+        super().__init__(problem, **settings)
         self.seen: list[Iteration] = []
 
-    def gradient(self, point: SealedPoint, clip: float, rho: float) -> Measurement:
-        noisy = super().gradient(point, clip, rho)
-        exact, n = self.open_without_privacy().at(point.w), self.open_without_privacy().n_records
+    def measure(self, question: Question, rho: float, *, of: SealedPoint | None = None) -> Measurement:
+        noisy = super().measure(question, rho, of=of)
+        if of is None:
+            return noisy
+        exact, n = self.open_without_privacy().at(of.w), self.open_without_privacy().n_records
         gradient = float(np.linalg.norm(exact.gradient_sum())) / n
         self.seen.append(Iteration(len(self.seen), gradient, *self._blur(noisy), exact.loss_sum() / n))
         return noisy
@@ -72,7 +75,7 @@ def table1(seed: int) -> list[Iteration]:
     signs = np.where(adult.target == adult.classes[1], 1.0, -1.0)
     solver = DPAGD()
     curator = _Watched(
-        LocalEngine(adult.data, signs, get_loss("logistic")),
+        Problem.of(adult.data, signs, get_loss("logistic")),
         ledger=Ledger.keeping(solver.promise(epsilon=EPSILON, delta=DELTA)),
         noise=noise_source(stream(seed, "table1")),
         epsilon=EPSILON,

@@ -6,13 +6,10 @@ minimised, as the DP-AGD authors' code does, is only 20 epsilon-DP for 21 candid
 
 One number describes how far a neighbour can change the outcome: the *width* of the interval in which
 every score's change lies. Scores that only grow when a record is added, by at most D, have width D;
-scores that may move either way by D have width 2D; replacing a record is removing one and adding another,
-so it doubles both.
+scores that may move either way by D have width 2D.
 """
 
 from __future__ import annotations
-
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +17,10 @@ from numpy.typing import NDArray
 from privfit.accounting.zcdp import bounded_range_cost, gaussian_sigma, pure_cost
 from privfit.mechanisms.noise import NoiseSource, Shape
 
-Relation = Literal["add-remove", "replace-one"]
 
-
-def width(sensitivity: float, *, monotone: bool, relation: Relation = "add-remove") -> float:
+def width(sensitivity: float, *, monotone: bool) -> float:
     """Return the width of scores that one added record changes by at most `sensitivity` each."""
-    return sensitivity * (1.0 if monotone else 2.0) * (1.0 if relation == "add-remove" else 2.0)
+    return sensitivity if monotone else 2.0 * sensitivity
 
 
 def selection_cost(width: float, scale: float, shape: Shape) -> float:

@@ -16,7 +16,7 @@ from privfit.curator import Curator, Vector
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.tables import check_table
 from privfit.estimators.validation import check_finite, clip_features
-from privfit.losses import LOGISTIC
+from privfit.questions import Histograms
 from privfit.solvers.base import BudgetWarning
 
 # The first grid: [-2^40, -2^39), ..., [-2^-30, -2^-31), zero and what is smaller, (2^-31, 2^-30], ...
@@ -117,15 +117,15 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         self : object
             The fitted transformer.
         """
-        from privfit.engine.local import LocalEngine  # late: it brings numba, which only a fit needs
+        from privfit.engine.table import Table  # late: it brings numba, which only a fit needs
 
         terms = self._terms(Gaussian.of)  # bad settings are refused before the data are looked at
         self._check_quantiles()
         X = self._validated(X, reset=True)
         ledger = self._open_account(terms)
-        # there is nothing to predict here, so the engine's labels and its loss are never used
-        engine = LocalEngine(X, np.ones(X.shape[0]), LOGISTIC, intercept=False)
-        curator = Curator(engine, ledger, terms.noise, epsilon=terms.epsilon, delta=self.delta)
+        curator = Curator(
+            Table(X, intercept=False), ledger, terms.noise, epsilon=terms.epsilon, delta=self.delta
+        )
         family = self._join_family(terms)
 
         low, high, unresolved = self._buy(curator, ledger.rho)
@@ -148,7 +148,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
     def _buy(self, curator: Curator, budget: float) -> tuple[Vector, Vector, NDArray[np.bool_]]:
         """Return low and high bounds, and which columns they could not be told of."""
         p = curator.n_features
-        coarse = curator.histograms(np.tile(_EDGES, (p, 1)), budget / 2)
+        coarse = curator.measure(Histograms(np.tile(_EDGES, (p, 1))), budget / 2)
         bins = coarse.value.reshape(p, -1)
         bins = np.where(bins > _RESOLVED * coarse.sigma, bins, 0.0)
         first, last = self._ends(bins, np.zeros(bins.shape[1]))
@@ -157,7 +157,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         ends = [np.linspace(_BOTTOMS[k], _TOPS[k], _PARTS + 1, axis=1) for k in (first, last)]
         whole = np.linspace(_BOTTOMS[first], _TOPS[last], 2 * _PARTS + 2, axis=1)
         grid = np.where((first == last)[:, None], whole, np.hstack(ends))
-        fine = curator.histograms(grid[:, 1:-1], budget / 2)
+        fine = curator.measure(Histograms(grid[:, 1:-1]), budget / 2)
         bins = fine.value.reshape(p, -1)
         noise = fine.sigma * np.sqrt(np.arange(1, bins.shape[1] + 1))  # of the sum of so many bins
         begin, end = self._ends(bins, _CERTAIN * noise)

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfit.accounting import Gaussian
 from privfit.curator import Curator, Vector
+from privfit.questions import Count, GradientAt
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE, bounded, standardised
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
@@ -64,7 +65,7 @@ class Adaptive:
         if curator.n_records is not None:
             n = float(curator.n_records)
         else:
-            n = max(1.0, float(curator.count(COUNT_SHARE * budget).value[0]))
+            n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * budget).value[0]))
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
         w, trace, decision = _Walk(walker, n).run()
@@ -81,7 +82,7 @@ class _Walk:
         snr = carried / math.sqrt(self.d)
         self.clip = max(float(np.clip(snr / LOW_SNR, *CLIPS)), math.sqrt(snr / HIGH_SNR))
         # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
-        duration = carried / self.clip / math.sqrt(2.0 * features.loss_slope)
+        duration = carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
         self.planned = int(np.clip(math.ceil(duration / PACE), *STEPS))
         self.length = min(duration / self.planned, LONGEST_STEP, features.longest_regular_step)
         self.step = min(STEP, self.length)
@@ -104,7 +105,7 @@ class _Walk:
                     shrunk = np.append(kept * mean[:-1], own * mean[-1])
                     decision = _decision(self.planned, steps, kept, steps - len(trace))
                     return self._settled(shrunk, steps, trace), trace, decision
-            g = features.gradient_at(w, self.clip, features.remaining / (steps - len(trace)))
+            g = features.measure(GradientAt(w, self.clip), features.remaining / (steps - len(trace)))
             self.rhos.append(g.rho)
             length = self._length_at(len(trace))
             velocity = (1.0 - self.step / length) * velocity + g.value / self.n + features.penalty_gradient(w)
@@ -138,7 +139,7 @@ class _Walk:
         doubt = left * noise**2 / (BIAS**2 * self._noise(steps))
         found = []
         for t in range(1, left + 1):
-            g = faint.gradient_at(w, SLOPE, faint.remaining / (left + 1 - t))
+            g = faint.measure(GradientAt(w, SLOPE), faint.remaining / (left + 1 - t))
             w[-1] -= first / (t + doubt) * (g.value[-1] / self.n + faint.penalty_gradient(w)[-1])
             found.append(w[-1])
             trace.append(Step(len(trace) + 1, first / (t + doubt), g.rho, 0.0, g.sigma))

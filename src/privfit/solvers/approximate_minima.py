@@ -15,7 +15,6 @@ from privfit.solvers.base import Solution, register
 from privfit.solvers.objective_perturbation import noise_scale, require_share, tilted_objective
 from privfit.solvers.release import COUNT_SHARE, open_release
 from privfit.solvers.requirements import (
-    ADD_REMOVE,
     BOUNDED_SLOPE,
     POSITIVE_DELTA,
     SMOOTH_LOSS,
@@ -49,7 +48,7 @@ class ApproximateMinimaPerturbation:
 
     name: ClassVar[str] = "approximate-minima-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA, ADD_REMOVE)
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA)
     promise = staticmethod(Direct.of)
 
     output_share: float = 0.01
@@ -66,7 +65,7 @@ class ApproximateMinimaPerturbation:
         release = open_release(curator, why="approximate minima perturbation")
         tilt_share = 1.0 - self.output_share
         objective = tilted_objective(
-            release.engine,
+            release.problem,
             release.noise,
             tilt_share * release.epsilon,
             tilt_share * release.delta,

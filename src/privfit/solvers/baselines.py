@@ -6,23 +6,19 @@ import math
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import minimize, minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
-from privfit.curator import Curator, Engine, Vector
-from privfit.losses import (
-    HINGE,
-    SMOOTHED_HINGE,
-    Loss,
-    compilable,
-    smoothed_hinge_derivative,
-    smoothed_hinge_value,
-)
+from privfit.curator import Curator, Vector
+from privfit.questions import Magnitudes
 from privfit.solvers.base import Solution, promise_nothing, register
 from privfit.solvers.requirements import INTERCEPT, SMOOTH_LOSS, Requirement
+
+if TYPE_CHECKING:
+    from privfit.curator import Problem
 
 # Each problem starts from the minimiser of the one before. The last loss is nowhere 1/4000 above the hinge.
 SHARPNESSES = (1.0, 25.0, 500.0)
@@ -61,9 +57,9 @@ class NonPrivate:
 
     def solve(self, curator: Curator) -> Solution:
         """Minimise the mean loss plus the regulariser."""
-        engine = _scaled_alike(curator.open_without_privacy(), curator.alpha)
+        problem = _scaled_alike(curator.open_without_privacy(), curator.alpha)
         w = np.zeros(curator.n_weights)
-        for smooth in _smooth_approximations(engine):
+        for smooth in _smooth_approximations(problem):
             w, converged = self._minimise(smooth, curator.alpha, w)
         if not converged:
             warnings.warn(
@@ -72,13 +68,13 @@ class NonPrivate:
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return Solution(engine.raw_weights(w))
+        return Solution(problem.table.raw_weights(w))
 
-    def _minimise(self, engine: Engine, alpha: float, start: Vector) -> tuple[Vector, bool]:
+    def _minimise(self, problem: Problem, alpha: float, start: Vector) -> tuple[Vector, bool]:
         def objective(w: Vector) -> tuple[float, Vector]:
-            point, raw = engine.at(w), engine.raw_weights(w)
-            value = point.loss_sum() / engine.n_records + alpha / 2 * float(raw @ raw)
-            return value, point.gradient_sum() / engine.n_records + alpha * engine.pulled_back(raw)
+            point, raw = problem.at(w), problem.table.raw_weights(w)
+            value = point.loss_sum() / problem.n_records + alpha / 2 * float(raw @ raw)
+            return value, point.gradient_sum() / problem.n_records + alpha * problem.table.pulled_back(raw)
 
         options = {"maxiter": self.max_iter, "maxfun": 10 * self.max_iter, "gtol": self.tol, "maxcor": 50}
         result = minimize(
@@ -99,48 +95,36 @@ class Majority:
 
     def solve(self, curator: Curator) -> Solution:
         """Minimise the mean loss plus the regulariser over the intercept alone."""
-        engine = curator.open_without_privacy()
+        problem = curator.open_without_privacy()
         constant = np.zeros(curator.n_weights)
         constant[-1] = 1.0
 
         def objective(b: float) -> float:
-            return engine.at(b * constant).loss_sum() / engine.n_records + curator.alpha / 2 * b * b
+            value: float = problem.at(b * constant).loss_sum() / problem.n_records
+            return value + curator.alpha / 2 * b * b
 
         # With one class only, the logistic loss has no minimum; 20 gives it all but 2e-9 of the probability.
         best = minimize_scalar(objective, bounds=(-20.0, 20.0), method="bounded", options={"xatol": 1e-9})
         return Solution(best.x * constant)
 
 
-def _scaled_alike(engine: Engine, alpha: float) -> Engine:
+def _scaled_alike(problem: Problem, alpha: float) -> Problem:
     """Return a view in which all weights are curved about alike, which L-BFGS needs to be fast.
 
     A raw weight's curvature is about a quarter of the mean square of its column, plus alpha.
     """
     lowest, highest = -30, 40
-    sizes = 4.0 ** np.arange(lowest, highest + 1)  # of squares, by the bins of `magnitude_sums`
-    squares = engine.magnitude_sums(lowest, highest) @ sizes / engine.n_records + 4.0 * alpha
+    sizes = 4.0 ** np.arange(lowest, highest + 1)  # of squares, by the bins of `Magnitudes`
+    squares = Magnitudes(lowest, highest).sums(problem.table) @ sizes / problem.n_records + 4.0 * alpha
     scale = 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0))
-    return engine.transformed(np.zeros(len(scale)), scale)
+    return problem.transformed(np.zeros(len(scale)), scale)
 
 
-def _smooth_approximations(engine: Engine) -> Iterator[Engine]:
-    """Yield the engine with its own loss if that is smooth, and with ever sharper ones if it is the hinge."""
-    if engine.loss is not HINGE:
-        yield engine
+def _smooth_approximations(problem: Problem) -> Iterator[Problem]:
+    """Yield the problem if its loss is smooth, and else with ever sharper losses in its place."""
+    loss = problem.loss
+    if loss.smoothness < math.inf or loss.sharpened is None:
+        yield problem.with_loss(loss.smoothed)
         return
     for sharpness in SHARPNESSES:
-        yield engine.with_loss(_sharpened(sharpness))
-
-
-def _sharpened(k: float) -> Loss:
-    """Return the smoothed hinge with a parabola k times as narrow."""
-
-    @compilable
-    def value(m: float) -> float:
-        return smoothed_hinge_value(1.0 + k * (m - 1.0)) / k
-
-    @compilable
-    def derivative(m: float) -> float:
-        return smoothed_hinge_derivative(1.0 + k * (m - 1.0))
-
-    return Loss(f"smoothed_hinge_{k:g}", value, derivative, 1.0, k * SMOOTHED_HINGE.smoothness)
+        yield problem.with_loss(loss.sharpened(sharpness))

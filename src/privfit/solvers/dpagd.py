@@ -12,6 +12,7 @@ import numpy as np
 from privfit.accounting import BudgetExceeded, Concentrated
 from privfit.accounting.zcdp import Conversion, pure_cost
 from privfit.curator import Curator, SealedLine, Vector
+from privfit.questions import Count, Gradient, LossesAlong
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
@@ -88,7 +89,7 @@ class LineSearchDescent(ABC):
                 else:
                     batch, n_batch = curator, n
                 steps = alpha_max * np.arange(self.m + 1) / self.m
-                g = batch.gradient(point, self.C_grad, rho_ng)
+                g = batch.measure(Gradient(self.C_grad), rho_ng, of=point)
                 tries = 0
                 while True:
                     direction = _unit(g.value + n_batch * curator.alpha * point.w)  # E1, E6
@@ -114,7 +115,7 @@ class LineSearchDescent(ABC):
             return curator.n_records
         if curator.alpha == 0.0 and self.batch_size is None:
             return 0.0
-        return max(1.0, float(curator.count(COUNT_SHARE * curator.remaining).value[0]))
+        return max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
 
 
 @register
@@ -166,7 +167,8 @@ class DPAGD(LineSearchDescent):
 
     def choose(self, curator: Curator, line: SealedLine, steps: Vector, rho: float, penalties: Vector) -> int:
         """Compare sums of losses, each clipped to C_obj."""
-        return curator.choose_step(line, steps, self.C_obj, rho, shape=self.selection, penalties=penalties)
+        scores = LossesAlong(steps, self.C_obj)
+        return curator.choose(scores, rho, of=line, shape=self.selection, penalties=penalties)[0]
 
 
 def _unit(v: Vector) -> Vector:

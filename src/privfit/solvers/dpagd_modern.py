@@ -9,6 +9,7 @@ import numpy as np
 
 from privfit.accounting import Concentrated
 from privfit.curator import Curator, SealedLine, Vector
+from privfit.questions import RisesAlong
 from privfit.solvers.base import register
 from privfit.solvers.dpagd import LineSearchDescent
 from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, Requirement
@@ -51,7 +52,8 @@ class ModernDPAGD(LineSearchDescent):
 
     def choose(self, curator: Curator, line: SealedLine, steps: Vector, rho: float, penalties: Vector) -> int:
         """Compare sums of what each record's loss rises along the line."""
-        return curator.choose_step_by_rise(line, steps, self.slope_clip, rho, penalties=penalties)
+        scores = RisesAlong(steps, self.slope_clip)
+        return curator.choose(scores, rho, of=line, penalties=penalties)[0]
 
     def answer(self, path: list[Vector]) -> Vector:
         """Return the mean of the second half of the points visited."""

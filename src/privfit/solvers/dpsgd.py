@@ -29,7 +29,7 @@ from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator
 from privfit.solvers.base import BudgetWarning, Solution, Step, register
 from privfit.solvers.release import Release, open_release
-from privfit.solvers.requirements import ADD_REMOVE, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PoissonSGD(ABC):
 
     name: ClassVar[str]
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA, ADD_REMOVE)
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
     promise = staticmethod(Direct.of)
 
     clip: float = 4.0
@@ -97,13 +97,13 @@ class PoissonSGD(ABC):
 
     def walk(self, curator: Curator, release: Release, plan: Plan) -> Solution:
         """Take the steps. Each sum moves by at most `gradient_bound` when a record is added or removed."""
-        engine, noise = release.engine, release.noise
-        sigma = plan.noise_multiplier * engine.gradient_bound(self.clip) * NOISE_MARGIN
+        problem, noise = release.problem, release.noise
+        sigma = plan.noise_multiplier * problem.gradient_bound(self.clip) * NOISE_MARGIN
         expected = plan.probability * release.n
         step = min(self.step, curator.longest_regular_step)
-        w = np.zeros(engine.n_weights)
+        w = np.zeros(problem.n_weights)
         for _ in range(plan.steps):
-            sample = engine.subset(noise.poisson_rows(engine.n_records, plan.probability))
+            sample = problem.subset(noise.poisson_rows(problem.n_records, plan.probability))
             g = noise.gaussian(sample.gradient_at(w, self.clip), sigma)
             w = w - step * (g / expected + curator.penalty_gradient(w))
         trace = tuple(Step(t + 1, step, 0.0, 0.0, sigma) for t in range(plan.steps))  # priced together

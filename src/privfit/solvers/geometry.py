@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.curator import Curator, Measurement, Vector
+from privfit.questions import CurveNorms, Magnitudes, Moments, Norms
 from privfit.solvers.base import BudgetWarning
 
 COUNT_SHARE = 0.002  # a count of thousands is exact enough at any price
@@ -24,7 +25,7 @@ ENOUGH = 15.0  # below this n sqrt(2 rho) nothing about the features can be seen
 CURVE_WEIGHT = 0.5  # weight of second moments beside first ones; anything from .3 to 1 does
 USEFUL = 1.25  # moments are bought if their noise is below this times the mean second moment of a column
 NOISE_FLOOR, FLOOR = 2.0, 0.1  # how much of its noise, and of the mean variance, is added to a variance
-LOWEST_MAGNITUDE = -30  # exponent of the first bin of Curator.magnitudes
+LOWEST_MAGNITUDE = -30  # exponent of the first bin of Magnitudes
 TAIL = 0.02  # share of a column's visible values that may lie beyond its scale
 RESOLVED = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
 GRID = 2.0 ** (-np.arange(25) / 4)  # norms in steps of a fifth, down to 1/64 of the largest possible
@@ -47,7 +48,7 @@ def _private_sizes(curator: Curator, rho: float) -> tuple[Vector, NDArray[np.boo
 
     Columns in which no bin stands out of the noise share the bound of all of them together.
     """
-    counts = curator.magnitudes(rho)
+    counts = curator.measure(Magnitudes(), rho)
     bins = counts.value.reshape(curator.n_features, -1)
     bounds = np.exp2(LOWEST_MAGNITUDE + np.arange(bins.shape[1], dtype=np.float64))
     top = _top_bin(bins, RESOLVED * counts.sigma)
@@ -112,13 +113,13 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
         bought = "nothing about the features was bought: the budget is too small for this table"
     else:
         edges = math.sqrt(p) * GRID
-        typical = _quantile(curator.norms(edges, rho_norm), edges, 0.5, n)
+        typical = _quantile(curator.measure(Norms(edges), rho_norm), edges, 0.5, n)
         share = float(np.clip((25.0 / reach) ** 2, *MOMENT_SHARES))
         noise = typical * math.sqrt(1.0 + CURVE_WEIGHT**2) / (reach * math.sqrt(share))
         bought = "of the features only the typical norm was bought: moments would have been too noisy"
         if noise < USEFUL * typical**2 / p:
             center, scale = _moments(features, typical, share * budget, rho_norm, n)
-            spread = curator.transformed(center, scale).norms(2.0 * edges, rho_norm)
+            spread = curator.transformed(center, scale).measure(Norms(2.0 * edges), rho_norm)
             typical = _quantile(spread, 2.0 * edges, 0.5, n)
             bought = "the features were centred and scaled by private moments"
     walkable = curator.transformed(center, scale / typical, bias)
@@ -137,9 +138,9 @@ def _moments(
     """
     curator, folds, p = features.curator, features.folds, features.curator.n_features
     edges = math.sqrt(p) * GRID
-    curve_radius = _quantile(curator.curve_norms(edges, folds, rho_norm), edges, 0.1, n)
+    curve_radius = _quantile(curator.measure(CurveNorms(edges, folds), rho_norm), edges, 0.1, n)
     weight = CURVE_WEIGHT * radius / curve_radius
-    sums = curator.moments(radius, curve_radius, folds, weight, rho)
+    sums = curator.measure(Moments(radius, curve_radius, folds, weight), rho)
     mean = np.clip(sums.value[:p] / n, folds - 1.0, 1.0)
     curve = sums.value[p:] / (weight * n)
     noise_mean, noise_curve = sums.sigma / n, sums.sigma / (weight * n)

@@ -10,6 +10,7 @@ import numpy as np
 
 from privfit.accounting import Gaussian
 from privfit.curator import Curator
+from privfit.questions import Count, GradientAt
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
@@ -57,13 +58,13 @@ class GradientDescent:
         if curator.n_records is not None:
             n = float(curator.n_records)
         else:
-            n = max(1.0, float(curator.count(COUNT_SHARE * curator.remaining).value[0]))
+            n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
         affordable = LENGTH * n * math.sqrt(2.0 * curator.remaining) / (self.clip * self.steps)
         step = min(self.step, affordable, curator.longest_regular_step)
         w = mean = np.zeros(curator.n_weights)
         trace: list[Step] = []
         while len(trace) < self.steps:
-            g = curator.gradient_at(w, self.clip, curator.remaining / (self.steps - len(trace)))
+            g = curator.measure(GradientAt(w, self.clip), curator.remaining / (self.steps - len(trace)))
             w = w - step * (g.value / n + curator.penalty_gradient(w))
             trace.append(Step(len(trace) + 1, step, g.rho, 0.0, g.sigma))
             averaged = len(trace) - self.steps // 2

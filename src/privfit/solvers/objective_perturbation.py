@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import NoConvergence, minimize, newton_krylov
@@ -17,13 +17,16 @@ from scipy.optimize import NoConvergence, minimize, newton_krylov
 from privfit.accounting import Direct
 from privfit.accounting.subsampled import gaussian_noise
 from privfit.accounting.zcdp import NOISE_MARGIN
-from privfit.curator import Curator, Engine, NoiseSource, Vector
-from privfit.losses import HINGE, SMOOTHED_HINGE, Loss
+from privfit.curator import Curator, NoiseSource, Vector
+from privfit.losses import Loss
 from privfit.solvers.base import Solution, register
 from privfit.solvers.release import COUNT_SHARE, open_release
-from privfit.solvers.requirements import ADD_REMOVE, BOUNDED_SLOPE, SMOOTH_LOSS, Requirement
+from privfit.solvers.requirements import BOUNDED_SLOPE, SMOOTH_LOSS, Requirement
 
-UNIT = 1.0 + 2.0**-20  # what a row scaled to norm 1 may measure after rounding (Engine.with_rows_of)
+if TYPE_CHECKING:
+    from privfit.curator import Problem
+
+UNIT = 1.0 + 2.0**-20  # what a row scaled to norm 1 may measure after rounding (Table.with_rows_of)
 MOST_CURVATURE = 1.0  # of epsilon; more would only make the objective too flat to be minimised
 PRECISION = 2.0**-44  # of what is summed into a gradient; its rounding is a hundred times smaller
 MAX_ITER = 10_000
@@ -52,7 +55,7 @@ class ObjectivePerturbation:
 
     name: ClassVar[str] = "objective-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, ADD_REMOVE)
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS)
     promise = staticmethod(Direct.of)
 
     curvature_share: float = 0.2
@@ -66,7 +69,7 @@ class ObjectivePerturbation:
         noise_scale(1.0, (1.0 - COUNT_SHARE) * (1.0 - self.curvature_share) * curator.epsilon, curator.delta)
         release = open_release(curator, why="objective perturbation")
         objective = tilted_objective(
-            release.engine,
+            release.problem,
             release.noise,
             release.epsilon,
             release.delta,
@@ -80,36 +83,36 @@ class ObjectivePerturbation:
 class TiltedObjective:
     """The sum of smooth losses over unit rows, plus ridge/2 ||w||^2, plus tilt.w."""
 
-    engine: Engine
+    problem: Problem
     ridge: float
     tilt: Vector
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was minimised, in words, for the statement."""
-        loss = self.engine.loss.name.replace("_", " ")
+        loss = self.problem.loss.name.replace("_", " ")
         return (f"the {loss} was summed over rows of norm 1 and regularised by {self.ridge:.4g}/2 ||w||^2",)
 
     @property
     def precision(self) -> float:
         """A gradient norm that is small beside everything but rounding."""
-        return PRECISION * (self.engine.n_records + float(np.linalg.norm(self.tilt)))
+        return PRECISION * (self.problem.n_records + float(np.linalg.norm(self.tilt)))
 
     def gradient(self, w: Vector) -> Vector:
         """Return the gradient at w. One pass over the data."""
-        return self.engine.gradient_at(w, math.inf) + self.ridge * w + self.tilt
+        return self.problem.gradient_at(w, math.inf) + self.ridge * w + self.tilt
 
     def value_and_gradient(self, w: Vector) -> tuple[float, Vector]:
         """Return both at w. Two passes over the data."""
-        point = self.engine.at(w)
+        point = self.problem.at(w)
         value = point.loss_sum() + self.ridge / 2.0 * float(w @ w) + float(self.tilt @ w)
         return value, point.gradient_sum() + self.ridge * w + self.tilt
 
     def rounding(self, w: Vector) -> float:
         """Bound the L2 distance of `gradient(w)` from the gradient in exact arithmetic, whatever n is."""
-        sizes = self.engine.n_records * self.engine.loss.lipschitz * UNIT
+        sizes = self.problem.n_records * self.problem.loss.lipschitz * UNIT
         sizes += self.ridge * float(np.linalg.norm(w)) + float(np.linalg.norm(self.tilt))
-        return self.engine.gradient_error(w) + 2.0**-50 * sizes
+        return self.problem.gradient_error(w) + 2.0**-50 * sizes
 
     def minimiser(self, tolerance: float, *, certain: bool = False) -> Vector:
         """Return a point where the gradient's norm is at most `tolerance`, or release nothing.
@@ -120,7 +123,7 @@ class TiltedObjective:
         Newton's method goes on from there; it needs gradients only.
         """
         options = {"maxiter": MAX_ITER, "maxfun": 2 * MAX_ITER, "gtol": 0.0, "ftol": 2.0**-46, "maxcor": 30}
-        start = np.zeros(self.engine.n_weights)
+        start = np.zeros(self.problem.n_weights)
         w: Vector = minimize(self.value_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
         if self._misses(w, tolerance, certain):
             aim = tolerance / 2.0 if certain else tolerance
@@ -141,7 +144,7 @@ class TiltedObjective:
 
 
 def tilted_objective(
-    engine: Engine,
+    problem: Problem,
     noise: NoiseSource,
     epsilon: float,
     delta: float,
@@ -153,7 +156,7 @@ def tilted_objective(
 
     `strength` is the regulariser on the sum of losses that was asked for.
     """
-    rows = engine.with_rows_of(1.0).with_loss(SMOOTHED_HINGE if engine.loss is HINGE else engine.loss)
+    rows = problem.with_rows_of(1.0).with_loss(problem.loss.smoothed)
     ridge, rest = ridge_and_rest(rows.loss, epsilon, strength, curvature_share)
     scale = noise_scale(rows.loss.lipschitz * UNIT, rest, delta)
     if delta == 0.0:

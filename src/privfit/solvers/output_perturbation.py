@@ -15,10 +15,11 @@ import numpy as np
 from privfit.accounting import Concentrated
 from privfit.accounting.zcdp import gaussian_sigma
 from privfit.curator import Curator
-from privfit.losses import HINGE, SMOOTHED_HINGE, Loss
+from privfit.losses import Loss
+from privfit.questions import Count
 from privfit.solvers.base import Solution, register
 from privfit.solvers.geometry import COUNT_SHARE
-from privfit.solvers.requirements import ADD_REMOVE, BOUNDED_SLOPE, POSITIVE_DELTA, SMOOTH_LOSS, Requirement
+from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, SMOOTH_LOSS, Requirement
 
 NOISE, MOST_STEPS = 0.1, 2000  # by default, how much noise a weight may get, and the number of steps
 
@@ -54,7 +55,7 @@ class OutputPerturbation:
 
     name: ClassVar[str] = "output-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA, ADD_REMOVE)
+    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA)
     promise = staticmethod(Concentrated.of)
 
     T: int | None = None
@@ -71,11 +72,11 @@ class OutputPerturbation:
 
     def solve(self, curator: Curator) -> Solution:
         """Walk from zero, and blur where the walk ends."""
-        loss = SMOOTHED_HINGE if curator.loss is HINGE else curator.loss
+        loss = curator.loss.smoothed
         step = self._step(loss, curator.alpha)
         n = curator.n_records
         if n is None:
-            n = max(1.0, float(curator.count(COUNT_SHARE * curator.remaining).value[0]))
+            n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
         rho = curator.remaining
         gradient = self._longest_row * loss.lipschitz
         facts = n, curator.n_weights, curator.alpha
@@ -85,18 +86,18 @@ class OutputPerturbation:
             T = min(max(1, int(NOISE / noise_of_a_step)), MOST_STEPS)
         sigma = gaussian_sigma(sensitivity(T, step, gradient, *facts), rho)
 
-        engine, noise = curator.open(rho, why="output perturbation")
-        engine = engine.with_loss(loss).with_rows_of(self.radius, shrink_only=True)
-        weight = max(0.0, 1.0 + FADE - FADE * engine.n_records / n) / n
+        problem, noise = curator.open(rho, why="output perturbation")
+        problem = problem.with_loss(loss).with_rows_of(self.radius, shrink_only=True)
+        weight = max(0.0, 1.0 + FADE - FADE * problem.n_records / n) / n
         w = np.zeros(curator.n_weights)
         for _ in range(int(T)):
-            w = w - step * (weight * engine.gradient_at(w, math.inf) + curator.alpha * w)
+            w = w - step * (weight * problem.gradient_at(w, math.inf) + curator.alpha * w)
         note = f"{T} steps of size {step:.4g}, then noise of {sigma:.4g} on every weight"
         return Solution(noise.gaussian(w, sigma), notes=(note,))
 
     @property
     def _longest_row(self) -> float:
-        return self.radius * (1.0 + 2.0**-19)  # twice the rounding that Engine.with_rows_of allows itself
+        return self.radius * (1.0 + 2.0**-19)  # twice the rounding that Table.with_rows_of allows itself
 
     def _step(self, loss: Loss, alpha: float) -> float:
         """Return the step size, at most the longest with which two walks on one table do not part."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from privfit.accounting import Concentrated
 from privfit.curator import Curator, Vector
+from privfit.questions import ChangesOfLoss, Count
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import COUNT_SHARE
 from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, Requirement
@@ -77,7 +78,7 @@ class PrivGene:
         """Let generation follow generation, each for the same price; the fittest of the last is released."""
         n = curator.n_records
         if n is None:
-            n = max(1.0, float(curator.count(COUNT_SHARE * curator.remaining).value[0]))
+            n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
         generations = min(max(FEWEST, round(self.c * n * curator.epsilon)), MOST)
         rng = np.random.default_rng(self.seed)
         fittest: Vector = np.empty((0, curator.n_weights))
@@ -88,11 +89,10 @@ class PrivGene:
             center = candidates.mean(axis=0)
             farthest = max(scale, float(np.abs(candidates - center).max()))
             price = curator.remaining / left
-            winners = curator.choose_weights(
-                curator.at(center),
-                candidates,
-                self.reach * farthest,
+            winners = curator.choose(
+                ChangesOfLoss(candidates, self.reach * farthest),
                 price,
+                of=curator.at(center),
                 winners=self.parents if self.variant == "paper" and left > 1 else 1,
                 penalties=n * curator.alpha / 2 * np.einsum("ij,ij->i", candidates, candidates),
             )

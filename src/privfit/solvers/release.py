@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from privfit.accounting import Direct
 from privfit.accounting.zcdp import NOISE_MARGIN
-from privfit.curator import Curator, Engine, NoiseSource
+from privfit.curator import Curator, NoiseSource
+
+if TYPE_CHECKING:
+    from privfit.curator import Problem
 
 COUNT_SHARE = 0.01  # of epsilon; n is then known within a few hundred / epsilon
 
@@ -20,7 +24,7 @@ class Release:
     `n` is public: declared, or bought with a share of epsilon before the rest is handed over.
     """
 
-    engine: Engine
+    problem: Problem
     noise: NoiseSource
     epsilon: float
     delta: float
@@ -34,9 +38,9 @@ def open_release(curator: Curator, *, why: str) -> Release:
     mechanism gets what is left of epsilon; the two compose to epsilon.
     """
     epsilon, delta = curator.epsilon, curator.delta
-    engine, noise = curator.open(Direct(epsilon, delta).rho, delta, why=why)
+    problem, noise = curator.open(Direct(epsilon, delta).rho, delta, why=why)
     if curator.n_records is not None:
-        return Release(engine, noise, epsilon, delta, float(curator.n_records))
+        return Release(problem, noise, epsilon, delta, float(curator.n_records))
     share = COUNT_SHARE * epsilon
-    count = noise.laplace(np.array([float(engine.n_records)]), NOISE_MARGIN / share)
-    return Release(engine, noise, epsilon - share, delta, max(1.0, float(count[0])))
+    count = noise.laplace(np.array([float(problem.n_records)]), NOISE_MARGIN / share)
+    return Release(problem, noise, epsilon - share, delta, max(1.0, float(count[0])))

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
 from privfit.curator import Curator
-from privfit.losses import HINGE
 
 
 @dataclass(frozen=True)
@@ -32,14 +31,10 @@ BOUNDED_SLOPE = Requirement(
 )
 SMOOTH_LOSS = Requirement(
     "a smooth loss, or the hinge, which it rounds at its kink",
-    lambda curator: curator.loss.smoothness < math.inf or curator.loss is HINGE,
+    lambda curator: curator.loss.smoothness < math.inf or curator.loss.smooth_stand_in is not None,
 )
 INTERCEPT = Requirement("fit_intercept=True", lambda curator: curator.intercept)
 POSITIVE_DELTA = Requirement(
     f"a delta between {MIN_DELTA:g} and {MAX_DELTA:g}",
     lambda curator: MIN_DELTA <= curator.delta <= MAX_DELTA,
-)
-ADD_REMOVE = Requirement(
-    "neighbours that differ by adding or removing a record",
-    lambda curator: curator.relation == "add-remove",
 )

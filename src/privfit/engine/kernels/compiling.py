@@ -1,0 +1,112 @@
+"""Compiling the loops: once, kept on disk, and not in silence."""
+
+import hashlib
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, TypeVar
+
+from numba import njit
+from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
+
+from privfit.engine.kernels import fused
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PACKAGE = __name__.partition(".")[0]
+NOTICEABLE = 0.2  # seconds of compiling before a word is said
+MESSAGE = "privfit: compiling for this kind of table, once; this takes some seconds."
+
+
+def compiled(*, nogil: bool = True, **options: Any) -> Callable[[Function], Function]:
+    """Compile, and keep the machine code on disk for the next process.
+
+    Loops over records run without the GIL. What takes a few microseconds keeps it: getting it back from
+    another thread could take many.
+
+    The cache on disk is told about changes of the function's own file only. A digest of all that the function
+    uses is therefore part of its name, and yesterday's code is not found. What it uses must be defined above.
+    """
+
+    def compile_named(function: Function) -> Function:
+        function.__qualname__ = f"{function.__name__}.{digest(function)}"
+        decorated: Function = njit(cache=True, nogil=nogil, error_model="numpy", **options)(function)
+        return decorated
+
+    return compile_named
+
+
+def digest(function: Callable[..., Any]) -> str:
+    """Return a digest of the files and constants that a function's machine code depends on."""
+    files = {fused.__file__}  # numba knows by itself when to use it
+    constants: set[str] = set()
+    _collect(function, files, constants)
+    sources = [Path(file).read_bytes() for file in sorted(files) if Path(file).exists()]
+    return hashlib.sha256(b"".join(sources) + repr(sorted(constants)).encode()).hexdigest()[:12]
+
+
+def _collect(function: Any, files: set[str], constants: set[str]) -> None:
+    """Add the files that a function is written in and calls, and the constants it uses from elsewhere."""
+    code = function.__code__
+    files.add(code.co_filename)
+    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    named = {name: function.__globals__.get(name) for name in code.co_names}
+    for name, used in (named | {name: cell.cell_contents for name, cell in cells}).items():
+        python = getattr(used, "py_func", getattr(used, "_defn", used))  # of compiled loops, of intrinsics
+        if isinstance(python, FunctionType):
+            if python.__module__.startswith(PACKAGE) and python is not function:
+                _collect(python, files, constants)
+        elif isinstance(python, ModuleType):
+            if python.__name__.startswith(PACKAGE):
+                files.add(str(python.__file__))
+        elif isinstance(python, int | float | str | tuple):
+            constants.add(f"{name}={python!r}")
+
+
+class _Announcement(event.Listener):
+    """Says once per process, on stderr, that loops are being compiled, if that takes noticeable time.
+
+    What the cache on disk holds is not compiled, and then nothing is said. Functions that are compiled for
+    others are part of those.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.started = self.seconds = 0.0
+        self.said = False
+
+    def on_start(self, started: Any) -> None:
+        """Note the time, and speak before the next function if the ones so far took long."""
+        now = time.perf_counter()
+        if self.depth == 0:
+            self.started = now
+        self.depth += 1
+        if self.seconds + now - self.started > NOTICEABLE and not self.said and _is_ours(started):
+            self.said = True
+            print(MESSAGE, file=sys.stderr, flush=True)
+
+    def on_end(self, ended: Any) -> None:
+        """Add up how long it took."""
+        self.depth -= 1
+        if self.depth == 0 and _is_ours(ended):
+            self.seconds += time.perf_counter() - self.started
+
+
+def _is_ours(compiling: Any) -> bool:
+    module: str = compiling.data["dispatcher"].py_func.__module__
+    return module.partition(".")[0] == PACKAGE
+
+
+event.register("numba:compile", _Announcement())  # type: ignore[no-untyped-call] # numba has no types
+
+if hasattr(os, "register_at_fork"):
+    # A lock that another thread holds during a fork would be held in the child for ever.
+    os.register_at_fork(
+        before=global_compiler_lock.acquire,
+        after_in_parent=global_compiler_lock.release,
+        after_in_child=global_compiler_lock.release,
+    )

@@ -1,0 +1,32 @@
+"""Multiplication and addition with a single rounding, in compiled code."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba.core import types
+from numba.extending import intrinsic, overload
+
+from privfit.losses.arithmetic import multiply_add, tell_numba
+
+tell_numba()
+
+# Compiled code calls an intrinsic without the first argument, which its author gets.
+declared: Callable[[Callable[..., Any]], Callable[..., Any]] = intrinsic
+
+
+@declared
+def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
+    """Return a * b + c in float64, rounded once."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@overload(multiply_add)
+def _compiled(a: Any, b: Any, c: Any) -> Any:
+    def rounded_once(a: Any, b: Any, c: Any) -> Any:
+        return fma(a, b, c)
+
+    return rounded_once

@@ -1,0 +1,127 @@
+"""The compiled loops of a whole gradient: predictions, slopes and sums of a tile of rows at a time.
+
+Rows come from memory once, and are still in the cache when they are summed. What is computed for a record
+is what `dense`, `sparse` and `pointwise` compute for it in separate passes, bit for bit.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from privfit.engine.exact.grids import FloatArray
+from privfit.engine.kernels.dense import Rows, begun, dense_combine, dense_predictions, finished
+from privfit.engine.kernels.packing import TILE, Packed
+from privfit.engine.kernels.pointwise import coefficient, compiled_for
+from privfit.engine.kernels.sparse import COPIES, Weights, merge, tile_combine, tile_predictions
+from privfit.losses.loss import Loss
+
+TILE_BYTES = 2**15  # of dense rows
+
+
+class Gradients(NamedTuple):
+    """A loss's compiled gradients; see the functions inside `gradients`."""
+
+    dense: Callable[..., Any]
+    dense_there: Callable[..., Any]
+    sparse: Callable[..., Any]
+    sparse_there: Callable[..., Any]
+
+
+@functools.cache
+def gradients(loss: Loss) -> Gradients:
+    """Return the gradients of a loss, compiled on first use: at weights, and where predictions are known."""
+    derivative = loss.derivative
+
+    @compiled_for(loss)
+    def dense(
+        X: Rows,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        w: FloatArray,
+        offset: float,
+        clip: float,
+        magics: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Add clipped coefficient times (row, 1) over the rows to `out`, rounded to the columns' grids."""
+        n, p = X.shape
+        height = max(16, TILE_BYTES // max(1, p * X.itemsize))
+        predictions, sums = np.empty(min(n, height)), begun(magics)
+        for start in range(0, n, height):
+            stop = min(start + height, n)
+            c = predictions[: stop - start]
+            dense_predictions(X[start:stop], w, offset, c)
+            t, r = targets[start:stop], reciprocals[start:stop]
+            for i in range(len(c)):
+                c[i] = coefficient(derivative(c[i], t[i]), r[i], clip)
+            dense_combine(X[start:stop], c, X[stop : min(stop + height, n)], sums)
+        finished(sums, magics, out)
+
+    @compiled_for(loss)
+    def dense_there(
+        X: Rows,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        predictions: FloatArray,
+        clip: float,
+        magics: FloatArray,
+        out: FloatArray,
+    ) -> None:
+        """Do the same for rows whose predictions are known."""
+        c = np.empty(len(predictions))
+        for i in range(len(c)):
+            c[i] = coefficient(derivative(predictions[i], targets[i]), reciprocals[i], clip)
+        sums = begun(magics)
+        dense_combine(X, c, X[:0], sums)
+        finished(sums, magics, out)
+
+    @compiled_for(loss)
+    def sparse(
+        at_weights: Packed,
+        to_sums: Packed,
+        start: int,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        w: Weights,
+        clip: float,
+        magics: FloatArray,
+        ones_alike: bool,
+        out: FloatArray,
+    ) -> None:
+        """Add clipped coefficient times (row, 1) over the rows from `start` on, rounded, to `out`."""
+        tile, scratch, phrases = np.empty(TILE), np.empty(TILE), np.zeros((COPIES, len(to_sums.parents)))
+        for first in range(0, len(targets), TILE):
+            t, r = targets[first : first + TILE], reciprocals[first : first + TILE]
+            c = tile[: len(t)]
+            tile_predictions(at_weights, start + first, w, c)
+            for i in range(len(c)):
+                c[i] = coefficient(derivative(c[i], t[i]), r[i], clip)
+            tile_combine(to_sums, start + first, c, magics, ones_alike, scratch, phrases, out)
+        merge(phrases, out)
+
+    @compiled_for(loss)
+    def sparse_there(
+        to_sums: Packed,
+        start: int,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        predictions: FloatArray,
+        clip: float,
+        magics: FloatArray,
+        ones_alike: bool,
+        out: FloatArray,
+    ) -> None:
+        """Do the same for rows whose predictions are known."""
+        tile, scratch, phrases = np.empty(TILE), np.empty(TILE), np.zeros((COPIES, len(to_sums.parents)))
+        for first in range(0, len(targets), TILE):
+            t, r = targets[first : first + TILE], reciprocals[first : first + TILE]
+            p = predictions[first : first + TILE]
+            c = tile[: len(t)]
+            for i in range(len(c)):
+                c[i] = coefficient(derivative(p[i], t[i]), r[i], clip)
+            tile_combine(to_sums, start + first, c, magics, ones_alike, scratch, phrases, out)
+        merge(phrases, out)
+
+    return Gradients(dense, dense_there, sparse, sparse_there)

@@ -1,0 +1,110 @@
+"""The compiled loops of sums of logistic losses along a line: products of factors, and few logarithms."""
+
+import math
+
+import numpy as np
+
+from privfit.engine.exact.grids import FloatArray
+from privfit.engine.kernels.compiling import compiled
+from privfit.losses.arithmetic import exp
+
+TILE = 64  # rows side by side
+RUNGS = 7  # steps of a ladder that are climbed at a time
+REACH = 600.0  # exponents up to here, positive or negative, leave room for products
+LOG_ROOM = 350.0  # two products of at most e**350 multiply without overflow
+
+
+@compiled()
+def multiply_far(
+    m: FloatArray,
+    d: FloatArray,
+    spacing: float,
+    cap: float,
+    E: FloatArray,
+    ratio: FloatArray,
+    products: FloatArray,
+) -> None:
+    """Take the records whose powers could overflow out of the ladder, with an exponential per step."""
+    count = products.shape[0] - 1
+    for lane in range(len(m)):
+        if abs(m[lane]) + abs(count * spacing * d[lane]) > REACH:
+            for k in range(count + 1):
+                products[k, lane] *= min(1.0 + exp((k * spacing) * d[lane] - m[lane]), cap)
+            E[lane], ratio[lane] = 0.0, 1.0  # a factor of one at every step
+
+
+@compiled()
+def add_logarithms(products: FloatArray, out: FloatArray) -> None:
+    """Add the logarithm of each row's product to out[:, k] with Neumaier's compensation; reset to one."""
+    for k in range(products.shape[0]):
+        product = 1.0
+        for lane in range(TILE + 1):
+            if lane == TILE or product > math.exp(LOG_ROOM):
+                term = math.log(product)
+                total = out[0, k] + term
+                if out[0, k] >= term:
+                    out[1, k] += (out[0, k] - total) + term
+                else:
+                    out[1, k] += (term - total) + out[0, k]
+                out[0, k] = total
+                product = 1.0
+            if lane < TILE:
+                product *= products[k, lane]
+                products[k, lane] = 1.0
+
+
+@compiled()
+def softplus_sums(
+    predictions: FloatArray,
+    slopes: FloatArray,
+    targets: FloatArray,
+    spacing: float,
+    clip: float,
+    out: FloatArray,
+) -> None:
+    """Add the clipped logistic losses at predictions - k * spacing * slopes to out[:, k]: sum and error.
+
+    Two exponentials per record serve all k, because exp(-m + k h d) = exp(-m) * exp(h d)**k. The factors
+    1 + E of many records are multiplied before a logarithm is taken; see `bounds.loss_slack`.
+    """
+    count = out.shape[1] - 1
+    cap = exp(clip)
+    rounds_left = rounds = int(LOG_ROOM / clip)
+    products = np.ones((count + 1, TILE))
+    m, d = np.empty(TILE), np.empty(TILE)
+    E = np.empty(TILE)
+    ratio = np.empty(TILE)
+    for start in range(0, len(predictions), TILE):
+        width = len(predictions[start : start + TILE])
+        # Separate short loops, because each of them becomes vector instructions.
+        for lane in range(width):  # margins, and how fast they fall
+            m[lane] = targets[start + lane] * predictions[start + lane]
+            d[lane] = targets[start + lane] * slopes[start + lane]
+        for lane in range(width):
+            E[lane] = exp(-m[lane])
+        for lane in range(width):
+            ratio[lane] = exp(spacing * d[lane])
+        far = 0
+        for lane in range(width):
+            far += abs(m[lane]) + abs(count * spacing * d[lane]) > REACH
+        if far > 0:
+            multiply_far(m[:width], d[:width], spacing, cap, E, ratio, products)
+        k = 0
+        while k + RUNGS <= count + 1:  # several rungs for each visit to E, because the loop waits for memory
+            for lane in range(width):
+                power, r = E[lane], ratio[lane]
+                for rung in range(RUNGS):
+                    products[k + rung, lane] *= min(1.0 + power, cap)
+                    power *= r
+                E[lane] = power
+            k += RUNGS
+        while k <= count:
+            for lane in range(width):
+                products[k, lane] *= min(1.0 + E[lane], cap)
+                E[lane] *= ratio[lane]
+            k += 1
+        rounds_left -= 1
+        if rounds_left == 0:
+            add_logarithms(products, out)
+            rounds_left = rounds
+    add_logarithms(products, out)

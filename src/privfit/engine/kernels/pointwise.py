@@ -1,0 +1,124 @@
+"""The compiled loops over predictions: losses along a line. X is not touched.
+
+Each loss gets loops of its own, compiled around its two functions. What a loop computes for a record
+depends on that record alone.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from privfit.engine.exact.grids import FloatArray, odd
+from privfit.engine.kernels.compiling import Function, compiled
+from privfit.engine.kernels.dense import LARGEST
+from privfit.losses.arithmetic import compilable
+from privfit.losses.loss import Loss
+
+TILE = 64  # rows side by side
+
+
+class Loops(NamedTuple):
+    """A loss's compiled loops; see the functions inside `loops`."""
+
+    loss_sums: Callable[..., Any]
+    rise_sums: Callable[..., Any]
+
+
+@compilable
+def coefficient(slope: float, reciprocal: float, clip: float) -> float:
+    """Return what a row is multiplied by in a gradient: the slope, clipped.
+
+    `reciprocal` is 1 / norm. The slope is no larger than clip / norm, so that the product has norm `clip` at
+    most. Without a clip, and if the norm has overflowed too, that bound is not a number and there is none.
+    """
+    most = clip * reciprocal
+    size = abs(slope)
+    return odd(math.copysign(most if most < size else size, slope))
+
+
+def compiled_for(loss: Loss) -> Callable[[Function], Function]:
+    """Compile a loop around a loss's functions, and keep it on disk under a name of its own."""
+
+    def compile_named(function: Function) -> Function:
+        function.__name__ = f"{function.__name__}.{loss.name}"
+        return compiled()(function)
+
+    return compile_named
+
+
+@functools.cache
+def loops(loss: Loss) -> Loops:
+    """Return the loops of a loss, compiled on first use."""
+    value = loss.value
+
+    @compiled_for(loss)
+    def loss_sums(
+        predictions: FloatArray,
+        slopes: FloatArray,
+        targets: FloatArray,
+        spacing: float,
+        clip: float,
+        magic: float,
+        out: FloatArray,
+    ) -> None:
+        """Add the losses at predictions - k * spacing * slopes, clipped and rounded, to out[k]."""
+        steps = spacing * np.arange(len(out))
+        for i in range(len(predictions)):
+            for k in range(len(out)):
+                out[k] += (
+                    min(value(predictions[i] - steps[k] * slopes[i], targets[i]), clip) + magic
+                ) - magic
+
+    @compiled_for(loss)
+    def rise_sums(
+        predictions: FloatArray,
+        slopes: FloatArray,
+        targets: FloatArray,
+        spacing: float,
+        slope_clip: float,
+        bound: float,
+        magic: float,
+        out: FloatArray,
+    ) -> None:
+        """Add the losses at predictions - k * spacing * slopes, less the smallest of them, to out[k].
+
+        The slopes are clipped, and the rises kept within [0, bound] and rounded to the grid.
+        """
+        count = len(out)
+        values, sums = np.empty((count, TILE)), np.zeros((count, TILE))
+        clipped, smallest = np.empty(TILE), np.empty(TILE)
+        for start in range(0, len(predictions), TILE):
+            p, t = predictions[start : start + TILE], targets[start : start + TILE]
+            d = slopes[start : start + TILE]
+            width = len(p)
+            # Separate short loops, because each of them becomes vector instructions.
+            for lane in range(width):
+                clipped[lane] = min(max(d[lane], -slope_clip), slope_clip)
+            for k in range(count):
+                step = spacing * k
+                for lane in range(width):
+                    values[k, lane] = value(p[lane] - step * clipped[lane], t[lane])
+            for lane in range(width):
+                smallest[lane] = values[0, lane]
+            for k in range(1, count):
+                for lane in range(width):
+                    smallest[lane] = min(smallest[lane], values[k, lane])
+            for k in range(count):
+                for lane in range(width):
+                    rise = min(max(values[k, lane] - smallest[lane], 0.0), bound)
+                    sums[k, lane] += (rise + magic) - magic
+        for k in range(count):
+            for lane in range(TILE):
+                out[k] += sums[k, lane]
+
+    return Loops(loss_sums, rise_sums)
+
+
+@compiled()
+def shift(predictions: FloatArray, slopes: FloatArray, step: float, out: FloatArray) -> None:
+    """Write predictions - step * slopes, within +-LARGEST."""
+    for i in range(len(out)):
+        out[i] = min(max(predictions[i] - step * slopes[i], -LARGEST), LARGEST)

@@ -1,0 +1,42 @@
+"""The compiled loops of a view: weights of the columns before a pass over X, gradients after it."""
+
+import numpy as np
+
+from privfit.engine.exact.grids import FloatArray
+from privfit.engine.kernels.compiling import compiled
+
+
+@compiled(nogil=False)
+def unfolded(
+    w: FloatArray, center: FloatArray, scale: FloatArray, intercept: bool, bias: float
+) -> tuple[FloatArray, float]:
+    """Return the weights of x, and the constant, that give the predictions of w.
+
+    With an intercept, the last of w is the bias's. The constant is added up from left to right: a library's
+    order may depend on where the arrays lie.
+    """
+    v = np.empty(len(scale))
+    offset = 0.0
+    for j in range(len(scale)):
+        v[j] = scale[j] * w[j]
+        offset += center[j] * v[j]
+    return v, bias * w[-1] - offset if intercept else 0.0
+
+
+@compiled(nogil=False)
+def folded(
+    sums: FloatArray, lost: FloatArray, center: FloatArray, scale: FloatArray, intercept: bool, bias: float
+) -> FloatArray:
+    """Return scale * (sums - center * total) per column, and bias * total; total is the last sum.
+
+    What the sums have `lost` in rounding is added at last. A dropped column's sums were not rounded and may
+    be anything.
+    """
+    p = len(scale)
+    gradient = np.empty(p + intercept)
+    total = sums[p] if intercept else 0.0
+    for j in range(p):
+        gradient[j] = scale[j] * ((sums[j] - center[j] * total) + lost[j]) if scale[j] > 0.0 else 0.0
+    if intercept:
+        gradient[p] = bias * total
+    return gradient

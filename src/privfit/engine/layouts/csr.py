@@ -1,0 +1,185 @@
+"""Sparse matrices: SciPy's CSR, with a packed copy where that is faster."""
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from privfit.engine.exact import bounds
+from privfit.engine.exact.grids import FloatArray, grids, magic, magics
+from privfit.engine.kernels import columns, csr, sparse
+from privfit.engine.kernels.gradients import gradients
+from privfit.engine.kernels.packing import Packed
+from privfit.engine.layouts import packed
+from privfit.engine.layouts.layout import Loops, Rounding
+from privfit.engine.remembered import remembered
+from privfit.engine.view import View
+from privfit.losses.loss import Loss
+
+COARSE = 1e-4  # of the clip: ones are not rounded alike if that would add more to the bound
+
+
+class SparseWeights(NamedTuple):
+    """Weights, and the packed matrix that they are for."""
+
+    X: Packed
+    parts: sparse.Weights
+
+
+class SparseLayout:
+    """A SciPy CSR matrix whose rows hold each column at most once.
+
+    Predictions and gradients use a packed copy of it, if it packs well and `pack` asks for it.
+
+    Notes
+    -----
+    Rows begin at multiples of `packing.TILE`, as chunks do.
+    """
+
+    def __init__(self, X: Any, pack: bool = True) -> None:
+        if not csr.csr_is_canonical(X.indptr, X.indices, X.shape[1]):
+            # A column stored twice in a row would make the row's norm, and so its clipping, wrong.
+            X.check_format(full_check=True)
+            X = X.copy()
+            X.has_canonical_format = False
+            X.sum_duplicates()
+        self.X, self.pack = X, pack
+        self.shape: tuple[int, int] = X.shape
+
+    @remembered
+    def loose(self) -> Packed:
+        """X where it is."""
+        return packed.loose(self.X)
+
+    @remembered
+    def packed(self) -> Packed:
+        """X as it is fastest."""
+        return packed.packed(self.X) if self.pack else self.loose
+
+    def for_sums(self, rounding: Rounding) -> Packed:
+        """Return the matrix for sums: phrases of ones are for ones that are rounded alike."""
+        return self.packed if rounding.ones_alike else self.loose
+
+    def visit(self, rows: slice, loops: Loops, arguments: Callable[[slice], tuple[Any, ...]]) -> None:
+        """Call the loop with these rows; `indptr` alone is cut."""
+        X = self.X
+        loops.csr(X.indptr[rows.start : rows.stop + 1], X.indices, X.data, *arguments(rows))
+
+    def weights(self, w: FloatArray, offset: float, exact: bool = True) -> SparseWeights:
+        """Return the weights of the packed matrix's parts, with the grid that makes sums of products exact.
+
+        Weights that are too large for such a grid get the matrix that does not depend on other rows.
+        """
+        step = sparse.weight_magic(w) if exact else 0.0
+        X = self.packed if step or not exact else self.loose
+        phrases = sparse.phrase_weights(X.parents, X.lasts, w, step)
+        return SparseWeights(X, sparse.Weights(w, w[X.plane_columns], phrases, step, offset))
+
+    def predict(self, rows: slice, weights: SparseWeights, out: FloatArray) -> None:
+        """Write x.w + offset of these rows."""
+        sparse.sparse_predictions(weights.X, rows.start, weights.parts, out[rows])
+
+    def rounding(self, view: View, clip: float) -> Rounding:
+        """Return how shares of a gradient are rounded; without a clip, not at all.
+
+        Ones are rounded as the coefficient is, in any column, unless scales differ so much that this would
+        be coarse. Without an intercept the coefficient has no bound, and hence no grid.
+        """
+        if clip == math.inf:
+            return Rounding(np.zeros(len(view.scale) + 1), math.inf, ones_alike=True)
+        if view.is_plain:  # one grid serves all: a one adds a coefficient of at most `clip`
+            constants = np.full(len(view.scale) + 1, magic(clip))
+            return Rounding(constants, bounds.gradient_bound(clip, view.n_weights), ones_alike=True)
+        clips = bounds.column_clips(clip, view.center, view.scale, view.bias)
+        steps = grids(clips)
+        map_ = view.center, view.scale, view.bias
+        bound = bounds.view_gradient_bound(clip, *map_, steps)
+        if view.bias is not None:
+            coarser = np.maximum(steps, steps[-1])
+            if_alike = bounds.view_gradient_bound(clip, *map_, coarser, summands=2)
+            if if_alike <= bound + COARSE * clip:
+                return Rounding(magics(clips), if_alike, ones_alike=True)
+        return Rounding(magics(clips), bound)
+
+    def n_sums(self, rounding: Rounding) -> int:
+        """Return how many sums a gradient has: columns, coefficients, ones in columns, phrases of ones."""
+        return 2 * self.shape[1] + 1 + len(self.for_sums(rounding).parents)
+
+    def add_gradient(
+        self,
+        rows: slice,
+        loss: Loss,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        weights: SparseWeights,
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Add clipped slope of the loss at the weights times (row, 1), rounded, to the sums in `out`."""
+        matrices = weights.X, self.for_sums(rounding), rows.start
+        records = targets[rows], reciprocals[rows]
+        how = clip, rounding.magics, rounding.ones_alike
+        gradients(loss).sparse(*matrices, *records, weights.parts, *how, out)
+
+    def add_gradient_there(
+        self,
+        rows: slice,
+        loss: Loss,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        predictions: FloatArray,
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Do the same where these predictions are known."""
+        records = targets[rows], reciprocals[rows], predictions[rows]
+        how = clip, rounding.magics, rounding.ones_alike
+        gradients(loss).sparse_there(self.for_sums(rounding), rows.start, *records, *how, out)
+
+    def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Spread the sums of phrases over their columns, and add ones to other values.
+
+        Both are exact, on grids of their own; what adding them loses is returned.
+        """
+        p = self.shape[1]
+        values, ones, phrases = sums[: p + 1], sums[p + 1 : 2 * p + 1], sums[2 * p + 1 :]
+        if len(phrases):
+            sparse.spread(self.packed.parents, self.packed.lasts, phrases, ones)
+        columns = values[:p] + ones
+        kept = columns - values[:p]
+        lost = (values[:p] - (columns - kept)) + (ones - kept)
+        return np.append(columns, values[p]), lost
+
+    def base(self, view: View) -> FloatArray:
+        """Return the z of values that are absent."""
+        return view.base
+
+    def take(self, rows: Any) -> Any:
+        """Return these rows as a sparse matrix."""
+        return self.X[rows]
+
+    def subset(self, rows: Any) -> "SparseLayout":
+        """Return a matrix of these rows. A few passes over it would not pay for packing it."""
+        return SparseLayout(self.X[rows], pack=False)
+
+    def scaled(self, factors: FloatArray, append: bool) -> Any:
+        """Return the rows times these factors, and the factors as a last column if `append`."""
+        scaled = sp.diags_array(factors) @ self.X
+        if append:
+            scaled = sp.hstack([scaled, sp.csr_array(factors[:, None])])
+        return sp.csr_matrix(scaled, dtype=self.X.dtype)
+
+    def clipped(self, low: FloatArray, high: FloatArray) -> "SparseLayout":
+        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        if np.any(low > 0.0) or np.any(high < 0.0):
+            raise ValueError("low and high must include 0, the value of what a sparse matrix does not store")
+        low, high = low.astype(self.X.dtype), high.astype(self.X.dtype)
+        if columns.csr_fits(self.X.indices, self.X.data, low, high):
+            return self
+        X = self.X.copy()
+        columns.csr_clip(X.indices, X.data, low, high)
+        return SparseLayout(X)

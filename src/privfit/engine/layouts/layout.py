@@ -1,0 +1,114 @@
+"""What a table needs of a matrix, however it lies in memory."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from privfit.engine.exact.grids import FloatArray
+from privfit.engine.view import View
+from privfit.losses.loss import Loss
+
+
+class Loops(NamedTuple):
+    """The same compiled loop for two kinds of matrices.
+
+    `dense` takes an array of rows, `csr` the three arrays of a CSR matrix; further arguments are the same.
+    """
+
+    dense: Callable[..., None]
+    csr: Callable[..., None]
+
+
+class Rounding(NamedTuple):
+    """How the records' shares of a gradient sum are rounded, and what bounds one record's share then.
+
+    `magics` are the constants of the grids of the columns and, the last one, of the coefficient; see
+    `grids.magic`. `ones_alike` is for packed matrices.
+    """
+
+    magics: FloatArray
+    bound: float
+    ones_alike: bool = False
+
+
+class Layout(Protocol):
+    """A matrix. Arguments that are arrays of all rows' numbers are cut where the matrix is."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        ...
+
+    def visit(self, rows: slice, loops: Loops, arguments: Callable[[slice], tuple[Any, ...]]) -> None:
+        """Call the loop with these rows, in one or several parts, and with arguments(part)."""
+        ...
+
+    def weights(self, w: FloatArray, offset: float, exact: bool = True) -> Any:
+        """Make of the columns' weights what predictions are computed from.
+
+        If `exact`, a record's prediction depends on that record alone, to the last bit.
+        """
+        ...
+
+    def predict(self, rows: slice, weights: Any, out: FloatArray) -> None:
+        """Write x.w + offset of these rows."""
+        ...
+
+    def rounding(self, view: View, clip: float) -> Rounding:
+        """Return how shares of a gradient are rounded; without a clip, not at all."""
+        ...
+
+    def n_sums(self, rounding: Rounding) -> int:
+        """Return how many sums a gradient has."""
+        ...
+
+    def add_gradient(
+        self,
+        rows: slice,
+        loss: Loss,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        weights: Any,
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Add clipped slope of the loss at the weights times (row, 1), rounded, to the sums in `out`."""
+        ...
+
+    def add_gradient_there(
+        self,
+        rows: slice,
+        loss: Loss,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        predictions: FloatArray,
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Do the same where these predictions are known."""
+        ...
+
+    def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the sums of the columns and of the coefficients, and what rounding took from the former."""
+        ...
+
+    def base(self, view: View) -> FloatArray:
+        """Return the z that sums of moments leave out in each column."""
+        ...
+
+    def take(self, rows: Any) -> Any:
+        """Return these rows as an array or sparse matrix."""
+        ...
+
+    def subset(self, rows: Any) -> "Layout":
+        """Return a matrix of these rows, to be used a few times."""
+        ...
+
+    def scaled(self, factors: FloatArray, append: bool) -> Any:
+        """Return the rows times these factors, and the factors as a last column if `append`."""
+        ...
+
+    def clipped(self, low: FloatArray, high: FloatArray) -> "Layout":
+        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        ...

@@ -1,0 +1,37 @@
+"""How the rows are cut for the threads.
+
+Sums that are not exact are added up by chunks, which depend on the shape of X only, so that they do not
+depend on the number of threads. Threads get neighbouring chunks.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from privfit.engine.kernels.packing import TILE
+
+LARGEST_CHUNK = 12288  # rows, unless there are too many
+MOST_CHUNKS = 64
+TASKS_PER_THREAD = 4  # so that a thread that is held up does not hold up the others for long
+
+
+def chunk_size(n_records: int, n_weights: int) -> int:
+    """Return how many rows make a chunk. This depends on the shape only.
+
+    Few records make one chunk. Otherwise there are four or a multiple, so that threads get equal shares.
+    """
+    most = max(1, min(MOST_CHUNKS, 2**24 // max(1, n_weights)))
+    count = min(4 * -(-n_records // (4 * LARGEST_CHUNK)), most) if n_records > LARGEST_CHUNK else 1
+    return TILE * max(1, -(-n_records // (count * TILE)))
+
+
+def cut(rows: slice, height: int) -> Iterator[slice]:
+    """Cut these rows into slices of at most this height."""
+    for start in range(rows.start, rows.stop, height):
+        yield slice(start, min(start + height, rows.stop))
+
+
+def shares(chunks: Sequence[slice], n_threads: int) -> list[Sequence[slice]]:
+    """Group neighbouring chunks into equal shares, a few for each thread."""
+    count = min(len(chunks), TASKS_PER_THREAD * n_threads if n_threads > 1 else 1)
+    borders = [k * len(chunks) // max(1, count) for k in range(count + 1)]
+    return [chunks[first:last] for first, last in pairwise(borders)]

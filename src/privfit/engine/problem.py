@@ -1,0 +1,254 @@
+"""A table with targets and a loss; points and lines in its space of weights.
+
+Predictions are linear in the weights. So trying further steps along a line costs no pass over X, nor does
+moving along it: an iteration with a line search takes two passes however many steps are tried.
+"""
+
+import copy
+import math
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privfit.engine.exact import bounds
+from privfit.engine.exact.bounds import MAX_CANDIDATES, MAX_PRODUCT_CLIP, MIN_PRODUCT_CLIP, rise_bound
+from privfit.engine.exact.grids import FloatArray, magic
+from privfit.engine.kernels.ladder import softplus_sums
+from privfit.engine.kernels.pointwise import loops, shift
+from privfit.engine.parallel import threads
+from privfit.engine.table import Table
+from privfit.losses.loss import Loss
+
+
+class Problem:
+    """Sums of losses and gradients over the records of a table. All arguments are finite, but for clips.
+
+    Parameters
+    ----------
+    table : Table
+    targets : array of shape (n_records,)
+        What the loss takes; see `Loss.targets`.
+    loss : Loss
+
+    Notes
+    -----
+    Guarantee: one record more moves each clipped loss sum by a value in [-tau, clip + tau] with
+    tau = `bounds.loss_slack(clip)`, and gradient sums as `Point.gradient_sum` says.
+    """
+
+    def __init__(self, table: Table, targets: ArrayLike, loss: Loss) -> None:
+        self.table, self.loss = table, loss
+        self.targets = np.array(targets, dtype=np.float64)
+        if self.targets.shape != (table.n_records,):
+            raise ValueError(
+                f"targets must have shape ({table.n_records},), one for each row, got {self.targets.shape}"
+            )
+        if not np.isin(self.targets, loss.targets).all():
+            allowed = " and ".join(f"{target:+g}" for target in sorted(loss.targets, reverse=True))
+            raise ValueError(f"targets of the {loss.name} loss must be {allowed} only")
+
+    @classmethod
+    def of(cls, X: Any, targets: ArrayLike, loss: Loss, *, intercept: bool = True) -> "Problem":
+        """Return the problem of predicting targets from the rows of a matrix."""
+        return cls(Table(X, intercept=intercept), targets, loss)
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return self.table.n_records
+
+    @property
+    def n_weights(self) -> int:
+        """Number of columns, plus one with an intercept."""
+        return self.table.n_weights
+
+    # -- the same records, or some of them, in another form --------------------------------------------------
+
+    def _with(self, **changed: Any) -> "Problem":
+        problem = copy.copy(self)
+        vars(problem).update(changed)
+        return problem
+
+    def subset(self, rows: NDArray[np.integer]) -> "Problem":
+        """Return the problem of these records (indices, repeats allowed), for mini-batches."""
+        rows = np.asarray(rows, dtype=np.intp)
+        return self._with(table=self.table.subset(rows), targets=self.targets[rows])
+
+    def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "Problem":
+        """Return the same problem with transformed features; see `Table.transformed`."""
+        return self._with(table=self.table.transformed(center, scale, bias))
+
+    def clipped(self, low: ArrayLike, high: ArrayLike) -> "Problem":
+        """Return the same problem with clipped features; see `Table.clipped`."""
+        table = self.table.clipped(low, high)
+        return self if table is self.table else self._with(table=table)
+
+    def with_rows_of(self, radius: float, *, shrink_only: bool = False) -> "Problem":
+        """Return the same problem with rows of one norm; see `Table.with_rows_of`."""
+        return self._with(table=self.table.with_rows_of(radius, shrink_only=shrink_only))
+
+    def with_loss(self, loss: Loss) -> "Problem":
+        """Return the problem with another loss. X is shared; no pass."""
+        return Problem(self.table, self.targets, loss)
+
+    # -- places ----------------------------------------------------------------------------------------------
+
+    def at(self, w: ArrayLike) -> "Point":
+        """Return the point w. One pass over X."""
+        w = frozen(w)
+        return Point(self, w, self.table.predictions(w))
+
+    def gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
+        """Sum the clipped gradients at w in one pass over X.
+
+        Guarantee: with a finite clip it is `at(w).gradient_sum(clip)`, bit for bit.
+        """
+        layout = self.table.layout
+        # Without a clip nothing is promised of the last bit, and predictions may as well keep theirs.
+        unfolded = self.table.unfolded(np.asarray(w, dtype=np.float64))
+        weights = layout.weights(*unfolded, exact=clip < math.inf)
+        rounding = self.table.rounding(clip)
+        records = self.loss, self.targets, self.table.reciprocals
+
+        def add(rows: slice, out: FloatArray) -> None:
+            layout.add_gradient(rows, *records, weights, clip, rounding, out)
+
+        sums = self.table.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
+        return self.table.view.fold(*layout.totals(sums))
+
+    def gradient_bound(self, clip: float) -> float:
+        """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
+        return self.table.rounding(clip).bound
+
+    def gradient_error(self, w: FloatArray) -> float:
+        """Bound the L2 distance of `gradient_at(w, inf)` from the sum in exact arithmetic, for these records.
+
+        Not after `transformed`. It grows with the number of records, so it is not public.
+        """
+        if not self.table.view.is_plain:
+            raise ValueError("the error is known of raw features only, not of transformed ones")
+        return bounds.unrounded_error(
+            self.n_records,
+            self.table.chunk_size,
+            self.n_weights,
+            lipschitz=self.loss.lipschitz,
+            smoothness=self.loss.smoothness,
+            longest=float(np.max(self.table.norms, initial=0.0)),
+            length=float(np.linalg.norm(w)),
+        )
+
+
+class Point:
+    """A weight vector w and the predictions of all records there."""
+
+    def __init__(self, problem: Problem, w: FloatArray, predictions: FloatArray) -> None:
+        self.problem, self.w, self.predictions = problem, w, predictions
+
+    def gradient_sum(self, clip: float = math.inf) -> FloatArray:
+        """Sum the records' gradients, each clipped to L2 norm `clip`. One pass over X.
+
+        A record's gradient is a multiple of (z, bias), so clipping scales one number per record.
+
+        Guarantee: with a finite clip the sum is exact (bit-identical in any order of the records), and
+        one record more moves it by at most `Problem.gradient_bound(clip)` in L2 norm.
+        """
+        problem, table = self.problem, self.problem.table
+        layout, rounding = table.layout, table.rounding(clip)
+        records = problem.loss, problem.targets, table.reciprocals, self.predictions
+
+        def add(rows: slice, out: FloatArray) -> None:
+            layout.add_gradient_there(rows, *records, clip, rounding, out)
+
+        sums = table.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
+        return table.view.fold(*layout.totals(sums))
+
+    def loss_sum(self, clip: float = math.inf) -> float:
+        """Sum the losses, each at most `clip`. No pass over X."""
+        return float(_rounded_sums(self.problem, self.predictions, self.predictions, 0.0, 0, clip)[0])
+
+    def along(self, direction: ArrayLike) -> "Line":
+        """Return the line from here against `direction`. One pass over X."""
+        direction = frozen(direction)
+        return Line(self, direction, self.problem.table.predictions(direction))
+
+
+class Line:
+    """The points w - step * direction, with the predictions of both."""
+
+    def __init__(self, origin: Point, direction: FloatArray, slopes: FloatArray) -> None:
+        self.origin, self.direction, self.slopes = origin, direction, slopes
+
+    def loss_sums(self, spacing: float, count: int, clip: float = math.inf) -> FloatArray:
+        """Sum the losses, each at most `clip`, at the steps k * spacing for k = 0..count. No pass over X."""
+        _check_count(count)
+        problem, predictions, slopes = self.origin.problem, self.origin.predictions, self.slopes
+        if not (problem.loss.is_softplus and MIN_PRODUCT_CLIP <= clip <= MAX_PRODUCT_CLIP):
+            return _rounded_sums(problem, predictions, slopes, spacing, count, clip)
+        chunks = problem.table.chunks
+        sums = np.zeros((len(chunks), 2, count + 1))
+
+        def add(number: int) -> None:
+            rows = chunks[number]
+            records = predictions[rows], slopes[rows], problem.targets[rows]
+            softplus_sums(*records, spacing, clip, sums[number])
+
+        threads.run([partial(add, number) for number in range(len(chunks))])
+        return np.array([math.fsum(column) for column in sums.reshape(-1, count + 1).T.tolist()])
+
+    def rise_sums(self, spacing: float, count: int, slope_clip: float) -> FloatArray:
+        """Sum how far each record's loss at the steps k * spacing lies above its least. No pass over X.
+
+        Record i contributes l(p_i - k s d_i) - min over j of l(p_i - j s d_i), where the slope d_i of its
+        prediction is clipped to +-slope_clip first.
+
+        Guarantee: one record more moves each sum by a value in [-tau, bound + tau] with
+        bound = `bounds.rise_bound(loss.lipschitz, spacing, count, slope_clip)` and
+        tau = `bounds.rise_slack(bound)`.
+        """
+        _check_count(count)
+        problem, predictions, slopes = self.origin.problem, self.origin.predictions, self.slopes
+        bound = rise_bound(problem.loss.lipschitz, spacing, count, slope_clip)
+        constant, rise_sums = magic(bound), loops(problem.loss).rise_sums
+
+        def add(rows: slice, out: FloatArray) -> None:
+            records = predictions[rows], slopes[rows], problem.targets[rows]
+            rise_sums(*records, spacing, slope_clip, bound, constant, out)
+
+        return problem.table.sums(count + 1, add)
+
+    def move(self, step: float) -> Point:
+        """Return the point w - step * direction. No pass over X, because predictions are linear."""
+        problem = self.origin.problem
+        predictions = np.empty_like(self.slopes)
+
+        def fill(rows: slice) -> None:
+            shift(self.origin.predictions[rows], self.slopes[rows], step, predictions[rows])
+
+        problem.table.for_each_chunk(fill)
+        return Point(problem, frozen(self.origin.w - step * self.direction), predictions)
+
+
+def _check_count(count: int) -> None:
+    if not 0 <= count <= MAX_CANDIDATES:
+        raise ValueError(f"count must be between 0 and {MAX_CANDIDATES}, got {count}")
+
+
+def _rounded_sums(
+    problem: Problem, predictions: FloatArray, slopes: FloatArray, spacing: float, count: int, clip: float
+) -> FloatArray:
+    loss_sums, rounding = loops(problem.loss).loss_sums, magic(clip)
+
+    def add(rows: slice, out: FloatArray) -> None:
+        records = predictions[rows], slopes[rows], problem.targets[rows]
+        loss_sums(*records, spacing, clip, rounding, out)
+
+    return problem.table.sums(count + 1, add, exact=clip < math.inf)
+
+
+def frozen(w: ArrayLike) -> FloatArray:
+    """Return a read-only copy of w."""
+    w = np.array(w, dtype=np.float64)
+    w.flags.writeable = False
+    return w

@@ -1,0 +1,276 @@
+"""X and nothing else: sums over its rows as seen through an affine view, on all cores."""
+
+import copy
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
+
+from privfit.engine.exact import bounds
+from privfit.engine.exact.bounds import LARGEST_RADIUS, SMALLEST_RADIUS
+from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
+from privfit.engine.kernels.csr import csr_squares
+from privfit.engine.kernels.dense import dense_squares
+from privfit.engine.layouts.csr import SparseLayout
+from privfit.engine.layouts.dense import DenseLayout
+from privfit.engine.layouts.layout import Layout, Loops, Rounding
+from privfit.engine.parallel import threads
+from privfit.engine.parallel.chunks import chunk_size, cut, shares
+from privfit.engine.remembered import remembered
+from privfit.engine.view import View
+
+APART = 32  # float64s between two threads' sums: cache lines are fetched in pairs
+SQUARES = Loops(dense_squares, csr_squares)
+
+
+class Summary(Protocol):
+    """A sum over rows that is exact whatever their order: its shape, its loop, and what the loop is given."""
+
+    @property
+    def loops(self) -> Loops:
+        """The compiled loops."""
+        ...
+
+    def shape(self, table: "Table") -> tuple[int, ...]:
+        """Return the shape of the sums."""
+        ...
+
+    def arguments(self, table: "Table") -> Callable[[slice], tuple[Any, ...]]:
+        """Return the function of rows that gives the loop's arguments between the rows and the sums."""
+        ...
+
+
+class Table:
+    """The rows of X, seen through a view.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_records, n_columns)
+        Finite features. float32 and float64, dense in row or column order or CSR, are used in place and
+        must not be changed afterwards; anything else is converted once. A `Layout` is used as it is.
+    intercept : bool
+        Whether there is an implicit last column of ones. It is never stored.
+
+    Notes
+    -----
+    A record whose norm overflows (above 1e154) contributes nothing to a clipped gradient sum.
+    """
+
+    def __init__(self, X: Any, *, intercept: bool = True) -> None:
+        self.layout: Layout = _as_layout(X)
+        self.view = View.plain(self.n_columns, intercept)
+        self.chunk_size = chunk_size(self.n_records, self.n_weights)
+        if self.n_records > MAX_RECORDS:
+            raise ValueError(f"at most {MAX_RECORDS} records are supported, got {self.n_records}")
+        unusual = self.layout.take(np.flatnonzero(~np.isfinite(self.norms)))
+        if not np.all(np.isfinite(unusual.data if issparse(unusual) else unusual)):
+            raise ValueError("X must be finite, but holds NaN or infinity")
+
+    # -- shape ---------------------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> "Table":
+        """The table itself, so that what is asked of a problem's table may be asked of a table."""
+        return self
+
+    @property
+    def n_records(self) -> int:
+        """Number of records."""
+        return self.layout.shape[0]
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of X."""
+        return self.layout.shape[1]
+
+    @property
+    def n_weights(self) -> int:
+        """Number of columns, plus one with an intercept."""
+        return self.view.n_weights
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the last weight multiplies an implicit constant column."""
+        return self.view.bias is not None
+
+    # -- norms ---------------------------------------------------------------------------------------------
+
+    @remembered
+    def squares(self) -> FloatArray:
+        """Every record's sum of squares of z. One pass over X."""
+        squares = np.empty(self.n_records)
+        map_ = self.view.center, self.view.scale, self.view.squared_base
+
+        def arguments(rows: slice) -> tuple[Any, ...]:
+            return *map_, squares[rows]
+
+        self.for_each_chunk(lambda rows: self.layout.visit(rows, SQUARES, arguments))
+        return squares
+
+    @remembered
+    def norms(self) -> FloatArray:
+        """The norms of (z, bias), never too small."""
+        return bounds.norms(self.squares, self.n_columns, self.view.bias)
+
+    @remembered
+    def reciprocals(self) -> FloatArray:
+        """One over the norms: what a clip of 1 leaves of a slope."""
+        reciprocals: FloatArray = 1.0 / self.norms
+        return reciprocals
+
+    # -- passes --------------------------------------------------------------------------------------------
+
+    @property
+    def chunks(self) -> list[slice]:
+        """The rows of each chunk."""
+        return list(cut(slice(0, self.n_records), self.chunk_size))
+
+    def for_each_chunk(self, visit: Callable[[slice], None]) -> None:
+        """Call visit(rows) for every chunk, on all cores."""
+
+        def work(share: Sequence[slice]) -> None:
+            for rows in share:
+                visit(rows)
+
+        threads.run([partial(work, share) for share in shares(self.chunks, threads.n_threads())])
+
+    def sums(self, size: int, add: Callable[[slice, FloatArray], None], *, exact: bool = True) -> FloatArray:
+        """Return what add(rows, out) adds up over the chunks, in this many sums.
+
+        Exact sums are added up by whoever computes them; others by chunks, in their order.
+        """
+        chunks = self.chunks
+        groups = shares(chunks, threads.n_threads()) if exact else [[rows] for rows in chunks]
+        partial_sums = np.zeros((max(1, len(groups)), size + APART))[:, :size]
+
+        def work(group: Sequence[slice], out: FloatArray) -> None:
+            for rows in group:
+                add(rows, out)
+
+        threads.run([partial(work, *each) for each in zip(groups, partial_sums, strict=False)])
+        total: FloatArray = np.add.reduce(partial_sums)
+        return total
+
+    def summarise(self, summary: Summary) -> FloatArray:
+        """Return the sums of a summary. One pass over X."""
+        shape, arguments = summary.shape(self), summary.arguments(self)
+
+        def add(rows: slice, out: FloatArray) -> None:
+            sums = out.reshape(shape)
+            self.layout.visit(rows, summary.loops, lambda part: (*arguments(part), sums))
+
+        return self.sums(math.prod(shape), add).reshape(shape)
+
+    def predictions(self, w: FloatArray) -> FloatArray:
+        """Return (z, bias).w of every record. One pass over X."""
+        weights = self.layout.weights(*self.unfolded(w))
+        predictions = np.empty(self.n_records)
+        self.for_each_chunk(lambda rows: self.layout.predict(rows, weights, predictions))
+        return predictions
+
+    # -- weights -------------------------------------------------------------------------------------------
+
+    def unfolded(self, w: FloatArray) -> tuple[FloatArray, float]:
+        """Return the weights of the columns of X, and the constant, that give the predictions of w."""
+        if w.shape != (self.n_weights,):
+            raise ValueError(f"expected {self.n_weights} weights, got shape {w.shape}")
+        return self.view.unfold(w)
+
+    def raw_weights(self, w: FloatArray) -> FloatArray:
+        """Return the weights of the columns of X, and the intercept, that give the predictions of w."""
+        weights, offset = self.unfolded(w)
+        return np.append(weights, offset) if self.intercept else weights
+
+    def pulled_back(self, gradient: FloatArray) -> FloatArray:
+        """Turn a gradient with respect to raw weights into one with respect to this table's."""
+        sums = gradient if self.intercept else np.append(gradient, 0.0)
+        return self.view.fold(sums, np.zeros(self.n_columns))
+
+    @property
+    def stretch(self) -> float:
+        """How much longer than w the raw weights can be."""
+        return self.view.stretch
+
+    def rounding(self, clip: float) -> Rounding:
+        """Return how shares of clipped gradients are rounded, remembered because every step asks."""
+        remembered = self.__dict__.setdefault("_roundings", {})
+        if clip not in remembered:
+            remembered[clip] = self.layout.rounding(self.view, clip)
+        rounding: Rounding = remembered[clip]
+        return rounding
+
+    # -- the same rows, or some of them, in another form -----------------------------------------------------
+
+    def _with(self, layout: Layout, view: View) -> "Table":
+        """Return a table of another layout or view, and forget what is known of this one's rows."""
+        table = copy.copy(self)
+        table.layout, table.view = layout, view
+        for outdated in ("squares", "norms", "reciprocals", "_roundings"):
+            table.__dict__.pop(outdated, None)
+        return table
+
+    def subset(self, rows: NDArray[np.integer]) -> "Table":
+        """Return a table of these rows (indices, repeats allowed), for mini-batches."""
+        table = self._with(self.layout.subset(rows), self.view)
+        table.__dict__["squares"] = self.squares[rows]
+        table.chunk_size = chunk_size(table.n_records, table.n_weights)
+        return table
+
+    def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "Table":
+        """Return a table of the features scale * (z - center) and an intercept column that holds `bias`.
+
+        X is shared, and weights are those of the new features. Scales are not negative; 0 drops a column, for
+        later transformations too. Centring needs the intercept.
+        """
+        return self._with(self.layout, self.view.then(center, scale, bias))
+
+    def clipped(self, low: ArrayLike, high: ArrayLike) -> "Table":
+        """Return a table whose column j is clipped to [low_j, high_j]; X is copied if that changes it.
+
+        Not after `transformed`. The bounds are rounded to X's precision; those of a sparse X must include 0.
+        """
+        if not self.view.is_plain:
+            raise ValueError("clip before transforming: the bounds are those of the raw features")
+        low, high = np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+        if not (low.shape == high.shape == self.layout.shape[1:] and np.all(low <= high)):
+            raise ValueError(f"low <= high must hold for {self.n_columns} columns")
+        layout = self.layout.clipped(low, high)
+        return self if layout is self.layout else self._with(layout, self.view)
+
+    def with_rows_of(self, radius: float, *, shrink_only: bool = False) -> "Table":
+        """Return a table of a copy of the rows (x, 1), each scaled to norm `radius`.
+
+        With `shrink_only` shorter rows stay as they are. The intercept's column, if any, is scaled with its
+        row and is then an ordinary last column, so weights mean what they did. Not after `transformed`.
+        The radius is in [2^-100, 2^100]. Guarantee: no row is longer than radius (1 + 2^-20). A row too long
+        to be squared becomes zeros; one so short that its squares vanish becomes shorter than `radius`, and
+        a row of zeros stays what it is.
+        """
+        if not self.view.is_plain:
+            raise ValueError("scale rows before transforming: their norms are those of the raw features")
+        if not SMALLEST_RADIUS <= radius <= LARGEST_RADIUS:
+            raise ValueError(f"radius must be in [{SMALLEST_RADIUS}, {LARGEST_RADIUS}], got {radius!r}")
+        factors = radius / self.norms  # 0 where the norm has overflowed
+        if shrink_only:
+            factors = np.minimum(factors, 1.0)
+        return Table(self.layout.scaled(factors, append=self.intercept), intercept=False)
+
+
+def _as_layout(X: Any) -> Layout:
+    """Wrap X: as it is if its type, order and precision are supported, else converted once."""
+    if hasattr(X, "add_gradient_there"):  # a layout of somebody's own
+        layout: Layout = X
+        return layout
+    sparse = issparse(X)
+    X = X.tocsr() if sparse else np.asarray(X)
+    if X.ndim != 2:
+        raise ValueError(f"X must have two dimensions, got {X.ndim}")
+    if X.dtype not in (np.float32, np.float64):
+        X = X.astype(np.float64)
+    if sparse:
+        return SparseLayout(X)
+    return DenseLayout(X if X.flags.forc and X.flags.aligned else np.ascontiguousarray(X))

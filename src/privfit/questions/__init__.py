@@ -1,0 +1,26 @@
+"""What may be asked of records: public parameters, the sum they name, and beside it its bound.
+
+A question is asked of a problem or its table, of a point, or of a line. To add one, add a file here.
+"""
+
+from privfit.questions.count import Count
+from privfit.questions.gradients import Gradient, GradientAt
+from privfit.questions.histograms import Histograms
+from privfit.questions.losses import ChangesOfLoss, LossesAlong, RisesAlong
+from privfit.questions.magnitudes import Magnitudes
+from privfit.questions.moments import Moments
+from privfit.questions.norms import CurveNorms, Norms
+
+__all__ = [
+    "ChangesOfLoss",
+    "Count",
+    "CurveNorms",
+    "Gradient",
+    "GradientAt",
+    "Histograms",
+    "LossesAlong",
+    "Magnitudes",
+    "Moments",
+    "Norms",
+    "RisesAlong",
+]

@@ -1,0 +1,39 @@
+"""Sums of clipped gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from privfit.engine.bounded import Bounded
+from privfit.engine.exact.grids import FloatArray
+
+if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+    from privfit.engine.problem import Point, Problem
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """The sum over records of the loss gradient at a point, each clipped to L2 norm `clip` (Q1)."""
+
+    what: ClassVar[str] = "gradient"
+
+    clip: float
+
+    def bounded(self, of: Point) -> Bounded:
+        """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
+        return Bounded(lambda: of.gradient_sum(self.clip), of.problem.gradient_bound(self.clip), "Q1")
+
+
+@dataclass(frozen=True, eq=False)
+class GradientAt:
+    """The same sum at the weights w, in a single pass (Q1)."""
+
+    what: ClassVar[str] = "gradient"
+
+    w: FloatArray
+    clip: float
+
+    def bounded(self, of: Problem) -> Bounded:
+        """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
+        return Bounded(lambda: of.gradient_at(self.w, self.clip), of.gradient_bound(self.clip), "Q1")

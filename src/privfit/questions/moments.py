@@ -1,0 +1,103 @@
+"""First and second moments of the features, each record shrunk to a norm."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from privfit.engine.bounded import Bounded
+from privfit.engine.exact.bounds import moment_bound, moment_clips
+from privfit.engine.exact.grids import FloatArray, magics
+
+if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+    from privfit.engine.layouts.layout import Loops
+    from privfit.engine.problem import Problem
+    from privfit.engine.table import Table
+
+
+def powers(table: Table, folds: FloatArray) -> FloatArray:
+    """Return every record's sums of squares of z and of its curve, never less than they are. One pass."""
+    from privfit.engine.kernels.moments import csr_powers, dense_powers
+    from privfit.engine.layouts.layout import Loops
+
+    loops = Loops(dense_powers, csr_powers)
+    sums = np.empty((2, table.n_records))
+    view = table.view
+    map_ = view.center, view.scale, folds, view.squared_bases(folds)
+
+    def arguments(rows: slice) -> tuple[Any, ...]:
+        return *map_, sums[0, rows], sums[1, rows]
+
+    table.for_each_chunk(lambda rows: table.layout.visit(rows, loops, arguments))
+    return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """The sums of f * z and of f * `weight` times the curves z * (z - fold), as one vector (Q9).
+
+    f = min(1, radius / ||z||, curve_radius / ||curve||) shrinks a record until both fit; it is 0 where their
+    squares overflow. The intercept's column is left out.
+    """
+
+    what: ClassVar[str] = "moments"
+
+    radius: float
+    curve_radius: float
+    folds: FloatArray
+    weight: float = 1.0
+
+    def bases(self, table: Table) -> tuple[FloatArray, FloatArray]:
+        """Return the z, and its curve, that the loops leave out in each column."""
+        base = table.layout.base(table.view)
+        return base, base * (base - self.folds)
+
+    @property
+    def loops(self) -> Loops:
+        """The compiled loops."""
+        from privfit.engine.kernels.moments import csr_moments, dense_moments
+        from privfit.engine.layouts.layout import Loops
+
+        return Loops(dense_moments, csr_moments)
+
+    def shape(self, table: Table) -> tuple[int, ...]:
+        """Return the shape of the sums: of z and of its curve, each with a place for the factors."""
+        return 2, table.n_columns + 1
+
+    def arguments(self, table: Table) -> Callable[[slice], tuple[Any, ...]]:
+        """Return what the loop is given for some rows."""
+        view = table.view
+        clips = map(moment_clips, (self.radius, self.curve_radius), self.bases(table))
+        constants = magics(np.stack([np.append(clip, 1.0) for clip in clips]))
+        lengths = powers(table, self.folds)
+        map_ = view.center, view.scale, self.folds, self.radius, self.curve_radius, constants
+        return lambda rows: (*map_, lengths[0, rows], lengths[1, rows])
+
+    def sums(self, table: Table) -> tuple[FloatArray, FloatArray]:
+        """Sum z and its curve over the records, each shrunk to the two norms. Two passes over the data.
+
+        Guarantee: the sums are exact, and one record more moves them by at most the two `bounds`.
+        """
+        sums = table.summarise(self)
+        factors, p = sums[0, -1], table.n_columns
+        base, curved_base = self.bases(table)
+        return sums[0, :p] + base * factors, sums[1, :p] + curved_base * factors
+
+    def bounds(self, table: Table) -> tuple[float, float]:
+        """Bound the L2 distances that one record moves the two `sums`: the radii and rounding."""
+        base, curved_base = self.bases(table)
+        return moment_bound(self.radius, base), moment_bound(self.curve_radius, curved_base)
+
+    def bounded(self, of: Problem | Table) -> Bounded:
+        """Return both as one vector. Sensitivity: the length of (radius, weight * curve_radius), rounded."""
+        straight, curved = self.bounds(of.table)
+
+        def look() -> FloatArray:
+            first, curves = self.sums(of.table)
+            return np.concatenate([first, self.weight * curves])
+
+        return Bounded(look, math.hypot(straight, self.weight * curved), "Q9")

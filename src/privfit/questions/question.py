@@ -1,0 +1,26 @@
+"""What a question is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from privfit.engine.bounded import Bounded, Scores
+
+
+class Question(Protocol):
+    """Public parameters of a sum over records that has not been looked at."""
+
+    @property
+    def what(self) -> str:
+        """What is asked, in the words of the ledger."""
+        ...
+
+    def bounded(self, of: Any) -> Bounded | Scores:
+        """Return the sum with its bound, without looking yet. Refuses bad parameters."""
+        ...
+
+
+def is_ours(question: Question) -> bool:
+    """Tell whether a question is one of this package, whose bounds are proved."""
+    return type(question).__module__.startswith(f"{__package__}.")
