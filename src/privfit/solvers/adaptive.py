@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfit.accounting import Gaussian
 from privfit.curator import Curator, Vector
-from privfit.questions import Count, GradientAt
+from privfit.questions import GradientAt
 from privfit.solvers.base import Solution, Step, register
-from privfit.solvers.geometry import COUNT_SHARE, bounded, standardised
+from privfit.solvers.geometry import bounded, standardised
+from privfit.solvers.kit import number_of_records
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
@@ -62,10 +63,7 @@ class Adaptive:
     def solve(self, curator: Curator) -> Solution:
         """Buy the geometry, walk, and average the walk, later steps weighing more."""
         budget = curator.remaining
-        if curator.n_records is not None:
-            n = float(curator.n_records)
-        else:
-            n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * budget).value[0]))
+        n = number_of_records(curator)
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
         w, trace, decision = _Walk(walker, n).run()

@@ -12,7 +12,8 @@ from typing import ClassVar
 from privfit.accounting import Direct
 from privfit.curator import Curator
 from privfit.solvers.base import Solution, register
-from privfit.solvers.objective_perturbation import noise_scale, require_share, tilted_objective
+from privfit.solvers.kit import check_share
+from privfit.solvers.objective_perturbation import noise_scale, tilted_objective
 from privfit.solvers.release import COUNT_SHARE, open_release
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
@@ -55,8 +56,7 @@ class ApproximateMinimaPerturbation:
     curvature_share: float = 0.2
 
     def __post_init__(self) -> None:
-        require_share("output_share", self.output_share)
-        require_share("curvature_share", self.curvature_share)
+        check_share(self, "output_share", "curvature_share")
 
     def solve(self, curator: Curator) -> Solution:
         """Draw the tilt, minimise until the gradient is small, blur the weights, release."""

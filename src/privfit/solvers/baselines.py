@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from privfit.curator import Curator, Vector
 from privfit.questions import Magnitudes
 from privfit.solvers.base import Solution, promise_nothing, register
+from privfit.solvers.kit import check_positive, check_whole
 from privfit.solvers.requirements import INTERCEPT, SMOOTH_LOSS, Requirement
 
 if TYPE_CHECKING:
@@ -49,11 +50,8 @@ class NonPrivate:
     tol: float = 1e-7
 
     def __post_init__(self) -> None:
-        if not (1 <= self.max_iter < math.inf and 0.0 < self.tol < math.inf):
-            raise ValueError(
-                "NonPrivate needs max_iter >= 1 and tol > 0, both finite, "
-                f"got {self.max_iter!r} and {self.tol!r}."
-            )
+        check_whole(self, "max_iter")
+        check_positive(self, "tol")
 
     def solve(self, curator: Curator) -> Solution:
         """Minimise the mean loss plus the regulariser."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -12,12 +12,12 @@ import numpy as np
 from privfit.accounting import BudgetExceeded, Concentrated
 from privfit.accounting.zcdp import Conversion, pure_cost
 from privfit.curator import Curator, SealedLine, Vector
-from privfit.questions import Count, Gradient, LossesAlong
+from privfit.questions import Gradient, LossesAlong
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
+from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
-# Share of the budget that buys the number of records when the regulariser needs it and it is not public.
-COUNT_SHARE = 0.002
+Selection = Literal["laplace", "exponential", "gumbel"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +51,8 @@ class LineSearchDescent(ABC):
     batch_size: float | None = None
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, int | float) and not (value > 0 and math.isfinite(value)):
-                raise ValueError(
-                    f"{type(self).__name__} needs a positive finite {field.name}, got {value!r}."
-                )
+        check_positive(self, "C_grad", "gamma", "alpha_max", "eta", "batch_size")
+        check_whole(self, "m", "tau")
 
     @abstractmethod
     def shares(self, curator: Curator) -> tuple[float, float]:
@@ -111,11 +107,8 @@ class LineSearchDescent(ABC):
 
     def _n_records(self, curator: Curator) -> float:
         """Return n if anything needs it: declared, or bought (E6). Without a regulariser nothing does."""
-        if curator.n_records is not None:
-            return curator.n_records
-        if curator.alpha == 0.0 and self.batch_size is None:
-            return 0.0
-        return max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
+        needed = curator.alpha > 0.0 or self.batch_size is not None
+        return number_of_records(curator) if needed else 0.0
 
 
 @register
@@ -144,15 +137,14 @@ class DPAGD(LineSearchDescent):
 
     splits: float = 60.0
     C_obj: float = 3.0
-    selection: Literal["laplace", "exponential", "gumbel"] = "laplace"
+    selection: Selection = "laplace"
     conversion: Conversion = "classic"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.selection not in ("laplace", "exponential", "gumbel"):
-            raise ValueError(f"selection must be laplace, exponential or gumbel, got {self.selection!r}.")
-        if self.conversion not in get_args(Conversion):
-            raise ValueError(f"conversion must be one of {get_args(Conversion)}, got {self.conversion!r}.")
+        check_positive(self, "splits", "C_obj")
+        check_choice(self, "selection", get_args(Selection))
+        check_choice(self, "conversion", get_args(Conversion))
 
     def promise(
         self, *, epsilon: float | None = None, rho: float | None = None, delta: float

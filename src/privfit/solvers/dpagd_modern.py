@@ -12,6 +12,7 @@ from privfit.curator import Curator, SealedLine, Vector
 from privfit.questions import RisesAlong
 from privfit.solvers.base import register
 from privfit.solvers.dpagd import LineSearchDescent
+from privfit.solvers.kit import check_positive, check_share
 from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, Requirement
 
 
@@ -44,6 +45,11 @@ class ModernDPAGD(LineSearchDescent):
     iterations: float = 60.0
     gradient_share: float = 0.8
     slope_clip: float = 3.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "iterations", "slope_clip")
+        check_share(self, "gradient_share")
 
     def shares(self, curator: Curator) -> tuple[float, float]:
         """Return equal prices for the planned iterations, most of each for the gradient."""

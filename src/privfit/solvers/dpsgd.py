@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar, get_args
 
 import numpy as np
@@ -28,6 +28,7 @@ from privfit.accounting.subsampled import (
 from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator
 from privfit.solvers.base import BudgetWarning, Solution, Step, register
+from privfit.solvers.kit import check_choice, check_positive, check_whole
 from privfit.solvers.release import Release, open_release
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
@@ -68,16 +69,8 @@ class PoissonSGD(ABC):
     max_steps: int = 10_000
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, int | float) and not (value > 0 and math.isfinite(value)):
-                raise ValueError(
-                    f"{type(self).__name__} needs a positive finite {field.name}, got {value!r}."
-                )
-            if field.name.endswith("steps") and isinstance(value, float):
-                raise ValueError(
-                    f"{type(self).__name__} needs a whole number of {field.name}, got {value!r}."
-                )
+        check_positive(self, "clip", "step", "batch_size")
+        check_whole(self, "max_steps")
 
     def probability(self, n: float) -> float:
         """Return the probability with which a record is in a sample."""
@@ -144,8 +137,7 @@ class SGDMA(PoissonSGD):
         if not MIN_NOISE <= self.noise_multiplier <= MAX_NOISE:
             limits = f"between {MIN_NOISE:g} and {MAX_NOISE:g}"
             raise ValueError(f"noise_multiplier must lie {limits}, got {self.noise_multiplier!r}.")
-        if self.accountant not in get_args(Accountant):
-            raise ValueError(f"accountant must be one of {get_args(Accountant)}, got {self.accountant!r}.")
+        check_choice(self, "accountant", get_args(Accountant))
 
     def plan(self, n: float, epsilon: float, delta: float) -> Plan:
         """Return as many steps as fit at the noise asked for, or `max_steps` at the noise they need."""
@@ -184,6 +176,10 @@ class SGDAdv(PoissonSGD):
     clip: float = 3.0
     step: float = 0.1
     steps: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(self, "steps")
 
     def plan(self, n: float, epsilon: float, delta: float) -> Plan:
         """Return the fixed number of steps with the noise they need."""

@@ -17,7 +17,6 @@ from privfit.curator import Curator, Measurement, Vector
 from privfit.questions import CurveNorms, Magnitudes, Moments, Norms
 from privfit.solvers.base import BudgetWarning
 
-COUNT_SHARE = 0.002  # a count of thousands is exact enough at any price
 SCALE_SHARE = 0.02  # scales are wanted to a factor of two only
 NORM_SHARES = (0.007, 0.05)  # a quantile of norms is wanted to a fifth only; more where noise hides even that
 MOMENT_SHARES = (0.06, 0.2)  # more where the budget is small beside the table: geometry is then worth most

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from privfit.accounting import Gaussian
 from privfit.curator import Curator
-from privfit.questions import Count, GradientAt
+from privfit.questions import GradientAt
 from privfit.solvers.base import Solution, Step, register
-from privfit.solvers.geometry import COUNT_SHARE
+from privfit.solvers.kit import check_positive, check_whole, number_of_records
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
@@ -46,19 +46,12 @@ class GradientDescent:
     clip: float = 2.0
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, int | float) and not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"GradientDescent needs a positive finite {field.name}, got {value!r}.")
-        if isinstance(self.steps, float):
-            raise ValueError(f"GradientDescent needs a whole number of steps, got {self.steps!r}.")
+        check_positive(self, "step", "clip")
+        check_whole(self, "steps")
 
     def solve(self, curator: Curator) -> Solution:
         """Walk, and average the second half of the points reached."""
-        if curator.n_records is not None:
-            n = float(curator.n_records)
-        else:
-            n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
+        n = number_of_records(curator)
         affordable = LENGTH * n * math.sqrt(2.0 * curator.remaining) / (self.clip * self.steps)
         step = min(self.step, affordable, curator.longest_regular_step)
         w = mean = np.zeros(curator.n_weights)

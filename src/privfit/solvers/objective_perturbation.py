@@ -20,6 +20,7 @@ from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator, NoiseSource, Vector
 from privfit.losses import Loss
 from privfit.solvers.base import Solution, register
+from privfit.solvers.kit import check_share
 from privfit.solvers.release import COUNT_SHARE, open_release
 from privfit.solvers.requirements import BOUNDED_SLOPE, SMOOTH_LOSS, Requirement
 
@@ -61,7 +62,7 @@ class ObjectivePerturbation:
     curvature_share: float = 0.2
 
     def __post_init__(self) -> None:
-        require_share("curvature_share", self.curvature_share)
+        check_share(self, "curvature_share")
 
     def solve(self, curator: Curator) -> Solution:
         """Draw the tilt, minimise, release."""
@@ -182,9 +183,3 @@ def ridge_and_rest(
 def noise_scale(distance: float, epsilon: float, delta: float) -> float:
     """Return the scale of the noise that hides this L2 distance: Gaussian noise, radial if delta is 0."""
     return distance * NOISE_MARGIN * (1.0 / epsilon if delta == 0.0 else gaussian_noise(epsilon, delta))
-
-
-def require_share(name: str, share: float) -> None:
-    """Refuse what is not a part of the whole."""
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"{name} must lie between 0 and 1, both excluded, got {share!r}.")

@@ -16,9 +16,8 @@ from privfit.accounting import Concentrated
 from privfit.accounting.zcdp import gaussian_sigma
 from privfit.curator import Curator
 from privfit.losses import Loss
-from privfit.questions import Count
 from privfit.solvers.base import Solution, register
-from privfit.solvers.geometry import COUNT_SHARE
+from privfit.solvers.kit import check_positive, check_whole, number_of_records
 from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, SMOOTH_LOSS, Requirement
 
 NOISE, MOST_STEPS = 0.1, 2000  # by default, how much noise a weight may get, and the number of steps
@@ -63,20 +62,14 @@ class OutputPerturbation:
     radius: float = 3.0
 
     def __post_init__(self) -> None:
-        for name in ("T", "step", "radius"):
-            value = getattr(self, name)
-            if value is not None and not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"OutputPerturbation needs a positive finite {name}, got {value!r}.")
-        if self.T is not None and int(self.T) != self.T:
-            raise ValueError(f"OutputPerturbation needs a whole number of steps T, got {self.T!r}.")
+        check_positive(self, "step", "radius")
+        check_whole(self, "T")
 
     def solve(self, curator: Curator) -> Solution:
         """Walk from zero, and blur where the walk ends."""
         loss = curator.loss.smoothed
         step = self._step(loss, curator.alpha)
-        n = curator.n_records
-        if n is None:
-            n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
+        n = number_of_records(curator)
         rho = curator.remaining
         gradient = self._longest_row * loss.lipschitz
         facts = n, curator.n_weights, curator.alpha

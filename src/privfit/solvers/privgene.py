@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -10,9 +9,9 @@ import numpy as np
 
 from privfit.accounting import Concentrated
 from privfit.curator import Curator, Vector
-from privfit.questions import ChangesOfLoss, Count
+from privfit.questions import ChangesOfLoss
 from privfit.solvers.base import Solution, Step, register
-from privfit.solvers.geometry import COUNT_SHARE
+from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records
 from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, Requirement
 
 FEWEST, MOST = 8, 200  # generations; after 200 a mutation has shrunk to 1/30000
@@ -59,26 +58,18 @@ class PrivGene:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.variant not in ("paper", "authors"):
-            raise ValueError(f"variant must be paper or authors, got {self.variant!r}.")
-        for name in ("mutation", "decay", "c", "reach"):
-            value = getattr(self, name)
-            if not (value > 0.0 and math.isfinite(value)):
-                raise ValueError(f"PrivGene needs a positive finite {name}, got {value!r}.")
-        for name in ("population", "parents", "seed"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | np.integer) and value >= 0):
-                raise ValueError(f"PrivGene needs a whole number, 0 or more, for {name}, got {value!r}.")
-        if not 2 <= self.parents <= self.population:
+        check_choice(self, "variant", ("paper", "authors"))
+        check_positive(self, "mutation", "decay", "c", "reach")
+        check_whole(self, "population", "parents", least=2)
+        check_whole(self, "seed", least=0)
+        if self.parents > self.population:
             raise ValueError(
-                f"PrivGene needs 2 <= parents <= population, got {self.parents!r} and {self.population!r}."
+                f"PrivGene needs parents <= population, got {self.parents!r} and {self.population!r}."
             )
 
     def solve(self, curator: Curator) -> Solution:
         """Let generation follow generation, each for the same price; the fittest of the last is released."""
-        n = curator.n_records
-        if n is None:
-            n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
+        n = number_of_records(curator)
         generations = min(max(FEWEST, round(self.c * n * curator.epsilon)), MOST)
         rng = np.random.default_rng(self.seed)
         fittest: Vector = np.empty((0, curator.n_weights))

@@ -1,0 +1,61 @@
+"""What solvers share: the number of records, and refusals of settings that make no sense."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from privfit.curator import Curator
+from privfit.questions import Count
+
+COUNT_SHARE = 0.002  # of what is left of the budget: a count of thousands is exact enough at any price
+
+
+def number_of_records(curator: Curator) -> float:
+    """Return n if it was declared; otherwise buy a noisy count, and return 1 if it is smaller."""
+    if curator.n_records is not None:
+        return float(curator.n_records)
+    return max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
+
+
+def check_positive(solver: Any, *names: str) -> None:
+    """Refuse settings that are neither None nor a positive finite number."""
+    for name, value in _set(solver, names):
+        if not (_is_number(value) and value > 0 and math.isfinite(value)):
+            raise ValueError(f"{type(solver).__name__} needs a positive finite {name}, got {value!r}.")
+
+
+def check_whole(solver: Any, *names: str, least: int = 1) -> None:
+    """Refuse settings that are neither None nor a whole number of at least `least`."""
+    for name, value in _set(solver, names):
+        if not (isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least):
+            raise ValueError(
+                f"{type(solver).__name__} needs a whole number of at least {least} for {name}, got {value!r}."
+            )
+
+
+def check_share(solver: Any, *names: str) -> None:
+    """Refuse settings that are not a part of the whole."""
+    for name, value in _set(solver, names):
+        if not (_is_number(value) and 0.0 < value < 1.0):
+            raise ValueError(
+                f"{type(solver).__name__} needs a {name} between 0 and 1, both excluded, got {value!r}."
+            )
+
+
+def check_choice(solver: Any, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse a setting that is none of the choices."""
+    value = getattr(solver, name)
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {choices}, got {value!r}.")
+
+
+def _set(solver: Any, names: tuple[str, ...]) -> list[tuple[str, Any]]:
+    values = [(name, getattr(solver, name)) for name in names]
+    return [(name, value) for name, value in values if value is not None]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
