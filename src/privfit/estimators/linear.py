@@ -15,6 +15,7 @@ from privfit.accounting import Ledger
 from privfit.curator import Curator
 from privfit.estimators.labels import declared_classes, encode_labels
 from privfit.estimators.pipelines import warn_about_fitted_steps
+from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.progress import budget_bar
 from privfit.estimators.tables import check_table
@@ -25,8 +26,6 @@ from privfit.estimators.validation import (
     check_lengths,
     check_number,
     check_switch,
-    clip_features,
-    row_norms,
 )
 from privfit.losses import get_loss
 from privfit.solvers import Solution, Solver, get_solver, require
@@ -91,11 +90,12 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         X = self._validated(X, y)
         labels = encode_labels(y, self.classes)
         bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
-        problem = Problem.of(X, labels.signs, get_loss(self._loss), intercept=bool(self.fit_intercept))
+        preparation = Preparation(bounds, bool(self.fit_intercept))
+        problem = Problem.of(X, labels.signs, get_loss(self._loss), intercept=preparation.intercept)
         ledger = self._open_account(terms)
         with budget_bar(type(self).__name__, self.verbose) as show:
             curator = Curator(
-                problem if bounds is None else problem.clipped(*bounds),
+                preparation.of_fit(problem),
                 ledger,
                 terms.noise,
                 epsilon=terms.epsilon,
@@ -114,7 +114,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
                 raise
         self.classes_ = labels.classes
         self._set_solution(solution)
-        self.feature_bounds_ = bounds if solution.bounds is None else solution.bounds
+        self.preparation_ = preparation.completed(solution)
         self.ledger_ = ledger if solver.private else None
         assumptions = [labels.assumption, *self._declarations(fitted_steps)]
         self.privacy_ = self._state(terms, ledger, family, assumptions, solution.notes)
@@ -168,7 +168,6 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         w = solution.w
         self.coef_ = (w[:-1] if self.fit_intercept else w).reshape(1, -1).copy()
         self.intercept_ = w[-1:].copy() if self.fit_intercept else np.zeros(1)
-        self.unit_rows_ = solution.unit_rows
         self.n_iter_ = solution.n_iter
         self.trace_ = solution.trace
 
@@ -176,10 +175,19 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         """Return the signed distance-like score of every row; positive means the second class."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
-        if self.feature_bounds_ is not None:
-            X = clip_features(X, *self.feature_bounds_)
-        scores: NDArray[np.float64] = np.asarray(X @ self.coef_.ravel()) + self.intercept_[0]
-        return scores / row_norms(X, self.fit_intercept) if self.unit_rows_ else scores
+        return self.preparation_.scores(X, self.coef_.ravel(), self.intercept_[0])
+
+    @property
+    def feature_bounds_(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Lowest and highest value of every column that the model knows."""
+        check_is_fitted(self)
+        return self.preparation_.bounds
+
+    @property
+    def unit_rows_(self) -> bool:
+        """Whether rows are scaled to norm 1."""
+        check_is_fitted(self)
+        return self.preparation_.unit_rows
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted label of every row."""

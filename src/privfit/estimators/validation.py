@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _num_samples
 
-from privfit.engine.exact.bounds import norms
-
 Features = Any  # a 2-d float array or a CSR matrix: NumPy has no common type for the two
 
 
@@ -72,21 +70,3 @@ def check_bounds(X: Features, bounds: tuple[Any, Any]) -> tuple[NDArray[np.float
             "feature_bounds of sparse X must include 0 in every column; densify X or widen them."
         )
     return low, high
-
-
-def clip_features(X: Features, low: NDArray[np.float64], high: NDArray[np.float64]) -> Features:
-    """Return the features clipped to the bounds of the fit."""
-    if not sparse.issparse(X):
-        return np.clip(X, low, high)
-    return type(X)((np.clip(X.data, low[X.indices], high[X.indices]), X.indices, X.indptr), shape=X.shape)
-
-
-def row_norms(X: Features, intercept: bool) -> NDArray[np.float64]:
-    """Return the norm of every row as the fit computes it, an intercept's 1 included; never zero."""
-    with np.errstate(over="ignore", under="ignore"):
-        if sparse.issparse(X):
-            X = X.astype(np.float64, copy=False)
-            squares = np.asarray(X.multiply(X).sum(axis=1)).ravel()
-        else:
-            squares = np.square(X, dtype=np.float64).sum(axis=1)
-    return norms(squares, X.shape[1], 1.0 if intercept else None)

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Gaussian, Ledger
 from privfit.curator import Curator, Vector
+from privfit.estimators.preparation import clip_features
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.tables import check_table
-from privfit.estimators.validation import check_finite, clip_features
+from privfit.estimators.validation import check_finite
 from privfit.questions import Histograms
 from privfit.solvers.base import BudgetWarning
 
