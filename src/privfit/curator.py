@@ -203,7 +203,7 @@ class Curator:
 
     def _blurred(self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float) -> Measurement:
         self._ledger.charge(
-            rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", gaussian=True
+            rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", kind="gaussian"
         )
         exact = look()
         noisy = measure(exact, sensitivity, rho, self._noise)
@@ -242,7 +242,7 @@ class Curator:
 
     def open(self, rho: float, delta: float = 0.0, *, why: str) -> tuple[Any, NoiseSource]:
         """Charge the whole cost of a mechanism with a proof of its own, named by `why`, then open (Q6)."""
-        self._ledger.charge(rho, delta, what=why, mechanism="one release")
+        self._ledger.charge(rho, delta, what=why, mechanism="one release", kind="release")
         return self._records, self._noise
 
     def open_without_privacy(self) -> Any:

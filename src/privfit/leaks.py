@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +22,9 @@ class WeakPromiseWarning(UserWarning):
     """The promise is kept, but it is worth little."""
 
 
+_OFF = ("", "0", "false", "no", "off")
 _strict: ContextVar[bool | None] = ContextVar("privfit_strict", default=None)
+_open_contexts: list[object] = []  # threads that others start do not inherit the variable, but see these
 
 
 @contextmanager
@@ -37,17 +40,23 @@ def strict(on: bool = True) -> Iterator[None]:
     on : bool
         False turns strict mode off, inside another context or despite the environment variable.
     """
-    token = _strict.set(on)
+    token, context = _strict.set(on), object()
+    if on:
+        _open_contexts.append(context)
     try:
         yield
     finally:
         _strict.reset(token)
+        if on:
+            _open_contexts.remove(context)
 
 
 def is_strict() -> bool:
     """Return whether strict mode is on."""
     setting = _strict.get()
-    return setting if setting is not None else os.environ.get("PRIVFIT_STRICT") == "1"
+    if setting is not None:
+        return setting
+    return bool(_open_contexts) or os.environ.get("PRIVFIT_STRICT", "").strip().lower() not in _OFF
 
 
 def leak(what: str, remedy: str) -> None:
@@ -59,7 +68,15 @@ def uncovered(message: str) -> None:
     """Warn of what the statement does not cover; in strict mode refuse it."""
     if is_strict():
         raise PrivacyLeakError(message)
-    warnings.warn(message, PrivacyLeakWarning, stacklevel=5)
+    warn_caller(message, PrivacyLeakWarning)
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line that called into this package."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("privfit."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
 
 
 def refuse_in_strict_mode(what: str, remedy: str) -> None:

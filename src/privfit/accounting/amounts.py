@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 
 UNIT = 2 ** (1074 + 53)  # units in 1; every float64, and every half ulp of one, is a multiple of a unit
 
 
 def price(name: str, value: float) -> float:
     """Return an amount as a float, or say that it is none."""
-    value = float(value)
-    if not (value >= 0.0 and math.isfinite(value)):
-        raise ValueError(f"{name} must be a non-negative finite number, got {value!r}.")
-    return value
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a non-negative finite number, not {type(value).__name__}.")
+    try:
+        amount = float(value)
+    except OverflowError:
+        amount = math.inf
+    if not (amount >= 0.0 and math.isfinite(amount)):
+        raise ValueError(f"{name} must be a non-negative finite number, got {amount!r}.")
+    return amount
+
+
+def written_up(x: float) -> str:
+    """Write x with four significant digits, never smaller than it is."""
+    if not 0.0 < x < math.inf:
+        return f"{x:g}"
+    digits = 3 - math.floor(math.log10(x))
+    return f"{math.ceil(x * 10.0**digits) / 10.0**digits:.4g}" if abs(digits) < 300 else f"{x:.17g}"
 
 
 def units(amount: float) -> int:

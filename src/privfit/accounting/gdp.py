@@ -13,6 +13,7 @@ from privfit.accounting.zcdp import MAX_DELTA, MAX_RHO, MIN_DELTA, MIN_RHO
 
 # The formula is evaluated to about 1e-10 of delta; deltas are decreased by far more.
 _MARGIN = 1.0 - 2.0**-20
+LARGEST_MU = 1e6  # sums of budgets may reach beyond what one budget may
 _PRECISION = 2.0**-40  # of what bisections return, rounded against us
 
 
@@ -36,8 +37,8 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
 def epsilon_from_mu(mu: float, delta: float) -> float:
     """Return the least epsilon at which mu-GDP is (epsilon, delta)-DP, rounded up."""
     _check(1.0, delta)
-    if not 0.0 < mu <= math.sqrt(2.0 * MAX_RHO) * (1.0 + _PRECISION):
-        raise ValueError(f"mu must lie between 0 and {math.sqrt(2.0 * MAX_RHO):.4g}, got {mu!r}.")
+    if not 0.0 < mu <= LARGEST_MU:
+        raise ValueError(f"mu must lie between 0 and {LARGEST_MU:g}, got {mu!r}.")
     low, high = 0.0, mu
     if _holds(mu, low, delta):
         return 0.0

@@ -18,8 +18,8 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from privfit.accounting.amounts import UNIT, ceiling, price, rounded_down, rounded_up, units
-from privfit.accounting.promise import Concentrated, Gaussian, Promise, from_dict, to_dict
+from privfit.accounting.amounts import UNIT, ceiling, price, rounded_down, rounded_up, units, written_up
+from privfit.accounting.promise import Concentrated, Direct, Gaussian, Kind, Promise, from_dict, to_dict
 from privfit.accounting.stores import Entry, MemoryStore, Store
 from privfit.accounting.zcdp import Conversion
 
@@ -81,6 +81,7 @@ class Ledger:
         if (rho is None) == (epsilon is None):
             raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
         if epsilon is not None:
+            price("epsilon", epsilon), price("delta", delta)  # refuse what are no numbers
             self._open(uuid.uuid4().hex, Concentrated.of(epsilon=epsilon, delta=delta, conversion=conversion))
             return
         assert rho is not None
@@ -127,7 +128,7 @@ class Ledger:
         *,
         what: str = "",
         mechanism: str = "",
-        gaussian: bool = False,
+        kind: Kind = "concentrated",
     ) -> Entry:
         """Pay for a question, or raise `BudgetExceeded` and leave the account as it was.
 
@@ -137,9 +138,10 @@ class Ledger:
             The price in approximate zCDP.
         what, mechanism : str
             What is asked and how it is blurred, for the record.
-        gaussian : bool
-            Whether the answer is blurred by Gaussian noise of this price, or is as private as if it were
-            (`gdp.pure_rho`). A `Gaussian` promise pays for nothing else.
+        kind : {"concentrated", "gaussian", "release"}
+            What is paid for: anything with a price in zCDP; Gaussian noise of this price, or what is as
+            private (`gdp.pure_rho`); or a release with a theorem of its own. A `Gaussian` promise pays for
+            the second alone, and a `Direct` one for the third.
 
         Returns
         -------
@@ -147,16 +149,11 @@ class Ledger:
             The record of it.
         """
         rho, delta = price("rho", rho), price("delta", delta)
-        if isinstance(self.promise, Gaussian) and (delta or not gaussian):
-            raise ValueError(
-                "This account keeps a Gaussian promise, which pays for Gaussian noise only; open one with "
-                "Ledger(epsilon=..., delta=...) for other questions."
-            )
         self._store.require_writable()
         with self._store.exclusive():
-            self._check(rho, delta, what)
+            self._check(kind, rho, delta, what)
             if self._parent is not None:
-                self._parent.charge(rho, delta, what=what, mechanism=mechanism, gaussian=gaussian)
+                self._parent.charge(rho, delta, what=what, mechanism=mechanism, kind=kind)
             entry = Entry(what, mechanism, rho, delta, datetime.now(UTC).date().isoformat())
             self._store.append(entry)
             return entry
@@ -178,7 +175,7 @@ class Ledger:
         """
         promise = size if isinstance(size, Promise) else self._part(price("rho", size), price("delta", delta))
         with self._store.exclusive():
-            self._check(promise.rho, promise.slack, what)
+            self._check(promise.kind, promise.rho, promise.slack, what)
             child = Ledger.__new__(Ledger)
             child._open(uuid.uuid4().hex, promise, parent=self)
             return child
@@ -190,9 +187,8 @@ class Ledger:
         conversion = self.promise.conversion if isinstance(self.promise, Concentrated) else "tight"
         return Concentrated(rho, delta, conversion=conversion)
 
-    def _check(self, rho: float, delta: float, what: str) -> None:
-        if not self.promise.divisible and (rho, delta) != (self.rho, self.delta):
-            raise ValueError("This account pays for one release of all of it; open another for questions.")
+    def _check(self, kind: Kind, rho: float, delta: float, what: str) -> None:
+        self.promise.admit(kind, rho, delta)
         spent, ceilings = self._store.totals, self._ceilings
         if spent[0] + units(rho) > ceilings[0]:
             raise self._refusal(rho, what)
@@ -203,7 +199,7 @@ class Ledger:
         """Answer in epsilon whoever opened the account with one."""
         amounts = rho, self.remaining, self.rho
         at = self.promise.delta
-        if at is None or not self.promise.divisible:
+        if at is None or isinstance(self.promise, Direct):
             return BudgetExceeded(*amounts, what)
         asked, left, total = (self.promise.worth(amount, 0.0, at) for amount in amounts)
         return BudgetExceeded(asked, left, total, what, unit="epsilon")
@@ -275,14 +271,15 @@ class Ledger:
         with self._store.exclusive():
             promise = self.promise
             if promise.epsilon is not None:
-                text = f"Promised for all answers together: epsilon = {promise.epsilon:.6g} at "
-                text += f"delta = {promise.delta:g}"
+                text = f"Promised for all answers together: epsilon = {written_up(promise.epsilon)} at "
+                text += f"delta = {written_up(promise.delta or 0.0)}"
             else:
-                text = f"Promised for all answers together: rho = {self.rho:.6g}"
+                text = f"Promised for all answers together: rho = {written_up(self.rho)}"
                 if self.delta:
-                    text += f" and delta = {self.delta:.3g}"
+                    text += f" and delta = {written_up(self.delta)}"
             charges = f"{len(self.entries)} charge{'' if len(self.entries) == 1 else 's'}"
-            return f"{text}. Bookkeeping: {self.spent / self.rho:.1%} of that spent in {charges}."
+            share = self.spent / self.rho if self.rho else 0.0
+            return f"{text}. Bookkeeping: {share:.1%} of that spent in {charges}."
 
     def __repr__(self) -> str:
         return (
@@ -304,6 +301,8 @@ class Ledger:
         The text is the account: whoever keeps two copies of it and spends from both spends twice.
         """
         state = json.loads(text)
+        if not isinstance(state, dict) or not {"account", "promise", "entries"} <= state.keys():
+            raise ValueError("This is not an account that Ledger.to_json wrote.")
         with _REOPENING:
             # a sub-account restored without the account it draws on would be a second budget
             return _ACCOUNTS.get(state["account"]) or _restore(state, writable=not state["sub_account"])

@@ -8,18 +8,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 from privfit.accounting.gdp import epsilon_from_mu, mu_from_epsilon
 from privfit.accounting.zcdp import (
     MAX_DELTA,
-    MAX_RHO,
-    MIN_RHO,
     Conversion,
     epsilon_from_rho,
+    epsilon_of_sum,
     pure_cost,
     rho_from_epsilon,
 )
+
+# What is charged for: Gaussian noise, anything with a price in zCDP, or a release with a theorem of its own.
+Kind = Literal["gaussian", "concentrated", "release"]
+
+
+def _check_worth(stated: float, worth: float) -> None:
+    if not worth <= stated * (1.0 + 1e-9):
+        raise ValueError(f"This budget is worth epsilon={worth:.6g}; epsilon={stated!r} would be too little.")
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,12 @@ class Concentrated:
     delta: float | None = None
     conversion: Conversion = "tight"
 
+    kind: ClassVar[Kind] = "concentrated"
+
+    def __post_init__(self) -> None:
+        if self.epsilon is not None and self.delta is not None:
+            _check_worth(self.epsilon, self.epsilon_at(self.delta))
+
     @classmethod
     def of(
         cls,
@@ -59,10 +72,8 @@ class Concentrated:
         assert rho is not None
         return cls(rho, 0.0, epsilon_from_rho(rho, delta, conversion), delta, conversion)
 
-    @property
-    def divisible(self) -> bool:
-        """Whether the budget may be spent in parts."""
-        return True
+    def admit(self, kind: Kind, rho: float, delta: float) -> None:
+        """Refuse charges that this promise cannot pay for: none."""
 
     def epsilon_at(self, delta: float) -> float:
         """Return an epsilon such that the whole is (epsilon, delta)-DP."""
@@ -75,7 +86,7 @@ class Concentrated:
             raise ValueError(
                 f"delta={delta!r} must exceed the delta that charges use up, {slack!r}; name a larger one."
             )
-        return epsilon_from_rho(min(max(rho, MIN_RHO), MAX_RHO), free, self.conversion) if rho else 0.0
+        return epsilon_of_sum(rho, free, self.conversion) if rho else 0.0
 
 
 @dataclass(frozen=True)
@@ -95,6 +106,11 @@ class Gaussian:
     epsilon: float
     delta: float
 
+    kind: ClassVar[Kind] = "gaussian"
+
+    def __post_init__(self) -> None:
+        _check_worth(self.epsilon, self.epsilon_at(self.delta))
+
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Gaussian:
         """Promise (epsilon, delta)-DP by the largest mu that is worth it, or rho and what that is worth."""
@@ -108,10 +124,13 @@ class Gaussian:
         """The delta that charges may use up: none, because approximate mechanisms are refused."""
         return 0.0
 
-    @property
-    def divisible(self) -> bool:
-        """Whether the budget may be spent in parts."""
-        return True
+    def admit(self, kind: Kind, rho: float, delta: float) -> None:
+        """Refuse charges for anything but Gaussian noise."""
+        if kind != "gaussian" or delta:
+            raise ValueError(
+                "This account keeps a Gaussian promise, which pays for Gaussian noise only; open one with "
+                "Ledger(epsilon=..., delta=...) for other questions."
+            )
 
     @property
     def mu(self) -> float:
@@ -124,7 +143,7 @@ class Gaussian:
 
     def worth(self, rho: float, slack: float, delta: float) -> float:
         """Return the epsilon of Gaussian noise of this price at this delta, rounded up."""
-        return epsilon_from_mu(_mu(min(rho, MAX_RHO)), delta) if rho else 0.0
+        return epsilon_from_mu(_mu(rho), delta) if rho else 0.0
 
 
 def _mu(rho: float) -> float:
@@ -142,10 +161,13 @@ class Direct:
     epsilon: float
     delta: float
 
+    kind: ClassVar[Kind] = "release"
+
     def __post_init__(self) -> None:
         if not 0.0 <= self.delta <= MAX_DELTA:
             raise ValueError(f"delta must lie between 0 and {MAX_DELTA:g}, got {self.delta!r}.")
-        pure_cost(self.epsilon)  # refuses what is no epsilon
+        if not pure_cost(self.epsilon) > 0.0:  # which refuses what is no epsilon
+            raise ValueError(f"epsilon={self.epsilon!r} is too small to be priced; raise it.")
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Direct:
@@ -165,10 +187,10 @@ class Direct:
         """The delta of the price in a shared account."""
         return self.delta
 
-    @property
-    def divisible(self) -> bool:
-        """Whether the budget may be spent in parts."""
-        return False
+    def admit(self, kind: Kind, rho: float, delta: float) -> None:
+        """Refuse charges for anything but one release of the whole."""
+        if kind != "release" or (rho, delta) != (self.rho, self.slack):
+            raise ValueError("This account pays for one release of all of it; open another for questions.")
 
     def epsilon_at(self, delta: float) -> float:
         """Return the theorem's epsilon, at its own delta or a larger one."""

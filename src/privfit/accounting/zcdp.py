@@ -67,6 +67,11 @@ def epsilon_from_rho(rho: float, delta: float, conversion: Conversion = "tight")
     """
     if not _LEAST_RHO <= rho <= MAX_RHO:
         raise ValueError(f"rho must lie between {MIN_RHO:g} and {MAX_RHO:g}, got {rho!r}.")
+    return epsilon_of_sum(rho, delta, conversion)
+
+
+def epsilon_of_sum(rho: float, delta: float, conversion: Conversion = "tight") -> float:
+    """Return the same for any rho, which sums of budgets may exceed; it is valid, if not sharp, there."""
     epsilons = (_A * (1.0 + _SLACK)) * rho + _order_terms(delta, conversion)
     return max(0.0, float(epsilons.min()))
 

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 import threading
 from dataclasses import dataclass
+from types import FrameType
 from typing import Any
 
 from privfit.accounting import Concentrated, Gaussian, Promise
+from privfit.accounting.amounts import written_up
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class FamilyTotal:
             return f"what this estimator, its clones and refits add up to is unknown, because {self.unknown}"
         if self.fits == 1:
             return "this was the only fit so far of this estimator and its clones"
-        total = f"epsilon = {self.epsilon:.4g}, delta = {self.delta:.3g}"
+        total = f"epsilon = {written_up(self.epsilon)}, delta = {written_up(self.delta)}"
         return (
             f"the {self.fits} fits of this estimator, its clones and refits add up to {total}; "
             "no account capped that"
@@ -53,32 +56,31 @@ class Family:
 
     def __init__(self, *, elsewhere: bool = False) -> None:
         self._promises: list[Promise | None] = []
-        self._elsewhere = elsewhere
-        self._repeated = False
-        self._pid = os.getpid()
+        self._unknown = _PICKLED if elsewhere else ""
+        self._process = os.getpid()
         self._lock = threading.Lock()
 
-    def add(self, promise: Promise | None, *, repeated: bool = False) -> FamilyTotal:
+    @property
+    def has_fits(self) -> bool:
+        """Whether any member was fitted."""
+        return bool(self._promises)
+
+    def add(self, promise: Promise | None, *, unknown: str = "") -> FamilyTotal:
         """Add a fit whose budget is about to be used, and return what there is in all.
 
-        `promise` is None for a fit without privacy; `repeated` says that it sees some records several times.
+        `promise` is None for a fit without privacy; `unknown` says why no total can be stated from now on.
         """
+        if self._process != os.getpid():  # a fork, in which another thread's lock would never be let go
+            self._lock, self._process, self._unknown = threading.Lock(), os.getpid(), _PICKLED
         with self._lock:
             self._promises.append(promise)
-            self._repeated |= repeated
+            self._unknown = self._unknown or unknown
             return self._total()
 
     def _total(self) -> FamilyTotal:
         fits = len(self._promises)
-        if self._repeated:
-            return FamilyTotal(
-                fits,
-                None,
-                None,
-                "records were drawn with repetition, so one person may weigh several times in a fit",
-            )
-        if self._elsewhere or self._pid != os.getpid():
-            return FamilyTotal(None, None, None, "some of them may have been fitted in another process")
+        if self._unknown:
+            return FamilyTotal(None, None, None, self._unknown)
         if None in self._promises:
             return FamilyTotal(fits, math.inf, 1.0)
         return FamilyTotal(fits, *_added([promise for promise in self._promises if promise is not None]))
@@ -90,8 +92,20 @@ class Family:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self._elsewhere = True  # whoever gets the pickle may fit where nobody here can count
+        if not _is_hashed():  # whoever gets a pickle may fit where nobody here can count
+            self._unknown = _PICKLED
         return _elsewhere, ()
+
+
+_PICKLED = "one of them was pickled or forked, and may have been fitted elsewhere"
+
+
+def _is_hashed() -> bool:
+    """Tell whether joblib pickles in order to hash, as caching pipelines do; then nothing leaves."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__") != "joblib.hashing":
+        frame = frame.f_back
+    return frame is not None
 
 
 def _elsewhere() -> Family:
@@ -104,8 +118,8 @@ def _added(promises: list[Promise]) -> tuple[float, float]:
     Epsilons and deltas add up as they are. Prices in zCDP do, too, and are worth less when there are many;
     those of Gaussian noise alone are worth less still.
     """
-    epsilons = [promise.epsilon for promise in promises if promise.epsilon is not None]
-    deltas = [promise.delta for promise in promises if promise.delta is not None]
+    epsilons = [math.inf if promise.epsilon is None else promise.epsilon for promise in promises]
+    deltas = [promise.delta or 0.0 for promise in promises]
     plain = _sum(epsilons), _sum(deltas)
     slack, free = _sum([promise.slack for promise in promises]), max(deltas)
     if free == 0.0 or len(promises) == 1:

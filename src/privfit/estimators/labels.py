@@ -7,13 +7,17 @@ decide whether a model can be fitted.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
+from privfit.estimators.tables import as_array, dtype_name
+from privfit.estimators.validation import shown
 from privfit.leaks import is_strict, leak
 
 _REMEDY = "declare it with classes=(one, other)"
@@ -34,7 +38,7 @@ class Labels:
 def encode_labels(y: Any, classes: Any) -> Labels:
     """Return the labels of y, whose set is declared, conventional, or taken from the data with a warning."""
     declared = None if classes is None else declared_classes(classes)
-    y = _column(y)
+    y = label_column(y)
     if declared is not None:
         return _encode_declared(y, declared)
     if is_strict():
@@ -44,17 +48,17 @@ def encode_labels(y: Any, classes: Any) -> Labels:
 
 def declared_classes(classes: Any) -> NDArray[Any]:
     """Return the two declared labels in sorted order, or say why they are none."""
-    labels = classes.tolist() if hasattr(classes, "tolist") else classes
-    if isinstance(labels, str | bytes) or not isinstance(labels, list | tuple | set | frozenset):
-        raise ValueError(f"classes must be a pair of labels such as ('no', 'yes'), got {classes!r}.")
-    labels = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    if isinstance(classes, str | bytes | dict) or not isinstance(classes, Iterable):
+        raise ValueError(f"classes must be a pair of labels such as ('no', 'yes'), got {shown(classes)}.")
+    labels = [label.item() if isinstance(label, np.generic) else label for label in islice(classes, 3)]
     kinds = {_kind(label) for label in labels}
-    if len(set(labels)) != 2 or len(labels) != 2 or len(kinds) != 1 or None in kinds:
+    distinct = np.unique(np.array(labels)) if len(kinds) == 1 and None not in kinds else np.empty(0)
+    if len(labels) != 2 or len(distinct) != 2:
         raise ValueError(
             "classes must name two different labels, both strings, both numbers or both booleans, "
-            f"got {labels!r}."
+            f"got {', '.join(map(shown, labels))}{' and more' if len(labels) > 2 else ''}."
         )
-    return np.unique(np.array(labels))
+    return distinct
 
 
 def _kind(label: Any) -> type | None:
@@ -64,21 +68,20 @@ def _kind(label: Any) -> type | None:
     return None
 
 
-def _column(y: Any) -> NDArray[Any]:
+def label_column(y: Any) -> NDArray[Any]:
     """Return y as an array of one dimension without missing labels, judging its type by its dtype alone."""
     if hasattr(y, "collect") or isinstance(y, np.ma.MaskedArray | dict | str):
         raise ValueError(
             f"y must be an array or a column with one label for each row, not {type(y).__name__}."
         )
-    try:
-        labels = np.asarray(y)
-    except (TypeError, ValueError):
-        raise ValueError("y must hold one label for each row; it holds sequences instead.") from None
+    labels = as_array(y)
+    if labels is None:
+        raise ValueError("y must hold one label for each row; it holds sequences instead.")
     if labels.ndim == 0 or labels.ndim > 2 or (labels.ndim == 2 and labels.shape[1] != 1):
         columns = f"{labels.shape[1]} columns" if labels.ndim == 2 else f"{labels.ndim} dimensions"
         raise ValueError(f"y must hold one label for each row, but has {columns}; y should be a 1d array.")
     if labels.dtype.kind not in "biufUO":
-        raise ValueError(f"y has dtype {labels.dtype}; labels are strings, integers or booleans.")
+        raise ValueError(f"y has dtype {dtype_name(labels.dtype)}; labels are strings, integers or booleans.")
     labels = np.asarray(column_or_1d(labels, warn=True))
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains NaN or inf; drop those records first.")
@@ -111,6 +114,13 @@ def _encode_declared(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
     return Labels(classes, _signs(y, classes, hint), public)
 
 
+def _distinct(y: NDArray[Any]) -> NDArray[Any] | None:
+    try:
+        return np.unique(y)
+    except TypeError:
+        return None
+
+
 def _signs(y: NDArray[Any], classes: NDArray[Any], hint: str) -> NDArray[np.float64]:
     first, second = (np.broadcast_to(np.asarray(y == label, dtype=bool), y.shape) for label in classes)
     if not (first | second).all():
@@ -124,10 +134,9 @@ def _encode_undeclared(y: NDArray[Any]) -> Labels:
         return Labels(classes, _signs(y, classes, ""), "labels are 0 and 1 by convention, declared or not")
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         raise ValueError("Unknown label type: y is continuous; a classifier wants two discrete labels.")
-    try:
-        found = np.unique(y)
-    except TypeError:
-        raise ValueError("y mixes labels of different types; make them all strings or all numbers.") from None
+    found = _distinct(y)
+    if found is None:
+        raise ValueError("y mixes labels of different types; make them all strings or all numbers.")
     if len(found) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: y has more than "

@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Ledger
 from privfit.curator import Curator
-from privfit.estimators.labels import declared_classes, encode_labels
-from privfit.estimators.pipelines import warn_about_fitted_steps
+from privfit.estimators.labels import declared_classes, encode_labels, label_column
 from privfit.estimators.preparation import Preparation
-from privfit.estimators.private import PrivateFit
+from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.progress import budget_bar
 from privfit.estimators.tables import check_table
 from privfit.estimators.validation import (
@@ -28,7 +27,9 @@ from privfit.estimators.validation import (
     check_switch,
 )
 from privfit.losses import get_loss
-from privfit.solvers import Solution, Solver, get_solver, require
+from privfit.solvers import Facts, Solution, Solver, get_solver, require
+
+LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
 
 
 class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # scikit-learn is untyped
@@ -82,16 +83,22 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         self : object
             The fitted estimator.
         """
+        with self._as_strictly_as_made():
+            return self._fit(X, y)
+
+    def _fit(self, X: Any, y: Any) -> Self:
         from privfit.engine.problem import Problem  # late: it brings numba, which only a fit needs
 
-        solver = self._checked_solver()  # bad settings are refused before the data are looked at
+        solver, loss = self._checked_solver(), get_loss(self._loss)
+        require(solver, Facts(loss, bool(self.fit_intercept), self.delta))
         terms = self._terms(solver.promise, private=solver.private, n_records=self.n_records)
-        fitted_steps = warn_about_fitted_steps(self) if solver.private else ()
+        surroundings = self._look_around() if solver.private else Surroundings()
+        # only what is wrong with the records themselves is left to be refused
         X = self._validated(X, y)
         labels = encode_labels(y, self.classes)
         bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
         preparation = Preparation(bounds, bool(self.fit_intercept))
-        problem = Problem.of(X, labels.signs, get_loss(self._loss), intercept=preparation.intercept)
+        problem = Problem.of(X, labels.signs, loss, intercept=preparation.intercept)
         ledger = self._open_account(terms)
         with budget_bar(type(self).__name__, self.verbose) as show:
             curator = Curator(
@@ -105,8 +112,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
                 bounds=bounds,
                 on_answer=show,
             )
-            require(solver, curator)
-            family = self._join_family(terms)
+            family = self._join_family(terms, surroundings)
             try:
                 solution = solver.solve(curator)
             except KeyboardInterrupt as interrupt:
@@ -116,7 +122,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         self._set_solution(solution)
         self.preparation_ = preparation.completed(solution)
         self.ledger_ = ledger if solver.private else None
-        assumptions = [labels.assumption, *self._declarations(fitted_steps)]
+        assumptions = [labels.assumption, *self._declarations(), *surroundings.assumptions]
         self.privacy_ = self._state(terms, ledger, family, assumptions, solution.notes)
         return self
 
@@ -126,8 +132,10 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
             raise ValueError(
                 f"solver={solver.name!r} has no price, so it cannot draw on a ledger; remove ledger=."
             )
-        check_number("alpha", self.alpha, or_zero=True)
-        check_number("verbose", self.verbose, or_zero=True)
+        check_number("alpha", self.alpha, or_zero=True, largest=LARGEST_ALPHA)
+        check_number(
+            "verbose", int(self.verbose) if self.verbose in (True, False) else self.verbose, or_zero=True
+        )
         check_switch("fit_intercept", self.fit_intercept)
         if self.n_records is not None:
             check_count("n_records", self.n_records)
@@ -151,17 +159,13 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         check_finite("X", X)
         return X
 
-    def _declarations(self, fitted_steps: tuple[str, ...]) -> list[str]:
+    def _declarations(self) -> list[str]:
         """Return what else the statement takes for public."""
         assumptions = []
         if self.n_records is not None:
             assumptions.append(f"the number of records, declared as {self.n_records}, is public")
         if self.feature_bounds is not None:
             assumptions.append("the declared feature bounds are public or were released privately")
-        if fitted_steps:
-            assumptions.append(
-                f"what the pipeline learnt in {', '.join(fitted_steps)} is public; it was taken from the data"
-            )
         return assumptions
 
     def _set_solution(self, solution: Solution) -> None:
@@ -194,6 +198,27 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         positive = self.decision_function(X) > 0.0
         predicted: NDArray[Any] = self.classes_[positive.astype(np.intp)]
         return predicted
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            Features.
+        y : array of shape (n_records,)
+            Labels.
+        sample_weight : array of shape (n_records,), optional
+            How much each record counts.
+
+        Returns
+        -------
+        accuracy : float
+            Share of the records whose label is predicted.
+        """
+        predicted, labels = self.predict(X), label_column(y)
+        check_lengths(predicted, labels)
+        return float(np.average(np.asarray(predicted == labels, dtype=bool), weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -277,7 +302,7 @@ _REFERENCE = """
 def _documented(model: type[Model]) -> type[Model]:
     """Append the reference that all estimators share, and let Python's own errors name the model."""
     model.__doc__ = f"{model.__doc__}{_REFERENCE.replace('DPModel', model.__name__)}"
-    for name, shared in vars(_DPLinearClassifier).items():
+    for name, shared in (vars(PrivateFit) | vars(_DPLinearClassifier)).items():
         if isinstance(shared, types.FunctionType) and name not in vars(model):
             setattr(model, name, _renamed(shared, f"{model.__name__}.{name}"))
     return model

@@ -59,6 +59,16 @@ def _callers() -> Iterator[Any]:
         frame = frame.f_back
 
 
+def is_cut_off() -> bool:
+    """Return whether a worker of joblib fits, so that who called it cannot be seen from here."""
+    joblib = sys.modules.get("joblib")
+    if joblib is None:
+        return False
+    callers = list(_callers())
+    in_a_batch = any(isinstance(owner, joblib.parallel.BatchedCalls) for owner in callers)
+    return in_a_batch and not any(isinstance(owner, joblib.Parallel) for owner in callers)
+
+
 def drawn_with_repetition() -> bool:
     """Return whether an ensemble is running that draws the same record several times, as bagging does."""
     if "sklearn.ensemble" not in sys.modules:  # then there is none, and importing it would take a while

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from privfit.accounting import Concentrated, Gaussian, Ledger, Promise
+from privfit.accounting import Concentrated, Direct, Gaussian, Ledger, Promise
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.family import Family, FamilyTotal
-from privfit.estimators.pipelines import drawn_with_repetition
+from privfit.estimators.pipelines import drawn_with_repetition, is_cut_off, warn_about_fitted_steps
 from privfit.estimators.statement import SEEDED, PrivacyStatement
-from privfit.estimators.validation import check_number
-from privfit.leaks import WeakPromiseWarning, refuse_in_strict_mode, uncovered
+from privfit.estimators.validation import check_number, shown
+from privfit.leaks import (
+    WeakPromiseWarning,
+    is_strict,
+    refuse_in_strict_mode,
+    strict,
+    uncovered,
+    warn_caller,
+)
 from privfit.mechanisms.noise import NoiseSource, noise_source
 
 LARGEST_EPSILON = 20.0  # odds may change by e^20, half a billion: whoever asks for more should know it
@@ -36,6 +44,14 @@ class Terms:
     epsilon: float
     delta: float
     noise: NoiseSource
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What happened to the records before a fit: assumptions of its statement, and why no total is known."""
+
+    assumptions: tuple[str, ...] = ()
+    unknown: str = ""
 
 
 class HiddenSeed(int):
@@ -98,8 +114,8 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         check_number("delta", self.delta, or_zero=True)
         if self.ledger is not None and not isinstance(self.ledger, Ledger):
             raise ValueError(f"ledger must be a privfit.Ledger or None, not {type(self.ledger).__name__}.")
-        if self.noise not in ("secure", "seeded"):
-            raise ValueError(f"noise must be 'secure' or 'seeded', got {self.noise!r}.")
+        if not isinstance(self.noise, str) or self.noise not in ("secure", "seeded"):
+            raise ValueError(f"noise must be 'secure' or 'seeded', got {shown(self.noise)}.")
         seed = self.random_state
         known = seed is None or isinstance(seed, Integral | np.random.Generator | np.random.RandomState)
         if not known or isinstance(seed, bool) or (isinstance(seed, Integral) and int(seed) < 0):
@@ -111,11 +127,10 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     def _noise_source(self) -> NoiseSource:
         if self.noise == "secure":
             if self.random_state is not None:
-                warnings.warn(
+                warn_caller(
                     "random_state does not seed the noise, which is secure; for reproducible noise, of which "
                     "nothing may be published, say noise='seeded' as well.",
                     UserWarning,
-                    stacklevel=4,
                 )
             return noise_source(None)
         if self.random_state is None:
@@ -132,13 +147,30 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             return Ledger.keeping(terms.promise)
         return self.ledger.portion(terms.promise, what=f"this fit of {type(self).__name__}")
 
-    def _join_family(self, terms: Terms) -> FamilyTotal | None:
+    def _look_around(self) -> Surroundings:
+        """Say what was done to the records before they came here, or refuse it in strict mode."""
+        steps, assumptions, unknown = warn_about_fitted_steps(self), [], ""
+        if steps:
+            assumptions.append(
+                f"what the pipeline learnt in {', '.join(steps)} is public; it was taken from the data"
+            )
+        if is_cut_off():
+            unknown = "some were fitted by workers, which cannot see who called them"
+            refuse_in_strict_mode("fits by workers, which cannot see who called them", "set n_jobs=1")
+            assumptions.append("nobody looked at the records before a worker got them, which it cannot see")
+        if drawn_with_repetition():
+            unknown = "records were drawn with repetition, so one person may weigh several times in a fit"
+            uncovered(f"No total can be stated, because {unknown}; set bootstrap=False.")
+            assumptions.append("no record was drawn twice, which resampling with repetition does not keep")
+        return Surroundings(tuple(assumptions), unknown)
+
+    def _join_family(self, terms: Terms, surroundings: Surroundings) -> FamilyTotal | None:
         """Count a fit that is about to begin, unless a shared account does, and say what they add up to."""
         if self.ledger is not None:
             return None
-        repeated = drawn_with_repetition()
-        total = self._own_family.add(terms.promise if terms.private else None, repeated=repeated)
-        if terms.private and (repeated or total.fits != 1):
+        promise = terms.promise if terms.private else None
+        total = self._own_family.add(promise, unknown=surroundings.unknown)
+        if terms.private and total.fits != 1:
             uncovered(
                 f"Beware: {total}. Share an account between fits, ledger=Ledger(epsilon=..., delta=...), or "
                 "construct a new estimator for other people's data."
@@ -153,8 +185,20 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     def __sklearn_clone__(self) -> Any:
         """Clone as ever; the clone belongs to the same family of fits."""
         clone = super().__sklearn_clone__()
-        clone._family = self._own_family
+        clone.__dict__.update(self._kinship())
         return clone
+
+    def _kinship(self) -> dict[str, Any]:
+        """Return what copies inherit: the family, and whether they must be fitted in strict mode."""
+        return {"_family": self._own_family, "_made_in_strict_mode": self._must_be_strict}
+
+    @property
+    def _must_be_strict(self) -> bool:
+        return is_strict() or self.__dict__.get("_made_in_strict_mode", False)
+
+    def _as_strictly_as_made(self) -> AbstractContextManager[None]:
+        """Return strict mode if it was on when this estimator was cloned, or pickled to this process."""
+        return strict() if self._must_be_strict else nullcontext()
 
     # -- the statement -----------------------------------------------------------------------------------
 
@@ -169,8 +213,6 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     ) -> PrivacyStatement:
         """Return the statement of a finished fit: what was fixed beforehand, and bookkeeping."""
         common = ["each person has at most one record", "the columns and their order are public"]
-        if family is not None and family.epsilon is None and family.fits is not None:
-            common[0] += ", and no record was drawn twice, which resampling with repetition does not keep"
         seeded = [] if terms.noise.secure else [SEEDED]
         return PrivacyStatement(
             terms.promise if terms.private else None,
@@ -198,7 +240,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             Settings by name.
         """
         params: dict[str, Any] = super().get_params(deep)
-        if not deep and isinstance(self.random_state, Integral) and self._is_fitted:
+        if not deep and isinstance(self.random_state, Integral) and self._own_family.has_fits:
             params["random_state"] = HiddenSeed(self.random_state)
         return params
 
@@ -206,8 +248,13 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         return super()._get_params_html(deep=False, **display)  # what notebooks show
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state: dict[str, Any] = {**super().__getstate__(), **self._kinship()}
         return state | {"random_state": None} if self._is_fitted else state
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = type(self).__new__(type(self))  # not through pickling, which drops the seed
+        copied.__dict__.update(deepcopy(self.__dict__ | self._kinship(), memo))
+        return copied
 
     @property
     def _is_fitted(self) -> bool:
@@ -224,16 +271,23 @@ def _in_kind(promised: Promise, account: Promise, budget: dict[str, float]) -> P
             "The ledger keeps a Gaussian promise, which pays for Gaussian noise only; use solver='adaptive' "
             "or 'gradient-descent', or a ledger opened with Ledger(epsilon=..., delta=...)."
         )
+    if isinstance(promised, Direct) and promised.slack > 0.0 and account.slack == 0.0:
+        raise ValueError(
+            "This solver's release is private except with probability delta, which a shared account pays as "
+            "such; open it with Ledger(rho=..., delta=...), or use solver='adaptive'."
+        )
     if isinstance(account, Concentrated) and isinstance(promised, Gaussian):
         return Concentrated.of(epsilon=budget.get("epsilon"), rho=budget.get("rho"), delta=promised.delta)
     return promised
 
 
 def _warn_of_weak_promises(epsilon: float, delta: float, n_records: int | None) -> None:
+    weak = []
     if epsilon > LARGEST_EPSILON:
-        weak = f"epsilon={epsilon:.4g} lets the odds about a person change by a factor of e^{epsilon:.4g}"
-    elif n_records is not None and delta > 1.0 / n_records:
-        weak = f"delta={delta:g} is above 1/n_records, which allows giving some people's records away"
-    else:
-        return
-    warnings.warn(f"{weak}; that is hardly a promise. Lower it.", WeakPromiseWarning, stacklevel=4)
+        weak.append(
+            f"epsilon={epsilon:.4g} lets the odds about a person change by a factor of e^{epsilon:.4g}"
+        )
+    if n_records is not None and delta > 1.0 / n_records:
+        weak.append(f"delta={delta:g} is above 1/n_records, which allows giving some people's records away")
+    for reason in weak:
+        warn_caller(f"{reason}; that is hardly a promise. Lower it.", WeakPromiseWarning)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from privfit.accounting import Direct, Gaussian, Promise
+from privfit.accounting.amounts import written_up
 from privfit.estimators.family import FamilyTotal
 
 SEEDED = (
@@ -71,23 +72,27 @@ class PrivacyStatement:
                 "This model promises no privacy: it was computed from the exact data without noise. "
                 "Do not publish it if the data are sensitive."
             )
+        epsilon, delta = written_up(self.epsilon), written_up(self.delta)
         return (
-            f"This {self.subject} is ({_round_up(self.epsilon)}, {self.delta:g})-differentially private "
+            f"This {self.subject} is ({epsilon}, {delta})-differentially private "
             f"({self._concentrated()}) with respect to adding or removing one record. In plain words: "
             "whether or not any one person's record was in the table, every conclusion anyone can draw from "
             f"the published {self.subject} is almost equally likely; the odds change by a factor of at most "
-            f"e^epsilon = {_round_up(math.exp(min(self.epsilon, 700.0)))}, except with probability "
-            f"{self.delta:g}. This holds whatever else the reader knows, and cannot be undone by later "
+            f"e^epsilon{self._factor()}, except with probability {delta}. "
+            "This holds whatever else the reader knows, and cannot be undone by later "
             f"processing. It is not a promise about what is true of people in general: the {self.subject} "
             "may well reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bookkeeping()
         )
 
+    def _factor(self) -> str:
+        return f" = {written_up(math.exp(self.epsilon))}" if self.epsilon < 700.0 else ""
+
     def _concentrated(self) -> str:
         if isinstance(self.promise, Direct):
-            price = f"{_round_up(self.rho)}-zCDP"
-            return f"in a shared account: {f'{self.delta:g}-approximately ' if self.delta else ''}{price}"
-        exactly = f", {_round_up(self.promise.mu)}-GDP" if isinstance(self.promise, Gaussian) else ""
-        return f"{_round_up(self.rho)}-zCDP{exactly}"
+            approximately = f"{written_up(self.delta)}-approximately " if self.delta else ""
+            return f"in a shared account: {approximately}{written_up(self.rho)}-zCDP"
+        exactly = f", {written_up(self.promise.mu)}-GDP" if isinstance(self.promise, Gaussian) else ""
+        return f"{written_up(self.rho)}-zCDP{exactly}"
 
     def _bookkeeping(self) -> str:
         """Say what the promise does not rest on: who else drew on the data, and what was bought."""
@@ -112,13 +117,7 @@ class PrivacyStatement:
 
 def _in_short(promise: Promise) -> str:
     if promise.epsilon is None or promise.delta is None:
-        return f"rho = {_round_up(promise.rho)}" + (
-            f" and delta = {promise.slack:g}" if promise.slack else ""
+        return f"rho = {written_up(promise.rho)}" + (
+            f" and delta = {written_up(promise.slack)}" if promise.slack else ""
         )
-    return f"epsilon = {_round_up(promise.epsilon)} at delta = {promise.delta:g}"
-
-
-def _round_up(x: float) -> str:
-    """Write x with four significant digits, never smaller than it is."""
-    digits = 3 - math.floor(math.log10(x)) if x > 0.0 else 0
-    return f"{math.ceil(x * 10.0**digits) / 10.0**digits:.4g}"
+    return f"epsilon = {written_up(promise.epsilon)} at delta = {written_up(promise.delta)}"

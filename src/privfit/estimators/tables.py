@@ -6,13 +6,21 @@ is named with its dtype and what to do about it, and nothing that a record says 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 _NUMBERS = "biuf"  # dtype kinds: booleans, integers, floats
+_SIZES = ("8", "16", "32", "64")
+_POLARS_NUMBERS = (
+    "Boolean",
+    "Float32",
+    "Float64",
+    *(f"{sign}Int{size}" for sign in ("", "U") for size in _SIZES),
+)
 
 _ENCODE = """Encode the table by what is public about its columns:
     from privfit.preprocessing import Schema, SchemaEncoder
@@ -34,32 +42,53 @@ def check_table(X: Any) -> Any:
         raise ValueError("X is a LazyFrame, which holds a query and no rows; run it first, X.collect().")
     if X is None or isinstance(X, str | bytes) or np.isscalar(X):
         raise ValueError(f"X must be a table with one row for each record, not {kind}.")
-    columns = list(_frame_columns(X))
+    columns = _frame_columns(X)
+    if columns is None:
+        return _check_array(X)
+    if not columns:
+        raise ValueError("X has 0 feature(s), no columns at all; give at least one.")
     for name, dtype, number in columns:
         if not number:
             raise _no_numbers(f"column {name!r}", dtype)
-    return X if columns else _check_array(X)
+    return X
 
 
-def _frame_columns(X: Any) -> Iterator[tuple[str, str, bool]]:
-    """Yield name, dtype and whether that holds numbers for every column of a frame."""
-    if hasattr(X, "iloc") and hasattr(X, "dtypes"):  # pandas
-        for name, dtype in zip(X.columns, X.dtypes, strict=True):
-            yield str(name), str(dtype), getattr(dtype, "kind", "O") in _NUMBERS
-    elif hasattr(X, "schema") and hasattr(X, "get_columns"):  # polars
-        for name, dtype in X.schema.items():
-            yield name, str(dtype), (dtype.is_numeric() and not dtype.is_decimal()) or str(dtype) == "Boolean"
-    elif hasattr(X, "schema") and hasattr(X, "column_names"):  # pyarrow
-        for field in X.schema:
-            text = str(field.type)
-            yield field.name, text, text == "bool" or text.lstrip("u").startswith(("int", "float", "double"))
+def _frame_columns(X: Any) -> list[tuple[str, str, bool]] | None:
+    """Return name, dtype and whether that holds numbers for every column of a frame; None for others."""
+    if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
+        dtypes = zip(X.columns, X.dtypes, strict=True)
+        return [(str(name), dtype_name(d), getattr(d, "kind", "O") in _NUMBERS) for name, d in dtypes]
+    if hasattr(X, "schema") and hasattr(X, "get_columns"):  # polars
+        return [(name, dtype_name(d), dtype_name(d) in _POLARS_NUMBERS) for name, d in X.schema.items()]
+    if hasattr(X, "schema") and hasattr(X, "column_names"):  # pyarrow
+        return [(field.name, dtype_name(field.type), _is_arrow_number(field.type)) for field in X.schema]
+    return None
+
+
+def _is_arrow_number(dtype: Any) -> bool:
+    name = str(dtype)
+    return name == "bool" or name.lstrip("u").startswith(("int", "float", "halffloat", "double"))
+
+
+def dtype_name(dtype: Any) -> str:
+    """Name a dtype without its details, among which can be widths, categories and names of fields."""
+    if isinstance(dtype, np.dtype):
+        return dtype.type.__name__.rstrip("_")
+    return re.split(r"\W", str(dtype))[0]
+
+
+def as_array(values: Any) -> np.ndarray[Any, np.dtype[Any]] | None:
+    """Return values as an array, or None if they are ragged; what NumPy says of them would tell how many."""
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError):
+        return None
 
 
 def _check_array(X: Any) -> Any:
-    try:
-        array = np.asarray(X)
-    except (TypeError, ValueError):
-        raise ValueError("X must be a table whose rows all have the same number of values.") from None
+    array = as_array(X)
+    if array is None:
+        raise ValueError("X must be a table whose rows all have the same number of values.")
     if array.dtype.names is not None:
         raise ValueError("X is a structured array; make it a frame, pandas.DataFrame(X), or a plain array.")
     if array.ndim != 2:
@@ -68,6 +97,8 @@ def _check_array(X: Any) -> Any:
             "one column for each feature. Reshape your data either using array.reshape(-1, 1) if it has a "
             "single feature or array.reshape(1, -1) if it is a single record."
         )
+    if not array.shape[1]:
+        raise ValueError("X has 0 feature(s), no columns at all; give at least one.")
     if array.dtype.kind == "O":
         return _from_objects(array)
     _refuse_dtype(array.dtype, "X")
@@ -78,23 +109,37 @@ def _from_objects(array: Any) -> Any:
     """Convert an array of Python objects column by column, so that one that is no number can be named."""
     numbers = np.empty(array.shape)
     for j in range(array.shape[1]):
-        try:
-            numbers[:, j] = array[:, j]
-        except TypeError:
+        problem = _convert(array[:, j], numbers[:, j])
+        if problem is TypeError:
             raise TypeError(
                 f"Column {j} of X holds objects that are no numbers: each argument must be a string or a "
                 "number; encode them first."
-            ) from None
-        except ValueError:
-            raise _no_numbers(f"column {j} of X", "object") from None
+            )
+        if problem is not None:
+            raise _no_numbers(f"column {j} of X", "object")
     return numbers
+
+
+def _convert(cells: Any, out: Any) -> type[Exception] | None:
+    """Convert a column, or return the kind of error; the error itself quotes the cell."""
+    if any(isinstance(cell, np.datetime64 | np.timedelta64) for cell in cells):
+        return TypeError
+    try:
+        out[:] = cells
+    except TypeError:
+        return TypeError
+    except (ValueError, OverflowError):
+        return ValueError
+    return None
 
 
 def _refuse_dtype(dtype: np.dtype[Any], where: str) -> None:
     if dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: {where} has dtype {dtype}; give real numbers.")
+        raise ValueError(
+            f"Complex data not supported: {where} has dtype {dtype_name(dtype)}; give real numbers."
+        )
     if dtype.kind not in _NUMBERS:
-        raise _no_numbers(where, str(dtype))
+        raise _no_numbers(where, dtype_name(dtype))
 
 
 def _no_numbers(where: str, dtype: str) -> ValueError:

@@ -6,12 +6,17 @@ Messages name what is wrong and how to put it right. They do not quote the data.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import _num_samples
+
+from privfit.engine.exact.grids import MAX_RECORDS
+
+BOUND_SIZES = 1e-60, 1e60  # beyond, scaling a column by its bounds would leave float64
 
 Features = Any  # a 2-d float array or a CSR matrix: NumPy has no common type for the two
 
@@ -33,40 +38,65 @@ def check_lengths(X: Any, y: Any) -> None:
         raise ValueError("X and y have inconsistent numbers of samples; give exactly one label for each row.")
 
 
-def check_number(name: str, value: Any, *, or_zero: bool = False) -> None:
-    """Raise unless the setting is a positive (or zero) finite number."""
+def shown(value: Any) -> str:
+    """Write a bad setting: a scalar as it is, anything else by its type, because it may be the records."""
+    if value is None or isinstance(value, str | bytes | int | float | np.generic):
+        text = repr(value)
+        return text if len(text) <= 60 else f"{text[:60]}..."
+    return f"a {type(value).__name__}"
+
+
+def check_number(name: str, value: Any, *, or_zero: bool = False, largest: float = math.inf) -> None:
+    """Raise unless the setting is a positive (or zero) finite number, not beyond the largest that works."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0.0 or (value == 0.0 and not or_zero):
-        raise ValueError(
-            f"{name} must be a {'non-negative' if or_zero else 'positive'} finite number, got {value!r}."
-        )
+    if not number or not 0.0 <= value <= sys.float_info.max or (value == 0.0 and not or_zero):
+        kind = "non-negative" if or_zero else "positive"
+        raise ValueError(f"{name} must be a {kind} finite number, got {shown(value)}.")
+    if value > largest:
+        raise ValueError(f"{name} must be at most {largest:g}, got {shown(value)}.")
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise unless the setting is a positive whole number."""
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} must be a positive whole number, got {value!r}.")
+    """Raise unless the setting is a positive whole number that a table can have."""
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 1 <= value <= MAX_RECORDS:
+        raise ValueError(
+            f"{name} must be a positive whole number of at most {MAX_RECORDS}, got {shown(value)}."
+        )
 
 
 def check_switch(name: str, value: Any) -> None:
     """Raise unless the setting is True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}.")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}.")
 
 
 def check_bounds(X: Features, bounds: tuple[Any, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return public bounds as one low and one high for every column."""
-    try:
-        low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), X.shape[1:]) for b in bounds)
-    except (TypeError, ValueError):
+    pair = _columnwise(bounds, X.shape[1])
+    if pair is None:
         raise ValueError(
             "feature_bounds must be (low, high), each a number or one number "
             f"for each of the {X.shape[1]} columns."
-        ) from None
+        )
+    low, high = pair
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise ValueError("feature_bounds must be finite with low < high in every column.")
+    narrowest, widest = BOUND_SIZES
+    if (high - low < narrowest).any() or (np.maximum(np.abs(low), np.abs(high)) > widest).any():
+        raise ValueError(
+            f"feature_bounds must be at least {narrowest:g} apart and at most {widest:g} in size; "
+            "use other units."
+        )
     if sparse.issparse(X) and ((low > 0.0).any() or (high < 0.0).any()):
         raise ValueError(
             "feature_bounds of sparse X must include 0 in every column; densify X or widen them."
         )
+    return low, high
+
+
+def _columnwise(bounds: Any, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+    try:
+        low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (n_columns,)) for b in bounds)
+    except (TypeError, ValueError, OverflowError):
+        return None
     return low, high

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ from privfit.curator import Curator, Vector
 from privfit.estimators.preparation import clip_features
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.tables import check_table
-from privfit.estimators.validation import check_finite
+from privfit.estimators.validation import check_finite, shown
 from privfit.questions import Histograms
 from privfit.solvers.base import BudgetWarning
 
@@ -118,23 +119,30 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         self : object
             The fitted transformer.
         """
+        with self._as_strictly_as_made():
+            return self._fit(X)
+
+    def _fit(self, X: Any) -> Self:
         from privfit.engine.table import Table  # late: it brings numba, which only a fit needs
 
-        terms = self._terms(Gaussian.of)  # bad settings are refused before the data are looked at
+        terms = self._terms(Gaussian.of)
         self._check_quantiles()
+        surroundings = self._look_around()
+        # only what is wrong with the records themselves is left to be refused
         X = self._validated(X, reset=True)
         ledger = self._open_account(terms)
         curator = Curator(
             Table(X, intercept=False), ledger, terms.noise, epsilon=terms.epsilon, delta=self.delta
         )
-        family = self._join_family(terms)
+        family = self._join_family(terms, surroundings)
 
         low, high, unresolved = self._buy(curator, ledger.rho)
         if sparse.issparse(X):
             low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         self.bounds_ = low, high
         self.ledger_ = ledger
-        self.privacy_ = self._state(terms, ledger, family, [], subject="set of bounds")
+        assumptions = list(surroundings.assumptions)
+        self.privacy_ = self._state(terms, ledger, family, assumptions, subject="set of bounds")
         if unresolved.any():
             names = [str(name) for name in self.get_feature_names_out()[unresolved]]
             warnings.warn(
@@ -182,9 +190,10 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         return first, np.maximum(bins.shape[1] - 1 - last, first)
 
     def _check_quantiles(self) -> None:
-        low, high = self.quantiles
-        if not 0.0 <= low < high <= 1.0:
-            raise ValueError(f"quantiles must be two ascending numbers in [0, 1], got {self.quantiles!r}.")
+        pair = self.quantiles
+        numbers = isinstance(pair, tuple | list) and len(pair) == 2 and all(isinstance(q, Real) for q in pair)
+        if not numbers or not 0.0 <= pair[0] < pair[1] <= 1.0:
+            raise ValueError(f"quantiles must be two ascending numbers in [0, 1], got {shown(pair)}.")
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
         X = validate_data(

@@ -6,7 +6,6 @@ cell is looked at, so no message can tell what is in one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping, Sequence, Set
 from decimal import Decimal
 from types import NoneType
@@ -14,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from privfit.estimators.tables import dtype_name
 from privfit.preprocessing.schema import Categorical, Numeric, Schema
 
 _NUMBERS = (int, float, Decimal, np.bool_, np.integer, np.floating)
@@ -24,6 +24,8 @@ _ROWS = (list, tuple, np.ndarray, Sequence)  # the first two are faster to tell 
 
 def columns_of(X: Any, schema: Schema) -> list[Any]:
     """Return the columns in the order of the schema, after checking that each can be read."""
+    if not isinstance(schema, Schema):
+        raise TypeError(f"schema must be a privfit.preprocessing.Schema, not {type(schema).__name__}.")
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array; fill what is masked first, with X.filled(numpy.nan).")
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
@@ -69,9 +71,9 @@ def _split_rows(X: Any, width: int) -> list[Any]:
             "X must be a frame, a dict of columns, a structured or 2-d array, or a list of rows, "
             f"not {type(X).__name__}."
         )
-    for i, row in enumerate(X):
+    for row in X:
         if not isinstance(row, _ROWS) or isinstance(row, _TEXT) or len(row) != width:
-            raise ValueError(f"Row {i} does not have the {width} values that the schema declares.")
+            raise ValueError(f"A row does not have the {width} values that the schema declares.")
     return [[row[j] for row in X] for j in range(width)]
 
 
@@ -90,7 +92,7 @@ def _check_dtype(fact: Numeric | Categorical, dtype: Any, *, shared: bool) -> No
     text = issubclass(cell, _TEXT)
     numbers = issubclass(cell, _NUMBERS) and not issubclass(cell, np.timedelta64)
     kind, wanted = ("numeric", "numbers") if isinstance(fact, Numeric) else ("categorical", "text")
-    arrives = f"Column {fact.name!r} is declared {kind} but arrives with dtype {_name(dtype)}"
+    arrives = f"Column {fact.name!r} is declared {kind} but arrives with dtype {dtype_name(dtype)}"
     if not (text or numbers or cell in _ANYTHING):
         raise TypeError(f"{arrives}, which holds neither numbers nor text; convert it to {wanted} first.")
     if isinstance(fact, Categorical):
@@ -115,10 +117,3 @@ def _cell_type(dtype: Any) -> type:
     else:
         cell = dtype.type
     return cell
-
-
-def _name(dtype: Any) -> str:
-    """Name a dtype without its details, among which can be widths, categories and names of fields."""
-    if isinstance(dtype, np.dtype):
-        return dtype.type.__name__.rstrip("_")
-    return re.split(r"\W", str(dtype))[0]

@@ -11,6 +11,7 @@ from privfit.solvers.gradient_descent import GradientDescent
 from privfit.solvers.objective_perturbation import ObjectivePerturbation
 from privfit.solvers.output_perturbation import OutputPerturbation
 from privfit.solvers.privgene import PrivGene
+from privfit.solvers.requirements import Facts
 
 __all__ = [
     "DPAGD",
@@ -19,6 +20,7 @@ __all__ = [
     "Adaptive",
     "ApproximateMinimaPerturbation",
     "BudgetWarning",
+    "Facts",
     "GradientDescent",
     "Majority",
     "ModernDPAGD",

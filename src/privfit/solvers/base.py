@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privfit.accounting import Promise
 from privfit.curator import Curator
-from privfit.solvers.requirements import Requirement
+from privfit.solvers.requirements import Facts, Requirement
 
 
 @dataclass(frozen=True)
@@ -99,19 +99,19 @@ def get_solver(solver: str | Solver) -> Solver:
     return solver
 
 
-def require(solver: Solver, curator: Curator) -> None:
-    """Refuse what the solver cannot do for this curator, and name the solvers that can."""
-    missing = _missing(solver, curator)
+def require(solver: Solver, facts: Facts | Curator) -> None:
+    """Refuse what the solver cannot do in view of these facts, and name the solvers that can."""
+    missing = _missing(solver, facts)
     if missing:
-        able = [name for name, other in SOLVERS.items() if other.private and not _missing(other, curator)]
+        able = [name for name, other in SOLVERS.items() if other.private and not _missing(other, facts)]
         raise ValueError(
             f"solver={solver.name!r} needs {' and '.join(missing)}; "
             f"solvers that would do: {', '.join(sorted(able)) or 'none'}."
         )
 
 
-def _missing(solver: Solver | type[Solver], curator: Curator) -> list[str]:
-    return [needed.what for needed in solver.requires if not needed.holds(curator)]
+def _missing(solver: Solver | type[Solver], facts: Facts | Curator) -> list[str]:
+    return [needed.what for needed in solver.requires if not needed.holds(facts)]
 
 
 def promise_nothing(*, epsilon: float | None = None, rho: float | None = None, delta: float) -> None:

@@ -5,9 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
-from privfit.curator import Curator
+from privfit.losses import Loss
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is public about a fit before anything is opened; a `Curator` has the same and more."""
+
+    loss: Loss
+    intercept: bool
+    delta: float
 
 
 @dataclass(frozen=True)
@@ -19,22 +29,22 @@ class Requirement:
     what : str
         What is needed, in words that complete "it needs ...".
     holds : callable
-        Whether a curator has it; looks at public facts only.
+        Whether these facts have it.
     """
 
     what: str
-    holds: Callable[[Curator], bool]
+    holds: Callable[[Any], bool]
 
 
 BOUNDED_SLOPE = Requirement(
-    "a loss whose slope is bounded (a Lipschitz loss)", lambda curator: curator.loss.lipschitz < math.inf
+    "a loss whose slope is bounded (a Lipschitz loss)", lambda facts: facts.loss.lipschitz < math.inf
 )
 SMOOTH_LOSS = Requirement(
     "a smooth loss, or the hinge, which it rounds at its kink",
-    lambda curator: curator.loss.smoothness < math.inf or curator.loss.smooth_stand_in is not None,
+    lambda facts: facts.loss.smoothness < math.inf or facts.loss.smooth_stand_in is not None,
 )
-INTERCEPT = Requirement("fit_intercept=True", lambda curator: curator.intercept)
+INTERCEPT = Requirement("fit_intercept=True", lambda facts: facts.intercept)
 POSITIVE_DELTA = Requirement(
     f"a delta between {MIN_DELTA:g} and {MAX_DELTA:g}",
-    lambda curator: MIN_DELTA <= curator.delta <= MAX_DELTA,
+    lambda facts: MIN_DELTA <= facts.delta <= MAX_DELTA,
 )
