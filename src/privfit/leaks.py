@@ -39,6 +39,11 @@ def strict(on: bool = True) -> Iterator[None]:
     ----------
     on : bool
         False turns strict mode off, inside another context or despite the environment variable.
+
+    Yields
+    ------
+    None
+        Strict mode lasts as long as the context.
     """
     token, context = _strict.set(on), object()
     if on:

@@ -68,6 +68,17 @@ class Ledger:
     never does. Copies (`copy`, `deepcopy`, `sklearn.clone`, unpickling in the same process) are the same
     account. In any other process a ledger can be read but refuses every charge. All methods are
     thread-safe.
+
+    Examples
+    --------
+    >>> ledger = Ledger(epsilon=1.0, delta=1e-6)
+    >>> entry = ledger.charge(ledger.rho / 4, what="mean age")
+    >>> ledger.remaining / ledger.rho
+    0.75
+    >>> ledger.charge(ledger.rho, what="everything")
+    Traceback (most recent call last):
+    ...
+    privfit.accounting.ledger.BudgetExceeded: everything needs epsilon=1, 0.8574 left of 1; ...
     """
 
     def __init__(
@@ -96,7 +107,18 @@ class Ledger:
 
     @classmethod
     def keeping(cls, promise: Promise) -> Ledger:
-        """Open an account that keeps this promise."""
+        """Open an account that keeps this promise.
+
+        Parameters
+        ----------
+        promise : Promise
+            What is promised of everything that is answered under the account.
+
+        Returns
+        -------
+        ledger : Ledger
+            The account, of which nothing is spent.
+        """
         ledger = cls.__new__(cls)
         ledger._open(uuid.uuid4().hex, promise)
         return ledger
@@ -147,6 +169,11 @@ class Ledger:
         -------
         entry : Entry
             The record of it.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the price does not fit into what is left.
         """
         rho, delta = price("rho", rho), price("delta", delta)
         self._store.require_writable()
@@ -172,6 +199,16 @@ class Ledger:
             With a rho, the delta that the portion may use up.
         what : str
             What it is for, in the words of a refusal.
+
+        Returns
+        -------
+        ledger : Ledger
+            The sub-account.
+
+        Raises
+        ------
+        BudgetExceeded
+            If the portion does not fit into what is left.
         """
         promise = size if isinstance(size, Promise) else self._part(price("rho", size), price("delta", delta))
         with self._store.exclusive():
@@ -212,7 +249,13 @@ class Ledger:
         return self._store.entries
 
     def spending(self) -> dict[str, float]:
-        """Return the rho paid for each kind of question, in the order they were first asked."""
+        """Return the rho paid for each kind of question, in the order they were first asked.
+
+        Returns
+        -------
+        paid : dict
+            Rho by what was asked.
+        """
         paid: dict[str, int] = {}
         for entry in self.entries:
             paid[entry.what] = paid.get(entry.what, 0) + units(entry.rho)
@@ -247,6 +290,11 @@ class Ledger:
         ----------
         delta : float, optional
             At which delta; by default that of the promise.
+
+        Returns
+        -------
+        epsilon : float
+            All answers together are (epsilon, delta)-DP.
         """
         if delta is not None:
             return self.promise.epsilon_at(delta)
@@ -259,6 +307,16 @@ class Ledger:
 
         It is no promise: when to stop may have been decided by what was released, and a filter proves the
         total that was fixed beforehand (P5).
+
+        Parameters
+        ----------
+        delta : float, optional
+            At which delta; by default that of the promise.
+
+        Returns
+        -------
+        epsilon : float
+            The worth of what was spent; 0 if that is nothing.
         """
         at = self.promise.delta if delta is None else delta
         if at is None:
@@ -267,7 +325,13 @@ class Ledger:
             return self.promise.worth(self.spent, self.spent_delta, at)
 
     def statement(self) -> str:
-        """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it."""
+        """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it.
+
+        Returns
+        -------
+        text : str
+            Two sentences.
+        """
         with self._store.exclusive():
             promise = self.promise
             if promise.epsilon is not None:
@@ -290,7 +354,13 @@ class Ledger:
     # -- one account, however it is copied ------------------------------------------------------------
 
     def to_json(self) -> str:
-        """Write the account as JSON, to be carried on later with `from_json`."""
+        """Write the account as JSON, to be carried on later with `from_json`.
+
+        Returns
+        -------
+        text : str
+            The promise and every charge so far.
+        """
         with self._store.exclusive():
             return json.dumps(self._state(), indent=1)
 
@@ -299,6 +369,17 @@ class Ledger:
         """Reopen a written account. While it is still open in this process, that very ledger is returned.
 
         The text is the account: whoever keeps two copies of it and spends from both spends twice.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        ledger : Ledger
+            The account. That of a sub-account can be read and refuses every charge, because without the
+            account it drew on it would be a second budget.
         """
         state = json.loads(text)
         if not isinstance(state, dict) or not {"account", "promise", "entries"} <= state.keys():

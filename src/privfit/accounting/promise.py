@@ -66,21 +66,80 @@ class Concentrated:
         delta: float,
         conversion: Conversion = "tight",
     ) -> Concentrated:
-        """Promise (epsilon, delta)-DP by the largest rho that is worth it, or rho and what that is worth."""
+        """Promise (epsilon, delta)-DP by the largest rho that is worth it, or rho and what that is worth.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            The epsilon that is promised.
+        rho : float, optional
+            The budget instead of epsilon; one of the two is needed.
+        delta : float
+            The delta that is promised.
+        conversion : {"tight", "classic"}
+            How the one is converted into the other.
+
+        Returns
+        -------
+        promise : Concentrated
+            The promise, with all its numbers.
+
+        Examples
+        --------
+        >>> round(Concentrated.of(epsilon=1.0, delta=1e-6).rho, 4)
+        0.0244
+        """
         if epsilon is not None:
             return cls(rho_from_epsilon(epsilon, delta, conversion), 0.0, epsilon, delta, conversion)
         assert rho is not None
         return cls(rho, 0.0, epsilon_from_rho(rho, delta, conversion), delta, conversion)
 
     def admit(self, kind: Kind, rho: float, delta: float) -> None:
-        """Refuse charges that this promise cannot pay for: none."""
+        """Refuse charges that this promise cannot pay for: none.
+
+        Parameters
+        ----------
+        kind : {"concentrated", "gaussian", "release"}
+            What is paid for.
+        rho, delta : float
+            The price.
+        """
 
     def epsilon_at(self, delta: float) -> float:
-        """Return an epsilon such that the whole is (epsilon, delta)-DP."""
+        """Return an epsilon such that the whole is (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        delta : float
+            At which delta.
+
+        Returns
+        -------
+        epsilon : float
+            Rounded up.
+        """
         return self.worth(self.rho, self.slack, delta)
 
     def worth(self, rho: float, slack: float, delta: float) -> float:
-        """Return the epsilon of (rho, slack)-approximate zCDP at this delta, rounded up."""
+        """Return the epsilon of (rho, slack)-approximate zCDP at this delta, rounded up.
+
+        Parameters
+        ----------
+        rho, slack : float
+            The amount.
+        delta : float
+            At which delta.
+
+        Returns
+        -------
+        epsilon : float
+            0 if rho is 0.
+
+        Raises
+        ------
+        ValueError
+            If delta does not exceed `slack`.
+        """
         free = math.nextafter(delta - slack, 0.0) if slack else delta
         if free <= 0.0:
             raise ValueError(
@@ -113,7 +172,27 @@ class Gaussian:
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Gaussian:
-        """Promise (epsilon, delta)-DP by the largest mu that is worth it, or rho and what that is worth."""
+        """Promise (epsilon, delta)-DP by the largest mu that is worth it, or rho and what that is worth.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            The epsilon that is promised.
+        rho : float, optional
+            The budget instead of epsilon; one of the two is needed.
+        delta : float
+            The delta that is promised.
+
+        Returns
+        -------
+        promise : Gaussian
+            The promise, with all its numbers.
+
+        Examples
+        --------
+        >>> round(Gaussian.of(epsilon=1.0, delta=1e-6).rho, 4)
+        0.028
+        """
         if epsilon is not None:
             return cls(mu_from_epsilon(epsilon, delta) ** 2 / 2.0 * (1.0 - 2.0**-50), epsilon, delta)
         assert rho is not None
@@ -125,7 +204,15 @@ class Gaussian:
         return 0.0
 
     def admit(self, kind: Kind, rho: float, delta: float) -> None:
-        """Refuse charges for anything but Gaussian noise."""
+        """Refuse charges for anything but Gaussian noise.
+
+        Parameters
+        ----------
+        kind : {"concentrated", "gaussian", "release"}
+            What is paid for.
+        rho, delta : float
+            The price.
+        """
         if kind != "gaussian" or delta:
             raise ValueError(
                 "This account keeps a Gaussian promise, which pays for Gaussian noise only; open one with "
@@ -138,11 +225,37 @@ class Gaussian:
         return _mu(self.rho)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return an epsilon such that the whole is (epsilon, delta)-DP."""
+        """Return an epsilon such that the whole is (epsilon, delta)-DP.
+
+        Parameters
+        ----------
+        delta : float
+            At which delta.
+
+        Returns
+        -------
+        epsilon : float
+            Rounded up.
+        """
         return self.worth(self.rho, 0.0, delta)
 
     def worth(self, rho: float, slack: float, delta: float) -> float:
-        """Return the epsilon of Gaussian noise of this price at this delta, rounded up."""
+        """Return the epsilon of Gaussian noise of this price at this delta, rounded up.
+
+        Parameters
+        ----------
+        rho : float
+            The price.
+        slack : float
+            Always 0, because charges use up no delta.
+        delta : float
+            At which delta.
+
+        Returns
+        -------
+        epsilon : float
+            0 if rho is 0.
+        """
         return epsilon_from_mu(_mu(rho), delta) if rho else 0.0
 
 
@@ -154,8 +267,13 @@ def _mu(rho: float) -> float:
 class Direct:
     """One release that is (epsilon, delta)-DP by a theorem of its own (P6).
 
-    Its account is charged once, for all of it: parts would compose, which the theorem does not account for.
+    Its account is charged once and in full, because parts would compose, which the theorem does not cover.
     Beside others in a shared account it is (epsilon^2 / 2, delta)-approximately zCDP.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the theorem promises.
     """
 
     epsilon: float
@@ -171,7 +289,22 @@ class Direct:
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Direct:
-        """Promise (epsilon, delta)-DP, or what a price of rho buys: epsilon = sqrt(2 rho), rounded down."""
+        """Promise (epsilon, delta)-DP, or what a price of rho buys: epsilon = sqrt(2 rho), rounded down.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            The epsilon that is promised.
+        rho : float, optional
+            The budget instead of epsilon; one of the two is needed.
+        delta : float
+            The delta that is promised.
+
+        Returns
+        -------
+        promise : Direct
+            The promise, with all its numbers.
+        """
         if epsilon is not None:
             return cls(epsilon, delta)
         assert rho is not None
@@ -188,18 +321,55 @@ class Direct:
         return self.delta
 
     def admit(self, kind: Kind, rho: float, delta: float) -> None:
-        """Refuse charges for anything but one release of the whole."""
+        """Refuse charges for anything but one release of the whole.
+
+        Parameters
+        ----------
+        kind : {"concentrated", "gaussian", "release"}
+            What is paid for.
+        rho, delta : float
+            The price.
+        """
         if kind != "release" or (rho, delta) != (self.rho, self.slack):
             raise ValueError("This account pays for one release of all of it; open another for questions.")
 
     def epsilon_at(self, delta: float) -> float:
-        """Return the theorem's epsilon, at its own delta or a larger one."""
+        """Return the theorem's epsilon, at its own delta or a larger one.
+
+        Parameters
+        ----------
+        delta : float
+            At which delta.
+
+        Returns
+        -------
+        epsilon : float
+            The same at every delta that is allowed.
+
+        Raises
+        ------
+        ValueError
+            If delta is below the theorem's.
+        """
         if delta < self.delta:
             raise ValueError(f"The release is private at delta={self.delta!r}, not at {delta!r}; name that.")
         return self.epsilon
 
     def worth(self, rho: float, slack: float, delta: float) -> float:
-        """Return the theorem's epsilon if the release was paid for, and 0 before."""
+        """Return the theorem's epsilon if the release was paid for, and 0 before.
+
+        Parameters
+        ----------
+        rho, slack : float
+            What was paid: all of the price, or nothing.
+        delta : float
+            At which delta, the theorem's or a larger one.
+
+        Returns
+        -------
+        epsilon : float
+            0 if rho is 0.
+        """
         return self.epsilon_at(delta) if rho else 0.0
 
 

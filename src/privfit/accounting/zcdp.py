@@ -64,6 +64,25 @@ def epsilon_from_rho(rho: float, delta: float, conversion: Conversion = "tight")
 
     "classic" is rho + 2 sqrt(rho log(1/delta)) (Bun & Steinke 2016), the paper's; "tight" is strictly
     better (Canonne, Kamath & Steinke 2020). Both are minima over Renyi orders of the same shape (P4).
+
+    Parameters
+    ----------
+    rho : float
+        The total cost, from 1e-12 to 1e3.
+    delta : float
+        The delta of the promise, from 1e-15 to 0.5.
+    conversion : {"tight", "classic"}
+        Which theorem.
+
+    Returns
+    -------
+    epsilon : float
+        The epsilon at this delta.
+
+    Examples
+    --------
+    >>> round(epsilon_from_rho(0.1, 1e-6), 2), round(epsilon_from_rho(0.1, 1e-6, "classic"), 2)
+    (2.14, 2.45)
     """
     if not _LEAST_RHO <= rho <= MAX_RHO:
         raise ValueError(f"rho must lie between {MIN_RHO:g} and {MAX_RHO:g}, got {rho!r}.")
@@ -81,6 +100,30 @@ def rho_from_epsilon(epsilon: float, delta: float, conversion: Conversion = "tig
 
     It is the inverse of `epsilon_from_rho`, never beyond it: converting back gives at most `epsilon`.
     An epsilon worth more than rho = 1e3 gets rho = 1e3, a stronger promise than asked for.
+
+    Parameters
+    ----------
+    epsilon : float
+        The epsilon of the promise.
+    delta : float
+        The delta of the promise, from 1e-15 to 0.5.
+    conversion : {"tight", "classic"}
+        Which theorem, as in `epsilon_from_rho`.
+
+    Returns
+    -------
+    rho : float
+        The budget.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is worth less than rho = 1e-12.
+
+    Examples
+    --------
+    >>> round(rho_from_epsilon(1.0, 1e-6), 4)
+    0.0244
     """
     _positive("epsilon", epsilon)
     rhos = (epsilon - _order_terms(delta, conversion)) / (_A * (1.0 + _SLACK)) * (1.0 - _SLACK)

@@ -176,7 +176,18 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         self.trace_ = solution.trace
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the signed distance-like score of every row; positive means the second class."""
+        """Return the signed distance-like score of every row; positive means the second class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            The same columns as in `fit`.
+
+        Returns
+        -------
+        scores : array of shape (n_records,)
+            Not divided by the norm of the weights, as in scikit-learn.
+        """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         return self.preparation_.scores(X, self.coef_.ravel(), self.intercept_[0])
@@ -194,7 +205,18 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         return self.preparation_.unit_rows
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted label of every row."""
+        """Return the predicted label of every row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            The same columns as in `fit`.
+
+        Returns
+        -------
+        labels : array of shape (n_records,)
+            Entries of `classes_`.
+        """
         positive = self.decision_function(X) > 0.0
         predicted: NDArray[Any] = self.classes_[positive.astype(np.intp)]
         return predicted
@@ -263,7 +285,7 @@ _REFERENCE = """
         the second one on a `PrivacyLeakWarning` says so. A newly constructed estimator starts afresh.
     noise : {"secure", "seeded"}
         "secure" draws noise from the operating system's entropy, whatever random_state is. "seeded" makes
-        it reproducible, for research only: whoever knows the seed can subtract it.
+        it reproducible, for research only, because whoever knows the seed can subtract it.
     random_state : None, int or numpy.random.Generator
         The seed of seeded noise. It is neither shown nor pickled once the estimator is fitted.
     verbose : int
@@ -329,7 +351,18 @@ class DPLogisticRegression(_DPLinearClassifier):
     _loss = "logistic"
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return the probability of each class for every row, in the order of classes_."""
+        """Return the probability of each class for every row, in the order of `classes_`.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            The same columns as in `fit`.
+
+        Returns
+        -------
+        probabilities : array of shape (n_records, 2)
+            Every row adds up to 1.
+        """
         positive = expit(self.decision_function(X))
         return np.column_stack([1.0 - positive, positive])
 

@@ -47,7 +47,7 @@ class NoiseSource(Protocol):
 
 
 class SeededNoise:
-    """Reproducible noise from a NumPy generator. For research: whoever knows the seed can subtract it."""
+    """Noise from a seeded NumPy generator, for research, because whoever knows the seed can subtract it."""
 
     secure = False
 

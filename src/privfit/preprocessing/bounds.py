@@ -211,6 +211,16 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         """Clip the columns to their bounds and rescale them to [0, 1].
 
         Sparse matrices are not shifted, so that zeros stay zeros; they end up in [-1, 1].
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            The same columns as in `fit`.
+
+        Returns
+        -------
+        X_new : array or sparse matrix of shape (n_records, n_features)
+            The rescaled columns.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)

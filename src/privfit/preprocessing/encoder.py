@@ -32,6 +32,15 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         The public columns, bounds and categories.
     sparse_output : bool, default=True
         Return a CSR matrix rather than an array; both are float32.
+
+    Examples
+    --------
+    >>> from privfit.preprocessing import Categorical, Label, Numeric, Schema
+    >>> columns = [Numeric("age", 0, 120), Categorical("smokes", ["no", "yes"])]
+    >>> encoder = SchemaEncoder(Schema(columns, Label("ill", [False, True])), sparse_output=False)
+    >>> encoder.transform([[60, "yes"], [150, "unknown"]])
+    array([[0.5, 0. , 1. ],
+           [1. , 0. , 0. ]], dtype=float32)
     """
 
     def __init__(self, schema: Schema, *, sparse_output: bool = True) -> None:
@@ -49,7 +58,20 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return np.array([column.name for column in self.schema.columns], dtype=object)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that X has the schema's columns, by their dtypes; nothing else is looked at or kept."""
+        """Check that X has the schema's columns, by their dtypes; nothing else is looked at or kept.
+
+        Parameters
+        ----------
+        X : data frame, dict of columns, array or list of rows
+            The table, as in `transform`.
+        y : ignored
+            Not used; present because pipelines pass it.
+
+        Returns
+        -------
+        self : object
+            The encoder, as it was.
+        """
         columns_of(X, self.schema)
         return self
 
@@ -57,6 +79,21 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         """Encode a table with the schema's columns by name (others are ignored), or rows in schema order.
 
         Columns have names in a data frame, a dict of columns and a structured array.
+
+        Parameters
+        ----------
+        X : data frame, dict of columns, array or list of rows
+            The table, one record in each row.
+
+        Returns
+        -------
+        X_new : CSR matrix or array of shape (n_records, n_encoded_features)
+            Numbers in [0, 1], in float32.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If X lacks a column, or one cannot hold what the schema declares. No cell is quoted.
         """
         columns = columns_of(X, self.schema)
         shape = (len(columns[0]), len(columns))
@@ -81,7 +118,18 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         return encoded if self.sparse_output else encoded.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the encoded features: a numeric column's name, ``column=category`` or ``column=other``."""
+        """Name the encoded features: a numeric column's name, ``column=category`` or ``column=other``.
+
+        Parameters
+        ----------
+        input_features : sequence of str, optional
+            The schema's column names in order; anything else is refused.
+
+        Returns
+        -------
+        names : array of str
+            One name for each encoded feature.
+        """
         if input_features is not None and list(input_features) != list(self.feature_names_in_):
             raise ValueError("input_features must be the schema's column names in order.")
         return np.array(self.schema.feature_names, dtype=object)

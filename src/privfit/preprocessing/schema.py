@@ -22,9 +22,17 @@ _DOUBT = 2**53  # from here on, different integers become the same float
 class Numeric:
     """A column of numbers between two public bounds.
 
-    Numbers beyond the bounds count as the nearer bound. A missing number counts as the middle; with `other`
-    it becomes an indicator of its own instead. With `text` the column may be stored as text, whose cells are
-    missing where they do not read as numbers; without it, such a column is refused.
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    low, high : float
+        The bounds. Numbers beyond them count as the nearer one.
+    other : bool
+        Whether a missing number becomes an indicator of its own; otherwise it counts as the middle.
+    text : bool
+        Whether the column may be stored as text, whose cells are missing where they do not read as numbers;
+        otherwise such a column is refused.
     """
 
     name: str
@@ -54,11 +62,18 @@ class Numeric:
 
 @dataclass(frozen=True, slots=True)
 class Categorical:
-    """A column of categories from a public list; those that are no strings are kept as they are written.
+    """A column of categories from a public list.
 
-    What reads as a number or a truth value is compared as a number, since tables store it in many ways: 1,
-    1.0, "01" and True are one category, and a list with two of them is refused. A value that is missing or
-    not on the list has no indicator; with `other` all of these share one.
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    categories : sequence of str
+        The list; integers are kept as they are written. What reads as a number or a truth value is compared
+        as a number, because tables store it in many ways: 1, 1.0, "01" and True are one category, and a list
+        with two of them is refused.
+    other : bool
+        Whether all values that are missing or not on the list share an indicator; otherwise they have none.
     """
 
     name: str
@@ -94,7 +109,15 @@ class Categorical:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """The column to predict and the classes it may take: all strings, all integers, or False and True."""
+    """The column to predict and the classes it may take.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    classes : sequence of str, int or bool
+        At least two: all strings, all integers, or False and True.
+    """
 
     name: str
     classes: Sequence[str] | Sequence[int]
@@ -112,7 +135,14 @@ class Label:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The public facts of a data set: its columns in order, and its label.
+    """The public facts of a data set.
+
+    Parameters
+    ----------
+    columns : sequence of Numeric or Categorical
+        The columns, in order.
+    label : Label
+        The column to predict.
 
     Examples
     --------
@@ -155,7 +185,21 @@ class Schema:
     def from_toml(cls, source: str | PathLike[str]) -> Schema:
         """Read a schema from a TOML file, or from TOML text.
 
-        A string with more than one line is the text: no schema fits into one line. Any other names a file.
+        Parameters
+        ----------
+        source : str or path
+            A string with more than one line is the text, because no schema fits into one line. Any other
+            names a file.
+
+        Returns
+        -------
+        schema : Schema
+            What it says.
+
+        Raises
+        ------
+        ValueError
+            If it is no TOML, or not a schema; the message names the column.
         """
         if isinstance(source, str) and "\n" in source:
             return _from_text(source, "The schema")
@@ -166,7 +210,13 @@ class Schema:
         return _from_text(text, fspath(source))
 
     def to_toml(self) -> str:
-        """Write the schema as TOML text, from which `from_toml` makes an equal schema."""
+        """Write the schema as TOML text, from which `from_toml` makes an equal schema.
+
+        Returns
+        -------
+        text : str
+            A table for each column, and one for the label.
+        """
         names = {kind: name for name, kind in _TYPES.items()}
         columns = [_toml("[[columns]]", column, type=names[type(column)]) for column in self.columns]
         return "\n".join([*columns, _toml("[label]", self.label)])

@@ -36,7 +36,7 @@ STEP = 5.0  # curvature is at most about 1/4 after standardising, so 5 is stable
 LONGEST_STEP = 100.0  # a momentum of .95; the walk is smooth enough, and more of it gains nothing
 LOOKS = (0.2, 0.4)  # fractions of the planned walk after which the distance covered is looked at
 AMBITION = 0.4  # lengthen only if the signal outweighs the noise 2.5 times: a needless mile costs more
-START = 0.4  # of the walk: earlier iterates are not averaged, for they are too far from the optimum
+START = 0.4  # of the walk: earlier iterates are not averaged, because they are too far from the optimum
 DOUBT = (0.55, 0.75)  # from here on believe that noise explains that share of the weights' square
 DECISION = 0.9  # of the walk: time enough to see what the weights are worth, and budget for the intercept
 HARDLY = 0.6  # if less of the weights is kept, the intercept is worth more than their last steps
@@ -215,8 +215,8 @@ def _james_stein(explained: float) -> float:
 def _kept(explained: float) -> float:
     """Return what to keep of weights whose square noise explains to this share.
 
-    All of them if it is about a half or less, for which shrinking costs more than it gains; else as much as
-    James and Stein would keep, and nothing if noise explains everything.
+    All of them if it is about a half or less, because shrinking then costs more than it gains; else as much
+    as James and Stein would keep, and nothing if noise explains everything.
     """
     return max(float(np.interp(explained, DOUBT, (1.0, 0.0))), _james_stein(explained))
 

@@ -17,7 +17,20 @@ from privfit.solvers.requirements import Facts, Requirement
 
 @dataclass(frozen=True)
 class Step:
-    """What was released in one iteration, and what it cost."""
+    """What was released in one iteration, and what it cost.
+
+    Attributes
+    ----------
+    iteration : int
+        Which one, counted from 1.
+    step : float
+        The step size.
+    rho_gradient, rho_selection : float
+        What was paid for the gradient, and for choosing among candidates. Both are 0 where all iterations
+        were paid for together.
+    sigma : float
+        Standard deviation of the noise on the gradient; 0 if none was asked for.
+    """
 
     iteration: int
     step: float
@@ -28,10 +41,20 @@ class Step:
 
 @dataclass(frozen=True)
 class Solution:
-    """The released weights (the intercept, if any, last), how they were reached, and what was decided.
+    """The released weights, how they were reached, and what was decided.
 
-    `bounds` are those the features were clipped to, where the solver bought them. `unit_rows` says that
-    the weights are meant for rows scaled to norm 1, the intercept's column included.
+    Parameters
+    ----------
+    w : array
+        The weights, the intercept, if any, last.
+    trace : tuple of Step
+        The steps taken.
+    notes : tuple of str
+        What was decided, in words for the statement; facts that were released or are public.
+    bounds : pair of arrays, optional
+        Lowest and highest value of every column that the features were clipped to.
+    unit_rows : bool
+        Whether the weights are meant for rows scaled to norm 1, the intercept's column included.
     """
 
     w: NDArray[np.float64]
@@ -48,7 +71,17 @@ class Solution:
 
 @runtime_checkable
 class Solver(Protocol):
-    """A frozen, keyword-only configuration that turns a curator's answers into weights."""
+    """A frozen, keyword-only configuration that turns a curator's answers into weights.
+
+    Attributes
+    ----------
+    name : str
+        What users call it.
+    private : bool
+        Whether it keeps a promise; False for references without privacy.
+    requires : tuple of Requirement
+        The public facts without which it refuses to begin.
+    """
 
     name: ClassVar[str]
     private: ClassVar[bool]
@@ -57,11 +90,37 @@ class Solver(Protocol):
     def promise(
         self, *, epsilon: float | None = None, rho: float | None = None, delta: float
     ) -> Promise | None:
-        """Return the promise that this solver keeps for such a budget; None if it keeps none."""
+        """Return the promise that this solver keeps for such a budget.
+
+        Parameters
+        ----------
+        epsilon : float, optional
+            The epsilon asked for.
+        rho : float, optional
+            The budget in zCDP instead of epsilon; one of the two is given.
+        delta : float
+            The delta asked for.
+
+        Returns
+        -------
+        promise : Promise or None
+            What an account for this solver has to keep; None if it promises nothing.
+        """
         ...
 
     def solve(self, curator: Curator) -> Solution:
-        """Ask questions until the budget or the work is done."""
+        """Ask questions until the budget or the work is done.
+
+        Parameters
+        ----------
+        curator : Curator
+            Answers for a price, paid from an account that keeps this solver's promise.
+
+        Returns
+        -------
+        solution : Solution
+            The weights and what else may be published about them.
+        """
         ...
 
 
@@ -75,7 +134,18 @@ S = TypeVar("S", bound=Solver)
 
 
 def register(solver: type[S]) -> type[S]:
-    """Make a solver available under its name, and let it begin only where it has what it requires."""
+    """Make a solver available under its name, and let it begin only where it has what it requires.
+
+    Parameters
+    ----------
+    solver : type
+        A class that implements `Solver`; this is its decorator.
+
+    Returns
+    -------
+    solver : type
+        The same class.
+    """
     solve = solver.solve
 
     @functools.wraps(solve)
@@ -89,7 +159,29 @@ def register(solver: type[S]) -> type[S]:
 
 
 def get_solver(solver: str | Solver) -> Solver:
-    """Return the solver of this name with its defaults, or the solver itself."""
+    """Return the solver of this name with its defaults, or the solver itself.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        A name, or an object with its settings.
+
+    Returns
+    -------
+    solver : Solver
+        The object.
+
+    Raises
+    ------
+    ValueError
+        If there is no such solver; the message lists those there are.
+
+    Examples
+    --------
+    >>> from privfit.solvers import get_solver
+    >>> get_solver("gradient-descent")
+    GradientDescent(steps=600, step=2.0, clip=2.0)
+    """
     if isinstance(solver, str):
         if solver not in SOLVERS:
             raise ValueError(f"solver must be one of {sorted(SOLVERS)} or a solver object, got {solver!r}.")
@@ -100,7 +192,20 @@ def get_solver(solver: str | Solver) -> Solver:
 
 
 def require(solver: Solver, facts: Facts | Curator) -> None:
-    """Refuse what the solver cannot do in view of these facts, and name the solvers that can."""
+    """Refuse what the solver cannot do in view of these facts, and name the solvers that can.
+
+    Parameters
+    ----------
+    solver : Solver
+        The solver about to begin.
+    facts : Facts or Curator
+        What is public about the fit.
+
+    Raises
+    ------
+    ValueError
+        If the solver requires what is not there.
+    """
     missing = _missing(solver, facts)
     if missing:
         able = [name for name, other in SOLVERS.items() if other.private and not _missing(other, facts)]

@@ -12,6 +12,15 @@ class Entry:
     """One charge: what was asked, how it was blurred, what it cost, and on which day.
 
     Not at which second, because entries are published, and how long a question took may depend on the data.
+
+    Attributes
+    ----------
+    what, mechanism : str
+        What was asked and how the answer was blurred.
+    rho, delta : float
+        The price in approximate zCDP.
+    when : str
+        The day, in UTC, as YYYY-MM-DD.
     """
 
     what: str

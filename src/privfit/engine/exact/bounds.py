@@ -6,7 +6,7 @@ import numpy as np
 
 from privfit.engine.exact.grids import MAX_CLIP, MAX_RECORDS, MIN_CLIP, FloatArray, grid, grids
 
-SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100  # of rows, for float32 keeps their bits there
+SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100  # of rows, because float32 keeps their bits there
 SMALLEST_SQUARE = 2.0**-1074  # the spacing of float64 near zero
 ROUNDINGS = 2.0**-53 * MAX_RECORDS  # one rounding of a sum, in units of the largest summand
 

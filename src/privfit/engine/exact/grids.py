@@ -47,7 +47,7 @@ def odd(coefficient: float) -> float:
     Then products need not be rounded one by one: added to a sum that began at M, in one operation with one
     rounding, a product v counts as the multiple of the step that is next to it. As the sum is a multiple,
     too, the rounded result is the sum plus that neighbour. Only if v lay half-way between two of them would
-    the sum decide, for ties go to even results, and a record could move all later ties.
+    the sum decide, because ties go to even results, and a record could move all later ties.
 
     It never does. A float64 of normal size c has 53 bits, so with the last one set it is an odd multiple of
     2**-52 of its leading bit, at most 2**-52 |c|. For x an odd multiple of s <= |x|, v = c x is an odd
