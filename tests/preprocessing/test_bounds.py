@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privfit import BudgetExceeded, DPLogisticRegression, Ledger
 from privfit.datasets import load_adult
-from privfit.engine.problem import Problem
+from privfit.engine.table import Table
 from privfit.preprocessing import PrivateBounds
 from privfit.solvers import BudgetWarning
 
@@ -151,7 +151,7 @@ def test_clone_draws_on_the_same_account_and_a_refusal_leaves_the_data_unread(mo
     def look(*args):
         raise AssertionError("looked at the data after a refusal")
 
-    monkeypatch.setattr(Problem, "value_counts", look)
+    monkeypatch.setattr(Table, "summarise", look)
     with pytest.raises(BudgetExceeded, match=r"needs rho=0\.1, 0\.05 left of 0\.15"):
         clone(bounds).fit(table())
     assert ledger.spent == pytest.approx(0.1)

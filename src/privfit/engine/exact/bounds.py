@@ -122,7 +122,7 @@ def view_gradient_bound(
 
 
 def moment_clips(radius: float, base: FloatArray) -> FloatArray:
-    """Bound, per column, what `moment_sums` adds to a sum whose shares have norm at most `radius`.
+    """Bound, per column, what `Moments.sums` adds to a sum whose shares have norm at most `radius`.
 
     Sparse rows add f * (value - base) where a value is present, base being an absent one's, and f <= 1.
     """
@@ -130,7 +130,7 @@ def moment_clips(radius: float, base: FloatArray) -> FloatArray:
 
 
 def moment_bound(radius: float, base: FloatArray) -> float:
-    """Bound the L2 norm of one record's share of one of the `moment_sums`.
+    """Bound the L2 norm of one record's share of one of the `Moments.sums`.
 
     A record adds f * v, v being z or its curve, with f such that its norm is at most `radius` whatever z
     is. In float64 the norm is the root of a sum of p rounded terms, and a curve z * (z - 1) near z = 1 is
@@ -149,7 +149,7 @@ def moment_bound(radius: float, base: FloatArray) -> float:
 
 
 def magnitude_bound(n_columns: int) -> float:
-    """Bound the L2 norm of one record's share of `magnitude_sums`.
+    """Bound the L2 norm of one record's share of `Magnitudes.sums`.
 
     With k of its values not zero, a record adds 1 / sqrt(k) to k bins: a vector of norm 1, however many
     columns there are. Rounding to the grid of 1 moves each by half a step; the sums are exact.
