@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from privfit.engine.kernels.compiling import compiled
-from privfit.engine.kernels.dense import begun, dense_combine, dense_predictions, padded, within_limits
+from privfit.engine.kernels.dense import begun, dense_combine, dense_predictions, padded
 from privfit.engine.kernels.gradients import TILE_BYTES
 from privfit.engine.kernels.lanes import LANES, alike, entries, fma, last_entries, read, total, write
+from privfit.engine.kernels.limits import within_limits
 
 
 @compiled()

@@ -25,13 +25,13 @@ from privfit.engine.kernels.lanes import (
     total,
     write,
 )
+from privfit.engine.kernels.limits import within_limits
 
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
 # Rows are visited from this many places at once: several streams keep more of memory's bandwidth busy. With
 # the prefetching below that takes a third off a pass over 500,000 rows of float32 (benchmarks/streams.py).
 STREAMS = 4
-LARGEST = 1e300  # predictions stay within this, so that no later sum or difference of them is NaN
 
 
 @compiled(nogil=False)
@@ -62,12 +62,6 @@ def dense_squares(
             z = standardised(X, i, j, center, scale)
             squares = fma(z, z, squares)
         out[i] = total(squares)
-
-
-@compiled()
-def within_limits(prediction: float) -> float:
-    """Return a prediction within +-LARGEST, and zero for one in which infinities of both signs met."""
-    return 0.0 if prediction != prediction else min(max(prediction, -LARGEST), LARGEST)
 
 
 @compiled()

@@ -13,7 +13,7 @@ import numpy as np
 
 from privfit.engine.exact.grids import FloatArray, odd
 from privfit.engine.kernels.compiling import Function, compiled
-from privfit.engine.kernels.dense import LARGEST
+from privfit.engine.kernels.limits import LARGEST
 from privfit.losses.arithmetic import compilable
 from privfit.losses.loss import Loss
 

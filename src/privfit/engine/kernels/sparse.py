@@ -19,9 +19,10 @@ from privfit.engine.exact.grids import FloatArray
 from privfit.engine.kernels import lanes
 from privfit.engine.kernels.compiling import compiled
 from privfit.engine.kernels.csr import Indices
-from privfit.engine.kernels.dense import Rows, within_limits
+from privfit.engine.kernels.dense import Rows
 from privfit.engine.kernels.fused import fma
 from privfit.engine.kernels.lanes import LANES
+from privfit.engine.kernels.limits import within_limits
 from privfit.engine.kernels.packing import TILE, Codes, Packed
 
 COPIES = 4  # of the phrases' sums, so that rows in turn need not wait for each other's
