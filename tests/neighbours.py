@@ -124,5 +124,5 @@ def fitting(solver: Any, settings: dict[str, Any], table: Table) -> Callable[[],
     """Return the fit of one table under these settings, with secure noise and declared classes."""
     X, y = table
     public = {name: value for name, value in settings.items() if name not in ("form", "loss")}
-    model = MODELS[settings["loss"]](solver=solver, classes=(0, 1), **({"delta": 1e-3} | public))
-    return lambda: model.fit(FORMS[settings["form"]](X), y)
+    public = {"delta": 1e-3, "classes": (0, 1), "solver": solver} | public
+    return lambda: MODELS[settings["loss"]](**public).fit(FORMS[settings["form"]](X), y)
