@@ -77,6 +77,7 @@ def test_every_point_of_the_grid_has_its_probability(centre):
     assert not agrees(counts, np.diff(stats.norm.cdf(edges + 0.1, centre, sigma)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("old", "new"),
     [
@@ -144,6 +145,7 @@ def test_a_coin_shows_heads_with_probability_exp_minus_bound(bound):
     assert stats.binomtest(heads, n, math.exp(-bound) - 0.03).pvalue < ALPHA
 
 
+@pytest.mark.slow
 def test_opendp_draws_the_same_law():
     dp.enable_features("contrib")
     space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
