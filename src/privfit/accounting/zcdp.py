@@ -84,9 +84,14 @@ def epsilon_from_rho(rho: float, delta: float, conversion: Conversion = "tight")
     >>> round(epsilon_from_rho(0.1, 1e-6), 2), round(epsilon_from_rho(0.1, 1e-6, "classic"), 2)
     (2.14, 2.45)
     """
+    check_rho(rho)
+    return epsilon_of_sum(rho, delta, conversion)
+
+
+def check_rho(rho: float) -> None:
+    """Refuse budgets that are too small for any question, or too large to mean anything."""
     if not _LEAST_RHO <= rho <= MAX_RHO:
         raise ValueError(f"rho must lie between {MIN_RHO:g} and {MAX_RHO:g}, got {rho!r}.")
-    return epsilon_of_sum(rho, delta, conversion)
 
 
 def epsilon_of_sum(rho: float, delta: float, conversion: Conversion = "tight") -> float:

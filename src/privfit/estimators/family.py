@@ -60,11 +60,6 @@ class Family:
         self._process = os.getpid()
         self._lock = threading.Lock()
 
-    @property
-    def has_fits(self) -> bool:
-        """Whether any member was fitted."""
-        return bool(self._promises)
-
     def add(self, promise: Promise | None, *, unknown: str = "") -> FamilyTotal:
         """Add a fit whose budget is about to be used, and return what there is in all.
 

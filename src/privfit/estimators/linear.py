@@ -127,15 +127,16 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         return self
 
     def _checked_solver(self) -> Solver:
+        """Return the solver; bad settings are refused before the data are looked at."""
+        self._check_settings()
         solver = get_solver(self.solver)
         if not solver.private and self.ledger is not None:
             raise ValueError(
                 f"solver={solver.name!r} has no price, so it cannot draw on a ledger; remove ledger=."
             )
         check_number("alpha", self.alpha, or_zero=True, largest=LARGEST_ALPHA)
-        check_number(
-            "verbose", int(self.verbose) if self.verbose in (True, False) else self.verbose, or_zero=True
-        )
+        if not isinstance(self.verbose, bool):
+            check_number("verbose", self.verbose, or_zero=True)
         check_switch("fit_intercept", self.fit_intercept)
         if self.n_records is not None:
             check_count("n_records", self.n_records)

@@ -240,7 +240,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             Settings by name.
         """
         params: dict[str, Any] = super().get_params(deep)
-        if not deep and isinstance(self.random_state, Integral) and self._own_family.has_fits:
+        if not deep and isinstance(self.random_state, Integral) and self._is_fitted:
             params["random_state"] = HiddenSeed(self.random_state)
         return params
 

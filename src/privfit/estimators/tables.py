@@ -22,6 +22,9 @@ _POLARS_NUMBERS = (
     *(f"{sign}Int{size}" for sign in ("", "U") for size in _SIZES),
 )
 
+# the words of scikit-learn, without the number of records
+_NO_COLUMNS = "Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."
+
 _ENCODE = """Encode the table by what is public about its columns:
     from privfit.preprocessing import Schema, SchemaEncoder
     schema = Schema.from_toml("schema.toml")  # names, bounds and categories
@@ -46,7 +49,7 @@ def check_table(X: Any) -> Any:
     if columns is None:
         return _check_array(X)
     if not columns:
-        raise ValueError("X has 0 feature(s), no columns at all; give at least one.")
+        raise ValueError(_NO_COLUMNS)
     for name, dtype, number in columns:
         if not number:
             raise _no_numbers(f"column {name!r}", dtype)
@@ -98,7 +101,7 @@ def _check_array(X: Any) -> Any:
             "single feature or array.reshape(1, -1) if it is a single record."
         )
     if not array.shape[1]:
-        raise ValueError("X has 0 feature(s), no columns at all; give at least one.")
+        raise ValueError(_NO_COLUMNS)
     if array.dtype.kind == "O":
         return _from_objects(array)
     _refuse_dtype(array.dtype, "X")

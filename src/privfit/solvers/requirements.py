@@ -13,7 +13,17 @@ from privfit.losses import Loss
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public about a fit before anything is opened; a `Curator` has the same and more."""
+    """What is public about a fit before anything is opened; a `Curator` has the same and more.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss that is minimised.
+    intercept : bool
+        Whether there is an intercept.
+    delta : float
+        The delta that was asked for.
+    """
 
     loss: Loss
     intercept: bool
