@@ -815,9 +815,9 @@ def test_a_direct_promise_of_impossible_numbers_is_refused(epsilon, delta):
     "opening", [{"rho": "a"}, {"rho": True}, {"rho": 1.0, "delta": None}, {"rho": 10**400}]
 )
 def test_what_is_no_number_opens_no_account(opening):
-    with pytest.raises(ValueError, match="must be a non-negative finite number"):
+    with pytest.raises(ValueError, match=r"must be a (non-negative finite )?number"):
         Ledger(**opening)
-    with pytest.raises(ValueError, match="must be a non-negative finite number, not str"):
+    with pytest.raises(ValueError, match="epsilon must be a number, not str"):
         Ledger(epsilon="1", delta=1e-6)
     with pytest.raises(ValueError, match=r"not an account that Ledger\.to_json wrote"):
         Ledger.from_json("{}")

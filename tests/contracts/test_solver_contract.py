@@ -151,7 +151,7 @@ def test_no_more_is_spent_and_stated_than_was_promised(name, epsilon, public):
 @pytest.mark.parametrize("name", PRIVATE)
 def test_a_ledger_with_too_little_left_refuses_before_anything_is_looked_at(name):
     X, y = table(300)
-    ledger = Ledger(rho=1e-6)
+    ledger = Ledger(rho=1e-6, delta=1e-3)
     model = MODELS["logistic"](1.0, 1e-6, solver=PRIVATE[name], classes=(0, 1), ledger=ledger)
     refused = run(lambda: model.fit(X, y))
     assert refused.visible["refusal"].startswith(f"{BudgetExceeded.__name__}: ")

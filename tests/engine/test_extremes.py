@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from privfit.engine.exact.bounds import loss_slack, norms, rise_bound, rise_slack
 from privfit.engine.problem import Problem
-from privfit.estimators.validation import row_norms
+from privfit.estimators.preparation import row_norms
 from privfit.losses import Loss
 from privfit.losses.arithmetic import compilable
 from privfit.losses.hinge import HINGE

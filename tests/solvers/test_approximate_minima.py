@@ -161,7 +161,7 @@ def test_without_delta_it_is_refused_before_anything_is_charged():
 
 @pytest.mark.parametrize("share", [0.0, 1.0, math.nan])
 def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(ValueError, match="output_share must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="needs output_share between 0 and 1"):
         ApproximateMinimaPerturbation(output_share=share)
 
 

@@ -107,7 +107,7 @@ def test_rare_columns_under_a_strong_regulariser_take_few_iterations(loss, alpha
 
 @pytest.mark.parametrize("bad", [{"max_iter": 0}, {"tol": 0.0}])
 def test_bad_settings_are_refused(bad):
-    with pytest.raises(ValueError, match="NonPrivate needs max_iter >= 1 and tol > 0"):
+    with pytest.raises(ValueError, match=r"NonPrivate needs a .* (max_iter|tol)"):
         NonPrivate(**bad)
 
 

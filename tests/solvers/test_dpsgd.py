@@ -249,14 +249,14 @@ def test_a_strong_regulariser_is_obeyed_and_does_not_make_the_walk_diverge(solve
 @pytest.mark.parametrize("solver", [SGDMA, SGDAdv])
 @pytest.mark.parametrize("bad", [{"clip": 0}, {"step": -1.0}, {"batch_size": math.nan}, {"max_steps": 0}])
 def test_bad_settings_are_refused(solver, bad):
-    with pytest.raises(ValueError, match=f"{solver.__name__} needs a positive finite {next(iter(bad))}"):
+    with pytest.raises(ValueError, match=rf"{solver.__name__} needs .*\b{next(iter(bad))}\b"):
         solver(**bad)
 
 
 def test_other_bad_settings_are_refused():
-    with pytest.raises(ValueError, match="SGDMA needs a whole number of max_steps"):
+    with pytest.raises(ValueError, match="SGDMA needs a whole number of at least 1 for max_steps"):
         SGDMA(max_steps=2.5)
-    with pytest.raises(ValueError, match="SGDAdv needs a positive finite steps"):
+    with pytest.raises(ValueError, match="SGDAdv needs a whole number of at least 1 for steps"):
         SGDAdv(steps=0)
     with pytest.raises(ValueError, match="accountant must be one of"):
         SGDMA(accountant="moments")

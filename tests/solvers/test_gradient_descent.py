@@ -100,10 +100,10 @@ def test_a_strong_regulariser_is_obeyed_and_does_not_make_the_walk_diverge():
 
 @pytest.mark.parametrize("bad", [{"steps": 0}, {"step": math.nan}, {"clip": -1.0}])
 def test_bad_settings_are_refused(bad):
-    with pytest.raises(ValueError, match=f"GradientDescent needs a positive finite {next(iter(bad))}"):
+    with pytest.raises(ValueError, match=rf"GradientDescent needs .*\b{next(iter(bad))}\b"):
         GradientDescent(**bad)
 
 
 def test_half_a_step_is_refused():
-    with pytest.raises(ValueError, match="whole number of steps"):
+    with pytest.raises(ValueError, match="whole number of at least 1 for steps"):
         GradientDescent(steps=2.5)

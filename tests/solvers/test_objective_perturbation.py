@@ -309,7 +309,7 @@ def test_a_budget_too_small_for_any_noise_is_refused_before_it_is_charged(solver
 @pytest.mark.parametrize("solver", [ObjectivePerturbation, ApproximateMinimaPerturbation])
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, math.nan])
 def test_a_share_that_is_none_is_refused(share, solver):
-    with pytest.raises(ValueError, match="curvature_share must lie between 0 and 1"):
+    with pytest.raises(ValueError, match="needs curvature_share between 0 and 1"):
         solver(curvature_share=share)
 
 

@@ -222,13 +222,13 @@ def test_without_an_intercept_every_weight_is_a_columns():
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ({"variant": "other"}, "variant must be paper or authors"),
+        ({"variant": "other"}, "variant must be one of"),
         ({"mutation": 0.0}, "positive finite mutation"),
         ({"decay": math.inf}, "positive finite decay"),
         ({"c": math.nan}, "positive finite c"),
         ({"reach": -1.0}, "positive finite reach"),
-        ({"parents": 1}, "2 <= parents <= population"),
-        ({"population": 5}, "2 <= parents <= population"),
+        ({"parents": 1}, "whole number of at least 2 for parents"),
+        ({"population": 5}, "parents <= population"),
     ],
 )
 def test_bad_settings_are_refused(bad, message):

@@ -8,14 +8,19 @@ from numbers import Real
 UNIT = 2 ** (1074 + 53)  # units in 1; every float64, and every half ulp of one, is a multiple of a unit
 
 
+def number(name: str, value: float) -> float:
+    """Return a number as a float, infinite if it is beyond all floats, or say that it is none."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise ValueError(f"{name} must be a number, not {type(value).__name__}.")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
 def price(name: str, value: float) -> float:
     """Return an amount as a float, or say that it is none."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a non-negative finite number, not {type(value).__name__}.")
-    try:
-        amount = float(value)
-    except OverflowError:
-        amount = math.inf
+    amount = number(name, value)
     if not (amount >= 0.0 and math.isfinite(amount)):
         raise ValueError(f"{name} must be a non-negative finite number, got {amount!r}.")
     return amount

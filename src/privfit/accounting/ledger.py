@@ -18,7 +18,16 @@ from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from privfit.accounting.amounts import UNIT, ceiling, price, rounded_down, rounded_up, units, written_up
+from privfit.accounting.amounts import (
+    UNIT,
+    ceiling,
+    number,
+    price,
+    rounded_down,
+    rounded_up,
+    units,
+    written_up,
+)
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Kind, Promise, from_dict, to_dict
 from privfit.accounting.stores import Entry, MemoryStore, Store
 from privfit.accounting.zcdp import Conversion
@@ -92,7 +101,7 @@ class Ledger:
         if (rho is None) == (epsilon is None):
             raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
         if epsilon is not None:
-            price("epsilon", epsilon), price("delta", delta)  # refuse what are no numbers
+            epsilon, delta = number("epsilon", epsilon), number("delta", delta)
             self._open(uuid.uuid4().hex, Concentrated.of(epsilon=epsilon, delta=delta, conversion=conversion))
             return
         assert rho is not None

@@ -41,7 +41,7 @@ def check_share(solver: Any, *names: str) -> None:
     for name, value in _set(solver, names):
         if not (_is_number(value) and 0.0 < value < 1.0):
             raise ValueError(
-                f"{type(solver).__name__} needs a {name} between 0 and 1, both excluded, got {value!r}."
+                f"{type(solver).__name__} needs {name} between 0 and 1, both excluded, got {value!r}."
             )
 
 
