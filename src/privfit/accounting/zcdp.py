@@ -22,7 +22,7 @@ _SLACK = 2.0**-50
 
 # Every mechanism's noise is scaled up by this much beyond its price. It pays for the rounding of the
 # scale itself, for the half ulp by which T shares of budget / T may exceed the budget (see Ledger), and
-# for the finite granularity of the secure noise.
+# for the grid of secure Laplace noise.
 NOISE_MARGIN = 1.0 + 2.0**-30
 
 # Renyi orders a = 1 + b on a fixed geometric grid. A fixed grid makes the conversions exactly monotone
