@@ -139,9 +139,92 @@ expected = Problem.of(coarse, signs, get_loss("hinge")).at(w).gradient_sum(1.0)
 assert np.array_equal(Problem.of(Compressed(X), signs, get_loss("hinge")).at(w).gradient_sum(1.0), expected)
 """
 
+SOFTMAX = """
+import math
+from privfit.losses.arithmetic import compilable, exp
+from privfit.losses.loss import Loss
+
+@compilable
+def largest(predictions):
+    return max(max(predictions[0], predictions[1]), predictions[2])
+
+@compilable
+def total(predictions):
+    top = largest(predictions)
+    return exp(predictions[0] - top) + exp(predictions[1] - top) + exp(predictions[2] - top)
+
+@compilable
+def value(predictions, target):
+    return math.log(total(predictions)) + largest(predictions) - predictions[int(target)]
+
+@compilable
+def derivative(predictions, target, output):
+    return exp(predictions[output] - largest(predictions)) / total(predictions) - (output == target)
+
+SOFTMAX = Loss(
+    "softmax", value, derivative, lipschitz=math.sqrt(2.0), smoothness=0.5, targets=(0.0, 1.0, 2.0), outputs=3
+)
+"""
+
+USE_SOFTMAX = """
+import scipy.sparse as sp
+from scipy.special import logsumexp, softmax
+from privfit.accounting import Ledger
+from privfit.curator import Curator
+from privfit.engine.problem import Problem
+from privfit.losses import get_loss
+from privfit.mechanisms.noise import noise_source
+from privfit.questions import Gradient, GradientAt, LossesAlong
+rng = np.random.default_rng(1)
+target, w, direction = rng.integers(0, 3, 2000), rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+Z = np.column_stack([X, np.ones(2000)])
+
+def written_out(w, clip, weights=1.0):
+    coefficients = (softmax(Z @ w, axis=1) - np.eye(3)[target]) * np.reshape(weights, (-1, 1))
+    shares = Z[:, :, None] * coefficients[:, None, :]
+    norms = np.linalg.norm(shares, axis=(1, 2))
+    return (shares * np.minimum(1.0, clip / norms)[:, None, None]).sum(axis=0)
+
+def summed_losses(w, clip):
+    return np.minimum(logsumexp(Z @ w, axis=1) - (Z @ w)[np.arange(2000), target], clip).sum()
+
+weights = rng.random(2000)
+for form in (np.asarray, sp.csr_array):
+    problem = Problem.of(form(X), target, get_loss("softmax"))
+    assert np.allclose(problem.at(w).gradient_sum(), written_out(w, np.inf), rtol=0, atol=1e-9)
+    assert np.allclose(problem.at(w).gradient_sum(0.5), written_out(w, 0.5), rtol=0, atol=2000 * 2.0**-22)
+    line = problem.at(w).along(direction)
+    losses = [summed_losses(w - step * direction, 3.0) for step in (0.0, 0.1, 0.2)]
+    assert np.allclose(line.loss_sums(0.1, 2, 3.0), losses, rtol=0, atol=2000 * 2.0**-19)
+    there = written_out(w - 0.1 * direction, np.inf)
+    assert np.allclose(line.move(0.1).gradient_sum(), there, rtol=0, atol=1e-9)
+
+    heavier = Problem.of(form(X), target, get_loss("softmax"), weights=weights)
+    found = heavier.gradient_at(w, np.inf)
+    assert np.allclose(found, written_out(w, np.inf, weights), rtol=0, atol=1e-9)
+
+    for record in (X[0], 1e6 * X[1], 0.0 * X[2]):
+        lengths = []
+        for label in range(3):
+            more = Problem.of(form(np.vstack([X, record])), np.append(target, label), get_loss("softmax"))
+            lengths.append(np.linalg.norm(more.gradient_at(w, 0.5) - problem.gradient_at(w, 0.5)))
+        assert 0.4999 < max(lengths) <= problem.gradient_bound(0.5) < 0.5001, lengths
+
+    for noise in (noise_source(0), noise_source(None)):
+        curator = Curator(problem, Ledger(rho=1e9), noise, epsilon=1.0, delta=1e-6)
+        measured = curator.measure(GradientAt(w, 0.5), 1e7)
+        assert measured.sensitivity == problem.gradient_bound(0.5)
+        assert np.allclose(measured.value, written_out(w, 0.5), rtol=0, atol=1e-2)
+        point = curator.at(w)
+        assert curator.measure(Gradient(0.5), 1e7, of=point).value.shape == (4, 3)
+        uphill = curator.along(point, -written_out(w, np.inf))
+        assert curator.choose(LossesAlong(np.linspace(0.0, 1e-3, 3), 3.0), 1e7, of=uphill) == [0]
+"""
+
 # What is added, the files it takes, and a program that uses it.
 ADDITIONS = {
     "a loss": ({"losses/squared_hinge.py": LOSS}, USE_LOSS),
+    "several outputs": ({"losses/softmax.py": SOFTMAX}, USE_SOFTMAX),
     "a solver": (
         {"solvers/one_step.py": SOLVER, "solvers/__init__.py": "from privfit.solvers import one_step"},
         USE_SOLVER,

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from privfit.engine import general
 from privfit.engine.exact import bounds
 from privfit.engine.exact.bounds import MAX_CANDIDATES, MAX_PRODUCT_CLIP, MIN_PRODUCT_CLIP, rise_bound
 from privfit.engine.exact.grids import FloatArray, magic
+from privfit.engine.general import checked_weights
 from privfit.engine.kernels.ladder import softplus_sums
 from privfit.engine.kernels.pointwise import loops, shift
 from privfit.engine.parallel import threads
@@ -31,6 +33,9 @@ class Problem:
     targets : array of shape (n_records,)
         What the loss takes; see `Loss.targets`.
     loss : Loss
+    weights : array of shape (n_records,), optional
+        Between 0 and 1: what a record's loss and gradient are multiplied by, before they are clipped. None
+        is 1 for all, and faster.
 
     Notes
     -----
@@ -38,7 +43,9 @@ class Problem:
     tau = `bounds.loss_slack(clip)`, and gradient sums as `Point.gradient_sum` says.
     """
 
-    def __init__(self, table: Table, targets: ArrayLike, loss: Loss) -> None:
+    def __init__(
+        self, table: Table, targets: ArrayLike, loss: Loss, weights: ArrayLike | None = None
+    ) -> None:
         self.table, self.loss = table, loss
         self.targets = np.array(targets, dtype=np.float64)
         if self.targets.shape != (table.n_records,):
@@ -48,11 +55,20 @@ class Problem:
         if not np.isin(self.targets, loss.targets).all():
             allowed = " and ".join(f"{target:+g}" for target in sorted(loss.targets, reverse=True))
             raise ValueError(f"targets of the {loss.name} loss must be {allowed} only")
+        self.weights = None if weights is None else checked_weights(weights, table.n_records)
 
     @classmethod
-    def of(cls, X: Any, targets: ArrayLike, loss: Loss, *, intercept: bool = True) -> "Problem":
+    def of(
+        cls,
+        X: Any,
+        targets: ArrayLike,
+        loss: Loss,
+        *,
+        intercept: bool = True,
+        weights: ArrayLike | None = None,
+    ) -> "Problem":
         """Return the problem of predicting targets from the rows of a matrix."""
-        return cls(Table(X, intercept=intercept), targets, loss)
+        return cls(Table(X, intercept=intercept), targets, loss, weights)
 
     @property
     def n_records(self) -> int:
@@ -61,8 +77,18 @@ class Problem:
 
     @property
     def n_weights(self) -> int:
-        """Number of columns, plus one with an intercept."""
+        """Number of columns, plus one with an intercept: the weights of one output."""
         return self.table.n_weights
+
+    @property
+    def outputs(self) -> int:
+        """Number of predictions of a record."""
+        return self.loss.outputs
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is one output and no weights, for which there are faster loops."""
+        return self.weights is None and self.outputs == 1
 
     # -- the same records, or some of them, in another form --------------------------------------------------
 
@@ -74,7 +100,8 @@ class Problem:
     def subset(self, rows: NDArray[np.integer]) -> "Problem":
         """Return the problem of these records (indices, repeats allowed), for mini-batches."""
         rows = np.asarray(rows, dtype=np.intp)
-        return self._with(table=self.table.subset(rows), targets=self.targets[rows])
+        weights = None if self.weights is None else self.weights[rows]
+        return self._with(table=self.table.subset(rows), targets=self.targets[rows], weights=weights)
 
     def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "Problem":
         """Return the same problem with transformed features; see `Table.transformed`."""
@@ -91,20 +118,32 @@ class Problem:
 
     def with_loss(self, loss: Loss) -> "Problem":
         """Return the problem with another loss. X is shared; no pass."""
-        return Problem(self.table, self.targets, loss)
+        return Problem(self.table, self.targets, loss, self.weights)
 
     # -- places ----------------------------------------------------------------------------------------------
 
     def at(self, w: ArrayLike) -> "Point":
-        """Return the point w. One pass over X."""
+        """Return the point w. One pass over X for each output.
+
+        Its shape is (n_weights,), or (n_weights, outputs) with several outputs.
+        """
         w = frozen(w)
-        return Point(self, w, self.table.predictions(w))
+        return Point(self, w, self._predictions(w))
+
+    def _predictions(self, w: FloatArray) -> FloatArray:
+        if self.outputs > 1 and w.shape != (self.n_weights, self.outputs):
+            raise ValueError(f"expected weights of shape {(self.n_weights, self.outputs)}, got {w.shape}")
+        if self.outputs == 1 and w.ndim != 1:
+            raise ValueError(f"expected {self.n_weights} weights, got shape {w.shape}")
+        return self.table.predictions(w)
 
     def gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
         """Sum the clipped gradients at w in one pass over X.
 
         Guarantee: with a finite clip it is `at(w).gradient_sum(clip)`, bit for bit.
         """
+        if not self.is_plain:
+            return self.at(w).gradient_sum(clip)
         layout = self.table.layout
         # Without a clip nothing is promised of the last bit, and predictions may as well keep theirs.
         unfolded = self.table.unfolded(np.asarray(w, dtype=np.float64))
@@ -120,7 +159,7 @@ class Problem:
 
     def gradient_bound(self, clip: float) -> float:
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
-        return self.table.rounding(clip).bound
+        return self.table.combination_bound(clip, self.outputs)
 
     def gradient_error(self, w: FloatArray) -> float:
         """Bound the L2 distance of `gradient_at(w, inf)` from the sum in exact arithmetic, for these records.
@@ -129,6 +168,8 @@ class Problem:
         """
         if not self.table.view.is_plain:
             raise ValueError("the error is known of raw features only, not of transformed ones")
+        if self.outputs > 1:
+            raise ValueError("the error is known of losses with one output only")
         return bounds.unrounded_error(
             self.n_records,
             self.table.chunk_size,
@@ -154,15 +195,10 @@ class Point:
         Guarantee: with a finite clip the sum is exact (bit-identical in any order of the records), and
         one record more moves it by at most `Problem.gradient_bound(clip)` in L2 norm.
         """
-        problem, table = self.problem, self.problem.table
-        layout, rounding = table.layout, table.rounding(clip)
-        records = problem.loss, problem.targets, table.reciprocals, self.predictions
-
-        def add(rows: slice, out: FloatArray) -> None:
-            layout.add_gradient_there(rows, *records, clip, rounding, out)
-
-        sums = table.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
-        return table.view.fold(*layout.totals(sums))
+        problem = self.problem
+        if not problem.is_plain:
+            return problem.table.combination(general.coefficients(problem, self.predictions), clip)
+        return problem.table.gradient_there(problem.loss, problem.targets, self.predictions, clip)
 
     def loss_sum(self, clip: float = math.inf) -> float:
         """Sum the losses, each at most `clip`. No pass over X."""
@@ -171,7 +207,7 @@ class Point:
     def along(self, direction: ArrayLike) -> "Line":
         """Return the line from here against `direction`. One pass over X."""
         direction = frozen(direction)
-        return Line(self, direction, self.problem.table.predictions(direction))
+        return Line(self, direction, self.problem._predictions(direction))
 
 
 class Line:
@@ -184,7 +220,8 @@ class Line:
         """Sum the losses, each at most `clip`, at the steps k * spacing for k = 0..count. No pass over X."""
         _check_count(count)
         problem, predictions, slopes = self.origin.problem, self.origin.predictions, self.slopes
-        if not (problem.loss.is_softplus and MIN_PRODUCT_CLIP <= clip <= MAX_PRODUCT_CLIP):
+        is_product = problem.is_plain and problem.loss.is_softplus
+        if not (is_product and MIN_PRODUCT_CLIP <= clip <= MAX_PRODUCT_CLIP):
             return _rounded_sums(problem, predictions, slopes, spacing, count, clip)
         chunks = problem.table.chunks
         sums = np.zeros((len(chunks), 2, count + 1))
@@ -201,7 +238,7 @@ class Line:
         """Sum how far each record's loss at the steps k * spacing lies above its least. No pass over X.
 
         Record i contributes l(p_i - k s d_i) - min over j of l(p_i - j s d_i), where the slope d_i of its
-        prediction is clipped to +-slope_clip first.
+        prediction is clipped to +-slope_clip first; of several outputs, the length of the slopes.
 
         Guarantee: one record more moves each sum by a value in [-tau, bound + tau] with
         bound = `bounds.rise_bound(loss.lipschitz, spacing, count, slope_clip)` and
@@ -211,6 +248,9 @@ class Line:
         problem, predictions, slopes = self.origin.problem, self.origin.predictions, self.slopes
         bound = rise_bound(problem.loss.lipschitz, spacing, count, slope_clip)
         constant, rise_sums = magic(bound), loops(problem.loss).rise_sums
+        if not problem.is_plain:
+            where = predictions, slopes, spacing, count
+            return general.rise_sums(problem, *where, slope_clip, bound, constant)
 
         def add(rows: slice, out: FloatArray) -> None:
             records = predictions[rows], slopes[rows], problem.targets[rows]
@@ -224,7 +264,9 @@ class Line:
         predictions = np.empty_like(self.slopes)
 
         def fill(rows: slice) -> None:
-            shift(self.origin.predictions[rows], self.slopes[rows], step, predictions[rows])
+            records = self.origin.predictions[rows], self.slopes[rows], predictions[rows]
+            here, slopes, there = (values.reshape(-1) for values in records)  # of all outputs, not copied
+            shift(here, slopes, step, there)
 
         problem.table.for_each_chunk(fill)
         return Point(problem, frozen(self.origin.w - step * self.direction), predictions)
@@ -239,6 +281,8 @@ def _rounded_sums(
     problem: Problem, predictions: FloatArray, slopes: FloatArray, spacing: float, count: int, clip: float
 ) -> FloatArray:
     loss_sums, rounding = loops(problem.loss).loss_sums, magic(clip)
+    if not problem.is_plain:
+        return general.loss_sums(problem, predictions, slopes, spacing, count, clip, rounding)
 
     def add(rows: slice, out: FloatArray) -> None:
         records = predictions[rows], slopes[rows], problem.targets[rows]

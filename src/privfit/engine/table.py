@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from privfit.engine.combination import LINEAR, shrunk
 from privfit.engine.exact import bounds
 from privfit.engine.exact.bounds import LARGEST_RADIUS, SMALLEST_RADIUS
 from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
@@ -22,6 +23,7 @@ from privfit.engine.parallel import threads
 from privfit.engine.parallel.chunks import chunk_size, cut, shares
 from privfit.engine.remembered import remembered
 from privfit.engine.view import View
+from privfit.losses.loss import Loss
 
 APART = 32  # float64s between two threads' sums: cache lines are fetched in pairs
 SQUARES = Loops(dense_squares, csr_squares)
@@ -166,11 +168,53 @@ class Table:
         return self.sums(math.prod(shape), add).reshape(shape)
 
     def predictions(self, w: FloatArray) -> FloatArray:
-        """Return (z, bias).w of every record. One pass over X."""
+        """Return (z, bias).w of every record. One pass over X.
+
+        w has shape (n_weights,), or (n_weights, outputs) for as many predictions of each record, in as many
+        passes.
+        """
+        if w.ndim == 2:
+            return np.stack([self.predictions(np.ascontiguousarray(output)) for output in w.T], axis=1)
         weights = self.layout.weights(*self.unfolded(w))
         predictions = np.empty(self.n_records)
         self.for_each_chunk(lambda rows: self.layout.predict(rows, weights, predictions))
         return predictions
+
+    def combination(self, coefficients: FloatArray, clip: float = math.inf) -> FloatArray:
+        """Sum coefficient times (z, bias) over the records, each share clipped to L2 norm `clip`.
+
+        Coefficients have shape (n_records,), or (n_records, outputs) for sums of shape (n_weights, outputs);
+        a record's share is then an outer product. They are finite. One pass over X for each output.
+
+        Guarantee: if a record's coefficients depend on that record alone, one record more moves the sums by
+        at most `combination_bound(clip, outputs)` in L2 norm; with a finite clip they are exact.
+        """
+        if coefficients.ndim not in (1, 2) or len(coefficients) != self.n_records:
+            raise ValueError(
+                f"expected coefficients for each of {self.n_records} records, got shape {coefficients.shape}"
+            )
+        if coefficients.ndim == 2:
+            short = shrunk(coefficients, clip * self.reciprocals)
+            sums = [self.combination(np.ascontiguousarray(output), clip) for output in short.T]
+            return np.stack(sums, axis=1)
+        return self.gradient_there(LINEAR, coefficients, coefficients, clip)
+
+    def combination_bound(self, clip: float, outputs: int = 1) -> float:
+        """Bound the L2 distance that one record moves a `combination`: `clip` and the rounding."""
+        return bounds.combination_bound(self.rounding(clip).bound, clip, outputs)
+
+    def gradient_there(
+        self, loss: Loss, targets: FloatArray, predictions: FloatArray, clip: float
+    ) -> FloatArray:
+        """Sum the clipped gradients of a loss of one output, given the predictions. One pass over X."""
+        layout, rounding = self.layout, self.rounding(clip)
+        records = loss, targets, self.reciprocals, predictions
+
+        def add(rows: slice, out: FloatArray) -> None:
+            layout.add_gradient_there(rows, *records, clip, rounding, out)
+
+        sums = self.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
+        return self.view.fold(*layout.totals(sums))
 
     # -- weights -------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-Pointwise = Callable[[float, float], float]
+Pointwise = Callable[..., float]
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,10 @@ class Loss:
         By which it is found, and which names its compiled loops.
     value, derivative : callable
         Of (prediction, target): the loss, and its derivative with respect to the prediction. Both are
-        `arithmetic.compilable`.
+        `arithmetic.compilable`. With several outputs there is an array of predictions, and the derivative
+        is that of (predictions, target, output) with respect to the prediction of this number.
     lipschitz : float
-        Largest size of the derivative; infinite if there is none.
+        Largest size of the derivative, or length of the gradient; infinite if there is none.
     smoothness : float
         Largest slope of the derivative; infinite where it jumps.
     targets : tuple of float
@@ -33,6 +34,8 @@ class Loss:
     is_softplus : bool
         Whether the value is log(1 + exp(-target * prediction)), so that sums of losses are logarithms of
         products. That is a fast path only.
+    outputs : int
+        How many predictions a record has.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Loss:
     smooth_stand_in: Loss | None = None
     sharpened: Callable[[float], Loss] | None = None
     is_softplus: bool = False
+    outputs: int = 1
 
     @property
     def slope_at_zero(self) -> float:

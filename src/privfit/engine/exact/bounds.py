@@ -121,6 +121,21 @@ def view_gradient_bound(
     return share + 2 * ROUNDINGS * (centers + (1 + summands) * share) * (1 + 2.0**-10)
 
 
+def combination_bound(one: float, clip: float, outputs: int) -> float:
+    """Bound the L2 norm of one record's share of sums with several coefficients per record.
+
+    `one` bounds a share with one coefficient, clipped to norm `clip`: it allows errors of `one` - `clip`.
+    With coefficients c for k outputs a record adds the outer product of c and (z, bias), whose norm is
+    ||c|| ||(z, bias)||, and c is shrunk until that is at most `clip`. Computing the length of c and dividing
+    by it rounds k/2 + 8 times, for which k 2**-53 + 2**-30 is more than enough. No output's share is
+    longer than the whole, so each is off by no more than `one` - `clip`, and all together by sqrt(k) times
+    that.
+    """
+    if outputs == 1 or clip == math.inf:
+        return one
+    return clip * (1 + 2.0**-30 + outputs * 2.0**-53) + math.sqrt(outputs) * (one - clip)
+
+
 def moment_clips(radius: float, base: FloatArray) -> FloatArray:
     """Bound, per column, what `Moments.sums` adds to a sum whose shares have norm at most `radius`.
 

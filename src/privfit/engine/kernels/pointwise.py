@@ -25,6 +25,8 @@ class Loops(NamedTuple):
 
     loss_sums: Callable[..., Any]
     rise_sums: Callable[..., Any]
+    values: Callable[..., Any]
+    derivatives: Callable[..., Any]
 
 
 @compilable
@@ -52,7 +54,7 @@ def compiled_for(loss: Loss) -> Callable[[Function], Function]:
 @functools.cache
 def loops(loss: Loss) -> Loops:
     """Return the loops of a loss, compiled on first use."""
-    value = loss.value
+    value, derivative, outputs = loss.value, loss.derivative, loss.outputs
 
     @compiled_for(loss)
     def loss_sums(
@@ -114,7 +116,26 @@ def loops(loss: Loss) -> Loops:
             for lane in range(TILE):
                 out[k] += sums[k, lane]
 
-    return Loops(loss_sums, rise_sums)
+    @compiled_for(loss)
+    def values(predictions: FloatArray, targets: FloatArray, out: FloatArray) -> None:
+        """Write the loss of every record, whose predictions may be several."""
+        for i in range(len(out)):
+            out[i] = value(predictions[i], targets[i])
+
+    @compiled_for(loss)
+    def derivatives(predictions: FloatArray, targets: FloatArray, out: FloatArray) -> None:
+        """Write the derivative of every record's loss."""
+        for i in range(len(out)):
+            out[i] = derivative(predictions[i], targets[i])
+
+    @compiled_for(loss)
+    def derivatives_of_outputs(predictions: FloatArray, targets: FloatArray, out: FloatArray) -> None:
+        """Write the derivatives of every record's loss with respect to its predictions."""
+        for i in range(len(out)):
+            for output in range(outputs):
+                out[i, output] = derivative(predictions[i], targets[i], output)
+
+    return Loops(loss_sums, rise_sums, values, derivatives if outputs == 1 else derivatives_of_outputs)
 
 
 @compiled()

@@ -1,0 +1,42 @@
+"""Sums of given coefficients times rows, by the loops that sum gradients."""
+
+import numpy as np
+
+from privfit.engine.exact.grids import FloatArray
+from privfit.losses.arithmetic import compilable
+from privfit.losses.loss import Loss
+
+
+@compilable
+def _product(prediction: float, target: float) -> float:
+    return target * prediction
+
+
+@compilable
+def _target(prediction: float, target: float) -> float:
+    return target
+
+
+# Its derivative is its target, so that its gradient sum combines rows with the targets as coefficients.
+LINEAR = Loss("linear", _product, _target, lipschitz=np.inf, smoothness=0.0, targets=())
+
+
+def shrunk(values: FloatArray, most: FloatArray | float) -> FloatArray:
+    """Return each record's values, one or several, shrunk to a length of at most `most`, up to rounding.
+
+    What comes out for a record depends on that record alone, to the last bit, because every operation
+    is one on two numbers that IEEE 754 rounds correctly. A `most` that is no number shrinks nothing; values
+    so large that their length overflows become 0.
+    """
+    if values.ndim == 1:
+        return np.copysign(np.where(most < np.abs(values), most, np.abs(values)), values)
+    with np.errstate(all="ignore"):
+        largest = np.max(np.abs(values), axis=1)
+        squares = np.zeros(len(values))
+        for output in values.T:
+            squares += (output / largest) ** 2
+        lengths = largest * np.sqrt(squares)
+        # The direction first, because the quotient of both lengths may underflow.
+        shorter = (values / lengths[:, None]) * np.reshape(most, (-1, 1))
+        short: FloatArray = np.where((most < lengths)[:, None], shorter, values)
+    return short

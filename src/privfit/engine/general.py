@@ -1,0 +1,98 @@
+"""Losses and slopes of records with weights or several outputs, where the fast loops of one do not go.
+
+What is computed for a record depends on that record alone, and shares are rounded as in the fast loops, so
+the sums are as exact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from privfit.engine.combination import shrunk
+from privfit.engine.exact.grids import FloatArray
+from privfit.engine.kernels.limits import LARGEST
+from privfit.engine.kernels.pointwise import loops
+
+if TYPE_CHECKING:
+    from privfit.engine.problem import Problem
+
+
+def checked_weights(weights: ArrayLike, n_records: int) -> FloatArray:
+    """Return a copy of the records' weights. At most 1, they move no loss beyond its bounds."""
+    weights = np.array(weights, dtype=np.float64)
+    if weights.shape != (n_records,):
+        raise ValueError(f"weights must have shape ({n_records},), one for each row, got {weights.shape}")
+    if not np.all((weights >= 0.0) & (weights <= 1.0)):
+        raise ValueError("weights of records must be between 0 and 1; divide them by a public bound")
+    return weights
+
+
+def coefficients(problem: Problem, predictions: FloatArray) -> FloatArray:
+    """Return each record's weight times the derivatives of its loss, one for each prediction."""
+    slopes = np.empty_like(predictions)
+    derivatives = loops(problem.loss).derivatives
+
+    def fill(rows: slice) -> None:
+        derivatives(predictions[rows], problem.targets[rows], slopes[rows])
+
+    problem.table.for_each_chunk(fill)
+    if problem.weights is not None:
+        slopes *= problem.weights if problem.outputs == 1 else problem.weights[:, None]
+    return slopes
+
+
+def losses(
+    problem: Problem, rows: slice, predictions: FloatArray, slopes: FloatArray, spacing: float, count: int
+) -> FloatArray:
+    """Return weight times loss at predictions - k * spacing * slopes: of these records, a row for each k."""
+    found = np.empty((count + 1, rows.stop - rows.start))
+    values = loops(problem.loss).values
+    for k, out in enumerate(found):
+        with np.errstate(over="ignore"):
+            there = np.clip(predictions[rows] - (spacing * k) * slopes[rows], -LARGEST, LARGEST)
+        values(there, problem.targets[rows], out)
+    if problem.weights is not None:
+        found = np.fmin(found, LARGEST) * problem.weights[rows]  # because 0 times infinity is no number
+    return found
+
+
+def loss_sums(
+    problem: Problem,
+    predictions: FloatArray,
+    slopes: FloatArray,
+    spacing: float,
+    count: int,
+    clip: float,
+    magic: float,
+) -> FloatArray:
+    """Sum the losses, clipped and rounded."""
+
+    def add(rows: slice, out: FloatArray) -> None:
+        clipped = np.minimum(losses(problem, rows, predictions, slopes, spacing, count), clip)
+        out += np.sum((clipped + magic) - magic, axis=1)
+
+    return problem.table.sums(count + 1, add, exact=magic > 0.0)
+
+
+def rise_sums(
+    problem: Problem,
+    predictions: FloatArray,
+    slopes: FloatArray,
+    spacing: float,
+    count: int,
+    slope_clip: float,
+    bound: float,
+    magic: float,
+) -> FloatArray:
+    """Sum how far losses lie above their least, with the length of each record's slopes clipped."""
+    slopes = shrunk(slopes, slope_clip)
+
+    def add(rows: slice, out: FloatArray) -> None:
+        found = losses(problem, rows, predictions, slopes, spacing, count)
+        rises = np.clip(found - np.min(found, axis=0), 0.0, bound)
+        out += np.sum((rises + magic) - magic, axis=1)
+
+    return problem.table.sums(count + 1, add)
