@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -199,6 +199,20 @@ class Curator:
         Nothing is released. The records are shared, and the map is applied on the fly.
         """
         return self._over(self._engine.transformed(center, scale, bias))
+
+    def projected(self, w: Vector) -> Curator:
+        """Return a curator over records with a single feature, their scores z.w; the intercept is kept (Q13).
+
+        Nothing is released. A record's score is a function of that record and of w alone (S1), so tables of
+        scores are neighbours where the tables are. One pass over the data.
+        """
+        from privfit.engine.local import LocalEngine  # here, because numba takes long to import
+
+        engine = cast(LocalEngine, self._engine)
+        direction = np.append(w[: self.n_features], np.zeros(self.n_weights - self.n_features))
+        scores: Vector = np.multiply(engine.y, engine.at(direction).margins)
+        alone = LocalEngine(scores[:, None], engine.y, self.loss, intercept=self.intercept)
+        return self._over(alone, bounds=None, alpha=0.0)  # the regulariser is about the features' weights
 
     # -- questions: check, charge, look, blur, return ---------------------------------------------------
 
