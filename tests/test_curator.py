@@ -3,6 +3,7 @@ import math
 import re
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import iter_modules
 
@@ -108,6 +109,7 @@ PLACES = {
     "sample": lambda c, q: c.sample(0.5),
     "clipped": lambda c, q: c.clipped(-q.w[:-1], 2.0 * q.w[:-1]),
     "transformed": lambda c, q: c.transformed(q.w[:-1], 1.0 + q.folds, 0.3),
+    "projected": lambda c, q: c.projected(q.w),
 }
 PUBLIC = {
     "n_weights": lambda c, q: c.n_weights,
@@ -116,8 +118,8 @@ PUBLIC = {
     "loss": lambda c, q: c.loss,
     "longest_regular_step": lambda c, q: c.longest_regular_step,
     "remaining": lambda c, q: c.remaining,
-    "raw_weights": lambda c, q: c.raw_weights(q.w),
-    "penalty_gradient": lambda c, q: c.penalty_gradient(q.w),
+    "raw_weights": lambda c, q: c.raw_weights(q.w[-c.n_weights :]),
+    "penalty_gradient": lambda c, q: c.penalty_gradient(q.w[-c.n_weights :]),
 }
 DECLARED = {"epsilon", "delta", "alpha", "n_records", "bounds"}
 
@@ -137,6 +139,29 @@ def test_everything_the_curator_answers_is_guarded_here():
     assert {name.partition(",")[0] for name in QUESTIONS} == asked == set(questions.__all__)
     curator, _, _ = make_curator(*data())
     assert {name for name in vars(curator) if not name.startswith("_")} == DECLARED
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_projected_records_have_their_scores_as_the_only_feature(intercept):
+    """What is asked of them is asked of X @ w, through a map, too; a record more is a score more."""
+    X, y = data(40)
+    w = np.linspace(-1.0, 2.0, X.shape[1] + intercept)
+    center, scale = np.full(X.shape[1], 0.3 * intercept), np.linspace(0.5, 2.0, X.shape[1])
+    problem = Problem.of(X, y, LOSSES["logistic"], intercept=intercept)
+    curator = Curator(problem, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
+    scores = scale * (X - center) @ w[: X.shape[1]]
+    alone = curator.transformed(center, scale, 0.3).projected(w)
+    assert alone.n_features == 1
+    assert alone.n_weights == 1 + intercept
+    edges = np.array([1e3, 1.0, 0.3, 0.0])
+    counts = [np.sum((np.abs(scores) > low) & (np.abs(scores) <= high)) for high, low in pairwise(edges)]
+    np.testing.assert_allclose(alone.measure(Norms(edges), RHO).value, counts)
+    v = np.array([1.5, -0.2])[: 1 + intercept]
+    columns = np.column_stack([scores, np.ones(40)])[:, : 1 + intercept]
+    slopes = -1.0 / (1.0 + np.exp(y * (columns @ v)))
+    np.testing.assert_allclose(
+        alone.measure(GradientAt(v, 1e3), RHO).value, columns.T @ (slopes * y), atol=0.05
+    )
 
 
 def seen(answer):

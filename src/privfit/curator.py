@@ -159,11 +159,7 @@ class Curator:
         return point
 
     def sample(self, probability: float) -> Curator:
-        """Return a curator over a fresh random subset that draws on the same account.
-
-        Each record is in it independently with this probability, so every question costs what it costs on
-        the whole table (Q5). No amplification is claimed.
-        """
+        """Return a curator over a fresh Poisson sample of the records; no amplification is claimed (Q5)."""
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"probability must lie between 0 and 1, got {probability!r}.")
         rows = self._noise.poisson_rows(self._records.n_records, probability)
@@ -177,6 +173,10 @@ class Curator:
     def transformed(self, center: Vector, scale: Vector, bias: float = 1.0) -> Curator:
         """Return a curator over scale * (features - center), the intercept's column holding `bias`."""
         return self._over(self._records.transformed(center, scale, bias))
+
+    def projected(self, w: Vector) -> Curator:
+        """Return a curator over records whose only feature is their score z.w, unregularised (Q13)."""
+        return self._over(self._records.projected(w), bounds=None, alpha=0.0)
 
     # -- answers: check, charge, look, blur, return ----------------------------------------------------
 

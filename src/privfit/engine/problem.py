@@ -23,6 +23,8 @@ from privfit.engine.parallel import threads
 from privfit.engine.table import Table
 from privfit.losses.loss import Loss
 
+LARGEST_SCORE = 1e100  # squares of larger ones leave float64
+
 
 class Problem:
     """Sums of losses and gradients over the records of a table. All arguments are finite, but for clips.
@@ -102,6 +104,16 @@ class Problem:
         rows = np.asarray(rows, dtype=np.intp)
         weights = None if self.weights is None else self.weights[rows]
         return self._with(table=self.table.subset(rows), targets=self.targets[rows], weights=weights)
+
+    def projected(self, w: FloatArray) -> "Problem":
+        """Return the problem of records with a single feature, their scores z.w; the intercept is kept.
+
+        One pass over X. Guarantee: a record's score is finite, and a function of that record and of w alone.
+        """
+        direction = np.append(w[: self.table.n_columns], np.zeros(int(self.table.intercept)))
+        scores = np.clip(np.nan_to_num(self.table.predictions(direction)), -LARGEST_SCORE, LARGEST_SCORE)
+        alone = Table(scores[:, None], intercept=self.table.intercept)
+        return Problem(alone, self.targets, self.loss, self.weights)
 
     def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "Problem":
         """Return the same problem with transformed features; see `Table.transformed`."""

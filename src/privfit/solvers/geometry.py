@@ -14,9 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.curator import Curator, Measurement, Vector
-from privfit.questions import CurveNorms, Magnitudes, Moments, Norms
+from privfit.questions import Count, CurveNorms, Magnitudes, Moments, Norms
 from privfit.solvers.base import BudgetWarning
+from privfit.solvers.kit import COUNT_SHARE
+from privfit.solvers.walk import gradient_clip
 
+MOST_COUNT_SHARE, COUNT_REACH = 0.03, 10.0  # (10 / reach)^2 in between: a small count is known to a tenth
 SCALE_SHARE = 0.02  # scales are wanted to a factor of two only
 NORM_SHARES = (0.007, 0.05)  # a quantile of norms is wanted to a fifth only; more where noise hides even that
 MOMENT_SHARES = (0.06, 0.2)  # more where the budget is small beside the table: geometry is then worth most
@@ -25,6 +28,8 @@ CURVE_WEIGHT = 0.5  # weight of second moments beside first ones; anything from 
 USEFUL = 1.25  # moments are bought if their noise is below this times the mean second moment of a column
 NOISE_FLOOR, FLOOR = 2.0, 0.1  # how much of its noise, and of the mean variance, is added to a variance
 LOWEST_MAGNITUDE = -30  # exponent of the first bin of Magnitudes
+LONG_RECORDS_REACH = 450.0  # from here on records far longer than the median are heard: noise matters less
+LONG_RECORDS = 0.1, 1.5  # so large a share of them is clipped at so many times the typical norm, or later
 TAIL = 0.02  # share of a column's visible values that may lie beyond its scale
 RESOLVED = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
 GRID = 2.0 ** (-np.arange(25) / 4)  # norms in steps of a fifth, down to 1/64 of the largest possible
@@ -34,12 +39,26 @@ GRID = 2.0 ** (-np.arange(25) / 4)  # norms in steps of a fifth, down to 1/64 of
 class Features:
     """Features in [-1, 1], and what is public about their signs.
 
-    `folds` is 1 for columns that cannot be negative, and 0 for the others.
+    `folds` is 1 for columns that cannot be negative, and 0 for the others. Once standardised, records of
+    norm 1 are `longer` times as long as a typical one.
     """
 
     curator: Curator
     folds: Vector
     notes: tuple[str, ...] = ()
+    longer: float = 1.0
+
+
+def counted(curator: Curator, budget: float) -> float:
+    """Return the declared number of records, or a noisy one, for which more is paid where it is small."""
+    if curator.n_records is not None:
+        return float(curator.n_records)
+    count = curator.measure(Count(), COUNT_SHARE * budget)
+    reach = max(float(count.value[0]), 1.0) * math.sqrt(2.0 * budget)
+    share = min((COUNT_REACH / reach) ** 2, MOST_COUNT_SHARE)
+    if share > COUNT_SHARE:
+        count = curator.refine(count, (share - COUNT_SHARE) * budget)
+    return max(float(count.value[0]), 1.0)
 
 
 def _private_sizes(curator: Curator, rho: float) -> tuple[Vector, NDArray[np.bool_]]:
@@ -83,7 +102,7 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
         # shifting [low, high] to start at 0 needs an intercept, and does not help if 0 is inside
         shift = np.where((low < 0.0) & (high > 0.0) | (not curator.intercept), 0.0, low)
         widest = np.maximum(np.abs(low - shift), np.abs(high - shift))
-        sizes = np.where(~shared & (shift == 0.0), np.minimum(sizes, widest), widest)
+        sizes = np.where((sizes > 0.0) & (shift == 0.0), np.minimum(sizes, widest), widest)
         low, high = np.maximum(low, shift - sizes), np.minimum(high, shift + sizes)
         scaled = curator.clipped(low, high).transformed(shift, 1.0 / sizes)
         return Features(scaled, (low >= shift).astype(np.float64))
@@ -106,7 +125,7 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
     p = curator.n_features
     reach = n * math.sqrt(2.0 * budget)
     rho_norm = float(np.clip((13.0 / reach) ** 2, *NORM_SHARES)) * budget
-    center, scale = np.zeros(p), np.ones(p)
+    center, scale, longer = np.zeros(p), np.ones(p), 1.0
     if reach <= ENOUGH:
         typical = math.sqrt(p)
         bought = "nothing about the features was bought: the budget is too small for this table"
@@ -120,9 +139,14 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
             center, scale = _moments(features, typical, share * budget, rho_norm, n)
             spread = curator.transformed(center, scale).measure(Norms(2.0 * edges), rho_norm)
             typical = _quantile(spread, 2.0 * edges, 0.5, n)
+            if reach > LONG_RECORDS_REACH:
+                above, times = LONG_RECORDS
+                heard = times * math.sqrt(max(1.0, gradient_clip(reach / math.sqrt(p))))  # a high clip helps
+                longer = max(1.0, _quantile(spread, 2.0 * edges, above, n) / (heard * typical))
+                typical *= longer
             bought = "the features were centred and scaled by private moments"
     walkable = curator.transformed(center, scale / typical, bias)
-    return Features(walkable, features.folds, (*features.notes, bought))
+    return Features(walkable, features.folds, (*features.notes, bought), longer)
 
 
 def _moments(

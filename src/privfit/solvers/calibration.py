@@ -1,0 +1,146 @@
+"""The two numbers that a model's probabilities hang on: the scale of its margins, and its intercept.
+
+A direction takes as many noisy numbers as there are columns, but these are only two, so little budget buys
+them well. The intercept is started where the labels' shares put it; and where the walk has left the margins
+too long (noise) or too short (a far optimum), both are found anew along the released direction.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from privfit.curator import Curator, Vector
+from privfit.losses import Loss
+from privfit.questions import GradientAt, Norms
+from privfit.solvers.base import Step
+from privfit.solvers.geometry import ENOUGH
+
+LABEL_SHARES = 0.002, 0.03  # of the budget, for the share of the rarer label; in between (10 / reach)^2,
+LABEL_REACH = 10.0  # because that share is then known to 1/20
+TINY_TABLE_SHARE = 0.5  # the same where nothing but the intercept can be learnt
+RARE = 0.2  # the walk starts from a rarer label's log odds; from 0 otherwise, because it gets there in time
+FAINT_SCALE = 2.0**-20  # of features, so that gradients tell of the intercept alone
+
+CALIBRATION_STEPS = 8  # Newton's steps; each is noisier the more there are, and 8 are enough to settle
+SIZE_SHARE = 0.1  # of what is left, for the margins' size, which is wanted to a factor of two only
+SIZE_QUANTILE = 0.3  # share of margins above their size; of Gaussian ones it is then a standard deviation
+BIN_MIDDLE = 0.75  # a size between two powers of two is taken to be the middle
+LEAST_CLIP = 1.0  # a gradient in (margin / size, 1) is seldom longer
+CLIP_REACH = 400.0  # reach of what is left from which on clip less, because noise no longer matters
+# the scale that is expected where noise explains so much of the weights
+NOISE_RANGE, SCALE_RANGE = (0.5, 1.0), (1.0, 0.5)
+SCALE_DOUBT = 0.7  # standard deviation of that expectation
+INTERCEPT_DOUBT = 0.3  # likewise of the intercept, beside the noise on it
+MEMORY = 0.7  # of earlier steps: they were taken where the curvature was another
+LONGEST_STEP = 0.5  # in units of the scale: losses with a kink have next to no curvature far from it
+HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
+
+
+def first_intercept(features: Curator, budget: float, n: float) -> float:
+    """Return the best constant margin if one label is rare, else 0, from a noisy difference of the labels.
+
+    At weights of 0 every slope is l'(0), so the gradient's last coordinate is the difference of the labels'
+    counts times that. The share of the rarer one cannot be negative; its posterior mean is that of a Gaussian
+    cut off at 0.
+    """
+    if not features.intercept:
+        return 0.0
+    p, reach, slope = features.n_features, n * math.sqrt(2.0 * budget), features.loss.slope_at_zero
+    share = float(np.clip((LABEL_REACH / reach) ** 2, *LABEL_SHARES)) if reach > ENOUGH else TINY_TABLE_SHARE
+    faint = features.transformed(np.zeros(p), np.full(p, FAINT_SCALE), 1.0)
+    g = faint.measure(GradientAt(np.zeros(p + 1), slope), share * budget)
+    difference, error = -g.value[-1] / (slope * n), g.sigma / (slope * n)
+    smooth = features.loss.smoothness < math.inf
+    if smooth and reach <= ENOUGH:
+        # shrink as James and Stein would; the hinge is linear, so that caution gains nothing
+        difference *= max(1.0 - (error / difference) ** 2, 0.0)
+    rarer = _positive_mean(0.5 - 0.5 * abs(difference), 0.5 * error)
+    if reach > ENOUGH and rarer > RARE:
+        return 0.0
+    odds = math.log(max(1.0 / rarer - 1.0, 1.0))
+    # The hinge wants no margin beyond 1, and up to there it wants all of it.
+    return math.copysign(odds if smooth else min(2.0 * odds, 1.0), difference)
+
+
+def _positive_mean(mean: float, sd: float) -> float:
+    """Return the mean of a Gaussian given that it is positive."""
+    z = max(mean / sd, -30.0)  # beyond, both vanish
+    return sd * (z + math.sqrt(2.0 / math.pi) * math.exp(-0.5 * z * z) / math.erfc(-z / math.sqrt(2.0)))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Weights with the scale and the intercept that go with their direction."""
+
+    w: Vector
+    trace: tuple[Step, ...]
+    decision: str
+
+
+def calibrated(features: Curator, w: Vector, n: float, bias: float, noise: float, taken: int) -> Calibration:
+    """Spend what is left on the scale of the margins z.w and on the intercept that goes with it.
+
+    Newton's steps with a Kalman filter's gains weigh what they learn against what the walk knew: a scale of
+    1 and its intercept, each with a doubt. `noise` is the square that noise gave each weight, `taken` is the
+    number of steps so far.
+    """
+    p = features.n_features
+    margins = features.projected(w)
+    size = _size(margins, math.sqrt(noise), 2.0 * float(np.linalg.norm(w[:p])), n)
+    margins = margins.transformed(np.zeros(1), np.array([1.0 / size]), 1.0)
+    basis = np.zeros((margins.n_weights, features.n_weights))  # what the scale, and the intercept, are in w
+    basis[0, :p] = w[:p] / size
+    basis[1:, p:] = 1.0 / bias
+    explained = p * noise / max(float(w[:p] @ w[:p]), 1e-300)
+    expected = float(np.interp(explained, NOISE_RANGE, SCALE_RANGE))
+    state = np.append(expected * size, bias * w[p:])
+    doubts = np.append(
+        SCALE_DOUBT * size, np.full(len(state) - 1, math.hypot(bias * math.sqrt(noise), INTERCEPT_DOUBT))
+    )
+    clip = max(LEAST_CLIP, n * math.sqrt(2.0 * margins.remaining) / CLIP_REACH)
+    information = np.zeros(len(state))
+    trace = []
+    for t in range(CALIBRATION_STEPS):
+        g = margins.measure(GradientAt(state, clip), margins.remaining / (CALIBRATION_STEPS - t))
+        slope = g.value / n + basis @ features.penalty_gradient(state @ basis)
+        curvature = _curvature(features.loss, max(state[0], size))[: len(state)]
+        curvature = curvature + [b @ features.penalty_gradient(b) for b in basis]
+        certainty = (n / g.sigma) ** 2
+        information = MEMORY * information + curvature**2 * certainty
+        step = curvature * certainty / (information + doubts**-2) * slope
+        longest = LONGEST_STEP * max(state[0], size)
+        state = state - np.clip(step, -longest, longest)
+        state[0] = max(state[0], 0.0)
+        trace.append(Step(taken + t + 1, 1.0, g.rho, 0.0, g.sigma))
+    decision = (
+        f"the last {CALIBRATION_STEPS} scaled its margins by {state[0] / size:.2f} and found their intercept"
+    )
+    return Calibration(state @ basis, tuple(trace), decision)
+
+
+def _size(margins: Curator, least: float, most: float, n: float) -> float:
+    """Return how large margins are, to a factor of two, and not less than noise alone makes them.
+
+    Where a noisy histogram does not show surely that many are larger, they are taken to be noise.
+    """
+    doublings = math.ceil(math.log2(max(most / least, 2.0)))
+    edges = least * np.exp2(np.arange(doublings, -2, -1, dtype=np.float64))
+    counts = margins.measure(Norms(edges), SIZE_SHARE * margins.remaining)
+    surely_above = np.cumsum(counts.value) - counts.sigma * np.sqrt(np.arange(1, len(edges)))
+    reached = edges[:-1][surely_above >= SIZE_QUANTILE * n]
+    return BIN_MIDDLE * max(float(reached[0]) if len(reached) else 0.0, least)
+
+
+def _curvature(loss: Loss, size: float) -> Vector:
+    """Return the mean curvature of the loss over Gaussian margins of this size, in their scale and offset."""
+    margins = np.linspace(-3.0, 3.0, 61)
+    density = np.exp(-0.5 * margins**2)
+    slopes = [
+        [loss.derivative(size * m + side, 1.0) for side in (-HALF_WINDOW, HALF_WINDOW)] for m in margins
+    ]
+    curved = np.diff(slopes)[:, 0] / (2.0 * HALF_WINDOW)
+    found: Vector = np.array([density @ (curved * margins**2), density @ curved]) / density.sum()
+    return found

@@ -1,0 +1,196 @@
+"""The walk of the default solver: how long, in how many steps, and what it is worth.
+
+The noise alone moves every weight by about one in the time 1 / sigma, sigma being the noise that the whole
+budget leaves on one gradient; that is the length of the walk. Time is what matters; passes only smooth it.
+Whether it was too short is told, free of charge, by the released gradients along the
+weights.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from privfit.curator import Curator, Vector
+from privfit.questions import GradientAt
+from privfit.solvers.base import Step
+
+LOW_SNR, LOW_SNR_CLIPS = 200.0, (0.55, 1.0)  # clip closer to a typical gradient's norm the worse the signal
+HIGH_SNR = 1000.0  # from here on clip less the better the signal: what the clip cuts off outweighs the noise
+PASSES = (100, 300)  # planned passes over the data; more only smooth the same walk
+TIME_PER_STEP = 15.0  # that momentum still follows
+STEP, KINKED_STEP = 8.0, 5.0  # stable for curvatures of 1/4, and more; momentum makes steps longer
+STEP_GROWTH = 1.0  # how much longer, momentum included, each step is than the last
+FULL_LENGTH_BY = 0.5  # of the plan at the latest
+LONGEST_STEP = 100.0  # a momentum of .95; the walk is smooth enough, and more of it gains nothing
+AVERAGE_FROM = 0.4  # of the walk: earlier iterates are too far from the optimum to be averaged
+MEAN_CURVATURE = 0.13  # of features of norm 1 at typical margins (the logistic loss has 1/4 at 0)
+
+LOOK_AT = 0.6  # of the planned walk, when it may be doubled
+MOST_PASSES = 600  # that doubling may lead to
+QUIET = 0.05  # share of the weights' square that noise may explain if the walk is to be doubled
+CALIBRATE_AT = 0.9  # of the walk: time enough to see what the weights are worth, and budget for two numbers
+# fall of the loss per relative growth of all weights that is worth more passes, and that is worth calibrating
+SMALL_DRIFT, LARGE_DRIFT = 0.01, 0.02
+ALONG = 0.9  # share of the gradient along the weights from which on scaling them does what walking on would
+CERTAIN_DRIFT = 2.0  # standard deviations of it
+BACKWARD_DRIFT = 0.015  # rise of the loss per relative growth from which on the weights are too long
+NOISY = 0.6  # from here on noise explains so much of the weights' square that their scale means nothing
+RATHER_NOISY, LIKELY_DRIFT = 0.35, 0.05  # from here on that of an uncertain drift is looked for, too
+
+
+def gradient_clip(snr: float) -> float:
+    """Return where to clip gradients of records of norm 1, given what the budget carries per weight."""
+    return max(float(np.clip(snr / LOW_SNR, *LOW_SNR_CLIPS)), math.sqrt(snr / HIGH_SNR))
+
+
+class Drift:
+    """How the mean loss changes if all weights grow by the same factor: mean of gradient times weights.
+
+    A gradient's noise does not know the weights it is asked at, so the mean's error is known. The walk's own
+    clip is in it: where the walk has arrived the drift is 0. The mean gradient tells where else the loss
+    falls.
+    """
+
+    def __init__(self, p: int) -> None:
+        self.weight = self.mean = self.variance = self.noise = 0.0
+        self.gradient = np.zeros(p)
+
+    def add(self, share: float, gradient: Vector, error: float, weights: Vector) -> None:
+        """Add a gradient with the error of its coordinates, asked at these weights, and weighing so much."""
+        self.weight += share
+        new = share / self.weight
+        self.mean += new * (float(gradient @ weights) - self.mean)
+        self.variance = (1.0 - new) ** 2 * self.variance + (new * error) ** 2 * float(weights @ weights)
+        self.gradient = self.gradient + new * (gradient - self.gradient)
+        self.noise = (1.0 - new) ** 2 * self.noise + (new * error) ** 2
+
+    def certain(self, least: float) -> bool:
+        """Return whether the loss surely falls as the weights grow, and by at least so much."""
+        return self.mean < -max(CERTAIN_DRIFT * math.sqrt(self.variance), least)
+
+    def along(self, weights: Vector) -> float:
+        """Return what share of the mean gradient's square, less its noise, is along the weights."""
+        own = float(self.gradient @ weights) ** 2 / float(weights @ weights)
+        return own / max(float(self.gradient @ self.gradient) - len(weights) * self.noise, own)
+
+
+class Walk:
+    """Heavy-ball descent with a budget shared evenly among the steps that are left."""
+
+    def __init__(self, features: Curator, n: float, *, intercept: float = 0.0, longer: float = 1.0) -> None:
+        self.features, self.n = features, n
+        self.d = features.n_weights
+        self.start = np.zeros(self.d)
+        if intercept:
+            self.start[-1] = intercept
+        carried = n * math.sqrt(2.0 * features.remaining)
+        self.clip = gradient_clip(carried / math.sqrt(self.d))
+        # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
+        # Where the typical record is shorter than 1, it takes longer by as much.
+        duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
+        self.planned = self.steps = int(np.clip(math.ceil(duration / TIME_PER_STEP), *PASSES))
+        self.length = min(duration / self.planned, LONGEST_STEP, features.longest_regular_step)
+        self.step = min(STEP if features.loss.smoothness < math.inf else KINKED_STEP, self.length)
+        self.growth = max(STEP_GROWTH, self.length / (FULL_LENGTH_BY * self.planned))
+        self.trace: list[Step] = []
+        self.rhos: list[float] = []
+        self.mean: Vector = np.zeros(self.d)
+        self.drift = Drift(features.n_features)
+
+    def run(self) -> Vector:
+        """Return the weighted mean of the walk, which ends early if the rest should calibrate the margins."""
+        features, p = self.features, self.features.n_features
+        w, velocity = self.start, np.zeros(self.d)
+        while len(self.trace) < self.steps:
+            if len(self.trace) == int(CALIBRATE_AT * self.steps) and self._miscalibrated():
+                break
+            g = features.measure(
+                GradientAt(w, self.clip), features.remaining / (self.steps - len(self.trace))
+            )
+            self.rhos.append(g.rho)
+            length = self._length_at(len(self.trace))
+            gradient = g.value / self.n + features.penalty_gradient(w)
+            before, velocity = w, (1.0 - self.step / length) * velocity + gradient
+            w = w - self.step * velocity
+            self.trace.append(Step(len(self.trace) + 1, length, g.rho, 0.0, g.sigma))
+            share = g.rho * float(_weight(len(self.trace), self.steps))
+            if share > 0.0:
+                self.drift.add(share, gradient[:p], g.sigma / self.n, before[:p])
+                self.mean = self.mean + (w - self.mean) * (share / self.drift.weight)
+            if len(self.trace) == int(LOOK_AT * self.steps) and self._too_short(w):
+                self.steps = min(2 * self.steps, max(MOST_PASSES, self.planned))
+                self.mean, self.drift = np.zeros(self.d), Drift(p)
+        return self.mean
+
+    def _too_short(self, w: Vector) -> bool:
+        """Return whether the optimum is further away, and noise far from drowning the way to it."""
+        own = self.mean[: self.features.n_features]
+        if self.steps >= MOST_PASSES or not self.drift.certain(SMALL_DRIFT) or self.drift.along(own) > ALONG:
+            return False
+        entered = self._entered(len(self.rhos))[:, -1]
+        spread = (self.length * self.clip / self.n) ** 2 * np.sum(entered**2 / (2.0 * np.array(self.rhos)))
+        moved = w - self.start
+        return bool(self.d * spread < QUIET * (moved @ moved))
+
+    def _miscalibrated(self) -> bool:
+        """Return whether noise, or too short a walk, leaves the margins at a wrong scale."""
+        own = self.mean[: self.features.n_features]
+        explained = len(own) * self.noise() / max(float(own @ own), 1e-300)
+        likely = explained > RATHER_NOISY and self.drift.mean < -LIKELY_DRIFT
+        smooth = self.features.loss.smoothness < math.inf  # the hinge's kink lets drifts be positive for good
+        too_long = smooth and self.drift.mean > max(math.sqrt(self.drift.variance), BACKWARD_DRIFT)
+        return explained > NOISY or likely or self.drift.certain(LARGE_DRIFT) or too_long
+
+    def _length_at(self, t: int) -> float:
+        """Return how far the gradient after t steps carries in all, momentum included: further each time.
+
+        At full length the first gradients, which are the largest, would throw the weights far beyond the
+        optimum. On nearly separable data only the few records that then lie wrong pull back, and slowly.
+        """
+        return min(self.step + self.growth * t, self.length)
+
+    def _entered(self, steps: int) -> NDArray[np.float64]:
+        """Return what share of the gradient of step s (row) is in the weights after step t (column)."""
+        kept = np.eye(steps)
+        for t in range(1, steps):
+            kept[:t, t] = (1.0 - self.step / self._length_at(t)) * kept[:t, t - 1]
+        entered: NDArray[np.float64] = np.cumsum(kept, axis=1) * (self.step / self.length)
+        return entered
+
+    def noise(self) -> float:
+        """Return the square that noise alone would give each of the averaged weights by now.
+
+        The noise of step s enters the average with the weight that the steps after it give it. Curvature
+        damps it on the way; how much, is that of an Ornstein-Uhlenbeck process averaged with those weights.
+        """
+        rhos = np.array(self.rhos)
+        taken = len(rhos)
+        tail = rhos * _weight(np.arange(1, taken + 1), self.steps)
+        passed = self._entered(taken) @ tail / tail.sum()
+        spread = (self.length * self.clip / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
+        return spread * _damping(MEAN_CURVATURE / self.d * self.length * taken)
+
+    def decision(self) -> str:
+        """Say what the released steps decided."""
+        if self.steps == self.planned:
+            return f"a look at the released steps kept the walk at its planned {self.planned} steps"
+        return f"looks at the released steps lengthened the walk from {self.planned} to {self.steps} steps"
+
+
+def _weight(step: ArrayLike, steps: int) -> Vector:
+    """Return what the iterate after each step weighs in the average: more the later, nothing at first."""
+    weight: Vector = np.maximum(np.subtract(step, AVERAGE_FROM * steps), 0.0)
+    return weight
+
+
+def _damping(x: float) -> float:
+    """Return the variance of dw = -x w dt + dB averaged as the walk is, relative to that at x = 0."""
+    t = np.linspace(0.0, 1.0, 129)[1:]
+    weights = np.outer(_weight(t, 1), _weight(t, 1))
+    s = t[:, None]
+    early, late = np.minimum(t, s), np.maximum(t, s)
+    covariance = np.exp(-x * (late - early)) * -np.expm1(-2.0 * x * early) / (2.0 * x)
+    return float(np.sum(weights * covariance) / np.sum(weights * early))
