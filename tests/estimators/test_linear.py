@@ -172,7 +172,7 @@ def test_the_statement_says_what_the_budget_bought_and_what_was_decided(table):
     assert set(statement.spending) == {"number of records", "column scales", "norms", "moments", "gradient"}
     assert sum(statement.spending.values()) == pytest.approx(statement.rho)
     assert "what was spent bought: number of records 0.2%" in statement.text
-    assert "looks at the released weights" in statement.text
+    assert "a look at the released steps" in statement.text
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (False, True), (0.0, 1.0)])
