@@ -23,7 +23,7 @@ from privfit.engine.parallel import threads
 from privfit.engine.table import Table
 from privfit.losses.loss import Loss
 
-LARGEST_SCORE = 1e100  # squares of larger ones leave float64
+LARGEST_SCORE = 1e30  # larger ones could leave float32
 
 
 class Problem:
@@ -112,7 +112,7 @@ class Problem:
         """
         direction = np.append(w[: self.table.n_columns], np.zeros(int(self.table.intercept)))
         scores = np.clip(np.nan_to_num(self.table.predictions(direction)), -LARGEST_SCORE, LARGEST_SCORE)
-        alone = Table(scores[:, None], intercept=self.table.intercept)
+        alone = Table(self.table.layout.column(scores), intercept=self.table.intercept)
         return Problem(alone, self.targets, self.loss, self.weights)
 
     def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "Problem":

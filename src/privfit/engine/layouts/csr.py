@@ -166,6 +166,10 @@ class SparseLayout:
         """Return a matrix of these rows. A few passes over it would not pay for packing it."""
         return SparseLayout(self.X[rows], pack=False)
 
+    def column(self, values: FloatArray) -> Any:
+        """Return a sparse matrix of this one column."""
+        return sp.csr_matrix(values[:, None], dtype=self.X.dtype)
+
     def scaled(self, factors: FloatArray, append: bool) -> Any:
         """Return the rows times these factors, and the factors as a last column if `append`."""
         scaled = sp.diags_array(factors) @ self.X

@@ -122,6 +122,10 @@ class DenseLayout:
         X = self.X[rows]
         return DenseLayout(X if X.flags.forc else np.ascontiguousarray(X))
 
+    def column(self, values: FloatArray) -> Any:
+        """Return an array of this one column."""
+        return values[:, None].astype(self.X.dtype)
+
     def scaled(self, factors: FloatArray, append: bool) -> Any:
         """Return the rows times these factors, and the factors as a last column if `append`."""
         X = np.empty((self.shape[0], self.shape[1] + append), self.X.dtype)

@@ -105,6 +105,10 @@ class Layout(Protocol):
         """Return a matrix of these rows, to be used a few times."""
         ...
 
+    def column(self, values: FloatArray) -> Any:
+        """Return a matrix of this one column, of the same kind and precision: no other loops are needed."""
+        ...
+
     def scaled(self, factors: FloatArray, append: bool) -> Any:
         """Return the rows times these factors, and the factors as a last column if `append`."""
         ...
