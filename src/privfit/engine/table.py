@@ -146,14 +146,11 @@ class Table:
         Exact sums are added up by whoever computes them; others by chunks, in their order.
         """
         chunks = self.chunks
-        groups = shares(chunks, threads.n_threads()) if exact else [[rows] for rows in chunks]
-        partial_sums = np.zeros((max(1, len(groups)), size + APART))[:, :size]
-
-        def work(group: Sequence[slice], out: FloatArray) -> None:
-            for rows in group:
-                add(rows, out)
-
-        threads.run([partial(work, *each) for each in zip(groups, partial_sums, strict=False)])
+        if exact:  # in as few calls as threads need
+            groups = shares(chunks, threads.n_threads())
+            chunks = [slice(group[0].start, group[-1].stop) for group in groups if group]
+        partial_sums = np.zeros((max(1, len(chunks)), size + APART))[:, :size]
+        threads.run([partial(add, *each) for each in zip(chunks, partial_sums, strict=False)])
         total: FloatArray = np.add.reduce(partial_sums)
         return total
 

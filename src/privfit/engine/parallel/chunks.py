@@ -11,7 +11,8 @@ from privfit.engine.kernels.packing import TILE
 
 LARGEST_CHUNK = 12288  # rows, unless there are too many
 MOST_CHUNKS = 64
-TASKS_PER_THREAD = 4  # so that a thread that is held up does not hold up the others for long
+TASKS_PER_THREAD = 4  # so that a thread that is held up does not hold up the others for long,
+CHUNKS_PER_TASK = 4  # unless tasks would be so short that handing them over is felt
 
 
 def chunk_size(n_records: int, n_weights: int) -> int:
@@ -32,6 +33,7 @@ def cut(rows: slice, height: int) -> Iterator[slice]:
 
 def shares(chunks: Sequence[slice], n_threads: int) -> list[Sequence[slice]]:
     """Group neighbouring chunks into equal shares, a few for each thread."""
-    count = min(len(chunks), TASKS_PER_THREAD * n_threads if n_threads > 1 else 1)
+    tasks = min(TASKS_PER_THREAD, max(1, len(chunks) // (CHUNKS_PER_TASK * n_threads)))
+    count = min(len(chunks), tasks * n_threads)
     borders = [k * len(chunks) // max(1, count) for k in range(count + 1)]
     return [chunks[first:last] for first, last in pairwise(borders)]

@@ -1,19 +1,81 @@
 """Running tasks on all cores.
 
 The compiled loops release the GIL, so ordinary threads do. Unlike numba's own layers they may be used from
-several threads at once and after a fork, and they leave the process's OpenMP alone.
+several threads at once and after a fork, and they leave the process's OpenMP alone. A step of a fit takes a
+fraction of a millisecond, and futures, and waking sleepers, a good part of that: so helpers wait at a queue,
+and whoever waits watches a moment before going to sleep (`privfit.engine.parallel.watching`).
 """
 
 import os
+import queue
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from numba import config
 
+from privfit.engine.parallel.watching import Flag, flag, watch
+
 Task = Callable[[], Any]
 
-_pool: ThreadPoolExecutor | None = None
+LOOKS = 2**19  # before going to sleep: about a fifth of a millisecond
+GRACE = 2**14  # further looks, until the caller is in its own compiled loop and has let go of the GIL
+
+
+class _Share:
+    """What one helper is to do, unless it is taken back before the helper gets to it."""
+
+    def __init__(self, work: Task) -> None:
+        self.work: Task | None = work
+        self.error: BaseException | None = None
+        self.claim, self.asleep, self.done = threading.Lock(), threading.Lock(), flag()
+        self.asleep.acquire()
+
+    def run(self) -> Flag:
+        """Do it, and return what to set when it is done and the GIL is free."""
+        if self.claim.acquire(blocking=False):
+            try:
+                assert self.work is not None
+                self.work()
+            except BaseException as error:  # handed to whoever waits
+                self.error = error
+            finally:
+                self.work = None  # so that an idle helper keeps nothing of what it worked on
+                self.asleep.release()
+        return self.done
+
+    def finish(self) -> None:
+        """Take it back, or wait for its end and raise what it raised."""
+        if not self.claim.acquire(blocking=False):
+            watch(flag(), self.done, 0, LOOKS, 0)
+            self.asleep.acquire()
+        self.work = None
+        if self.error is not None:
+            raise self.error
+
+
+class _Helpers:
+    """Threads that take shares from one queue."""
+
+    def __init__(self) -> None:
+        self.shares: queue.SimpleQueue[_Share] = queue.SimpleQueue()
+        self.handed_over = flag()  # changes with every share
+        for number in range(max(1, n_threads() - 1)):
+            threading.Thread(target=self._serve, name=f"privfit-{number}", daemon=True).start()
+
+    def hand_over(self, share: _Share) -> None:
+        self.shares.put(share)
+        self.handed_over[0] += 1
+
+    def _serve(self) -> None:
+        done = flag()
+        while True:
+            seen = int(self.handed_over[0])
+            watch(done, self.handed_over, seen, LOOKS if self.shares.empty() else 0, GRACE)
+            done = self.shares.get().run()
+
+
+_helpers: _Helpers | None = None
 
 
 def n_threads() -> int:
@@ -29,26 +91,27 @@ def run(tasks: Sequence[Task]) -> None:
         for task in remaining:
             task()
 
-    helpers: list[Future[None]] = [_helpers().submit(work) for _ in range(min(n_threads(), len(tasks)) - 1)]
+    shares = [_Share(work) for _ in range(min(n_threads(), len(tasks)) - 1)]
+    for share in shares:
+        _at_work().hand_over(share)
     try:
         work()  # the caller works, too, so that tasks end even if the helpers are busy with another's
     finally:
-        begun = [helper for helper in helpers if not helper.cancel()]
-        wait(begun)
-    for helper in begun:
-        helper.result()
+        for share in shares:
+            share.finish()
 
 
-def _helpers() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(max(1, n_threads() - 1), thread_name_prefix="privfit")
-    return _pool
+def _at_work() -> _Helpers:
+    """Return the helpers, who are started when they are first needed."""
+    global _helpers
+    if _helpers is None:
+        _helpers = _Helpers()
+    return _helpers
 
 
 def _forget() -> None:
-    global _pool
-    _pool = None
+    global _helpers
+    _helpers = None
 
 
 if hasattr(os, "register_at_fork"):
