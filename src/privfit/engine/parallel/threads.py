@@ -3,7 +3,7 @@
 The compiled loops release the GIL, so ordinary threads do. Unlike numba's own layers they may be used from
 several threads at once and after a fork, and they leave the process's OpenMP alone. A step of a fit takes a
 fraction of a millisecond, and futures, and waking sleepers, a good part of that: so helpers wait at a queue,
-and whoever waits watches a moment before going to sleep (`privfit.engine.parallel.watching`).
+and whoever waits watches a moment before going to sleep (`privfit.engine.kernels.watching`).
 """
 
 import os
@@ -14,7 +14,7 @@ from typing import Any
 
 from numba import config
 
-from privfit.engine.parallel.watching import Flag, flag, watch
+from privfit.engine.kernels.watching import Flag, flag, watch
 
 Task = Callable[[], Any]
 

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from privfit.engine.kernels.compiling import compiled
 
 Flag = NDArray[np.int64]
 
@@ -47,7 +49,7 @@ def poke(typing: Any, numbers: Any, value: Any) -> Any:
     return types.void(numbers, types.int64), generate
 
 
-@njit(cache=True, nogil=True)
+@compiled()
 def watch(done: Flag, number: Flag, seen: int, looks: int, grace: int) -> None:
     """Set `done`, then look at a number until it is not `seen`, at most so often, and `grace` times more."""
     poke(done, 1)
