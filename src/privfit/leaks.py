@@ -64,6 +64,11 @@ def is_strict() -> bool:
     return bool(_open_contexts) or os.environ.get("PRIVFIT_STRICT", "").strip().lower() not in _OFF
 
 
+def is_switched_off() -> bool:
+    """Return whether `strict(False)` says so here, which goes before where an estimator comes from."""
+    return _strict.get() is False
+
+
 def leak(what: str, remedy: str) -> None:
     """Warn that `what` was taken from the data, and say how to declare it instead."""
     uncovered(f"{what} taken from the data, which the privacy guarantee does not cover; {remedy}.")

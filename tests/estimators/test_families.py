@@ -262,6 +262,15 @@ def test_strict_mode_reaches_into_threads_and_other_processes(backend):
         cross_val_score(model, X, Y, cv=2, n_jobs=2, error_score="raise")
 
 
+def test_a_clone_made_in_strict_mode_stays_strict_unless_told_otherwise():
+    with strict():
+        model = clone(DPLogisticRegression(**ONE, classes=(0, 1)))
+    with pytest.raises(PrivacyLeakError, match="without an account"):
+        model.fit(X, Y)
+    with strict(False):
+        assert model.fit(X, Y).privacy_.epsilon == 1.0
+
+
 def test_strict_mode_binds_a_plain_thread():
     outcomes = []
 

@@ -21,6 +21,7 @@ from privfit.estimators.validation import check_number, shown
 from privfit.leaks import (
     WeakPromiseWarning,
     is_strict,
+    is_switched_off,
     refuse_in_strict_mode,
     strict,
     uncovered,
@@ -194,7 +195,8 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
 
     @property
     def _must_be_strict(self) -> bool:
-        return is_strict() or self.__dict__.get("_made_in_strict_mode", False)
+        made_strict: bool = self.__dict__.get("_made_in_strict_mode", False)
+        return is_strict() or (made_strict and not is_switched_off())
 
     def _as_strictly_as_made(self) -> AbstractContextManager[None]:
         """Return strict mode if it was on when this estimator was cloned, or pickled to this process."""
