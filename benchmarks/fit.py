@@ -38,7 +38,7 @@ def report(name: str, X: Any, y: Any, rounds: int) -> None:
     (product,) = best(5 * rounds, lambda: X @ w)
     time.sleep(0.2)  # BLAS threads spin for a while after a product
     fit, secure = best(rounds, lambda: model.fit(X, y), lambda: released.fit(X, y))
-    passes = model.n_iter_ + 7  # checks, norms twice, magnitudes, curves, moments twice
+    passes = model.n_iter_ + 8  # checks, norms twice, magnitudes, curves, moments twice, labels
     ratio = fit / (passes * product)
     print(
         f"{name:<32}{fit:>10.3f}{passes:>10}{1e3 * product:>14.2f}{ratio:>10.2f}",
