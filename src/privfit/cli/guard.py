@@ -43,7 +43,7 @@ class GuardedGroup(TyperGroup):
         except KeyboardInterrupt as interrupt:
             typer.echo(" ".join(["\nInterrupted.", *getattr(interrupt, "__notes__", ())]), err=True)
             raise typer.Exit(130) from interrupt
-        except Exception as error:
+        except Exception as error:  # what a user cannot put right is raised again
             sentence = sentence_of(error)
             if sentence is None:
                 raise

@@ -100,7 +100,7 @@ class SecureNoise:
 
     def __init__(self) -> None:
         # here rather than at the first draw, which comes after a charge
-        from privfit.mechanisms.exact import gaussian, selection, uniform  # noqa: F401
+        from privfit.mechanisms.exact import gaussian, selection, uniform  # noqa: F401  # loaded, not used
 
     def gaussian(self, values: Vector, sigma: float) -> Vector:
         """Return values plus Gaussian noise, rounded to a grid 2^-40 times as fine as sigma (N2)."""
