@@ -118,6 +118,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(f"The fit was interrupted and released no model. {ledger.statement()}")
                 raise
+        self._settle(ledger)
         self.classes_ = labels.classes
         self._set_solution(solution)
         self.preparation_ = preparation.completed(solution)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from privfit.accounting import Concentrated, Direct, Gaussian, Ledger, Promise
+from privfit.accounting import AccountError, Concentrated, Direct, Gaussian, Ledger, Promise
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.family import Family, FamilyTotal
 from privfit.estimators.pipelines import drawn_with_repetition, is_cut_off, warn_about_fitted_steps
@@ -141,12 +141,21 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     # -- the account, opened when nothing but the looks is left to do -------------------------------------
 
     def _open_account(self, terms: Terms) -> Ledger:
-        """Open an account for this fit, or a portion of the shared one. Nothing is charged."""
+        """Open an account for this fit, or a portion of the shared one, which one that lasts reserves."""
         if terms.promise is None:  # nothing can be bought, and nothing has to be
             return Ledger.keeping(Concentrated(MIN_RHO))
         if self.ledger is None:
             return Ledger.keeping(terms.promise)
         return self.ledger.portion(terms.promise, what=f"this fit of {type(self).__name__}")
+
+    def _settle(self, ledger: Ledger) -> None:
+        """Give back what a fit that ended well reserved and did not spend."""
+        try:
+            ledger.settle()
+        except AccountError as error:  # no reason to lose a model that was paid for
+            warn_caller(
+                f"All that this fit reserved stays spent, because it cannot be settled. {error}", UserWarning
+            )
 
     def _look_around(self) -> Surroundings:
         """Say what was done to the records before they came here, or refuse it in strict mode."""
