@@ -20,7 +20,6 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from privfit.accounting.stores.base import AccountError
 
-SECRETS = ("password", "passfile", "sslpassword", "sslkey")  # what a URL's query may hold of them
 FORMS = "'sqlite:///people.db' or 'postgresql://user@host/database'"
 _CREATION_LOCK = 0x70726976666974  # "privfit", the number of the lock under which tables are created
 
@@ -39,7 +38,7 @@ class Database:
     def __init__(self, url: str, timeout: float) -> None:
         self._url, self.timeout = _parsed(url), timeout
         self.is_file = self._url.get_backend_name() == "sqlite"
-        self.url = _without_secrets(self._url)  # what is shown, and what is pickled
+        self.url = _without_password(self._url)  # what is shown, and what is pickled
 
     @property
     def path(self) -> Path:
@@ -73,9 +72,18 @@ class Database:
 
     def create_file(self) -> None:
         """Make the file of a SQLite database, for its owner alone, unless it is there."""
-        if self.is_file and not self.path.exists():
-            with self._explained(), suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        if self.exists():
+            return
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            pass  # another process was faster
+        except FileNotFoundError:
+            raise AccountError(f"There is no directory {self.path.parent}; make it first.") from None
+        except OSError as error:
+            raise AccountError(
+                f"The file {self.path} cannot be made ({error.strerror}); choose another directory."
+            ) from None
 
     @contextmanager
     def writing(self, *, creating: bool = False) -> Iterator[sa.Connection]:
@@ -130,14 +138,6 @@ class Database:
             yield
         except (SQLAlchemyError, sqlite3.Error) as error:
             raise AccountError(self._sentence(getattr(error, "orig", None) or error)) from None
-        except AccountError:
-            raise
-        except PermissionError:
-            raise AccountError(
-                f"The file {self.path} may not be made by this user; choose another directory."
-            ) from None
-        except FileNotFoundError:
-            raise AccountError(f"There is no directory {self.path.parent}; make it first.") from None
 
     def _sentence(self, error: BaseException) -> str:
         reason = self._reason_of_file(error) if self.is_file else self._reason_of_server(error)
@@ -180,12 +180,9 @@ class Database:
         return f"PostgreSQL failed with {code}; see the server's log"
 
 
-def _without_secrets(url: sa.URL) -> str:
-    query = {name: value for name, value in url.query.items() if name not in SECRETS}
-    address = sa.URL.create(
-        url.get_backend_name(), url.username, None, url.host, url.port, url.database, query
-    )
-    return address.render_as_string()
+def _without_password(url: sa.URL) -> str:
+    kept = url.username, None, url.host, url.port, url.database, url.query
+    return sa.URL.create(url.get_backend_name(), *kept).render_as_string()
 
 
 def _roll_back(connection: sa.Connection) -> None:
@@ -200,6 +197,8 @@ def _parsed(url: str) -> sa.URL:
         backend = parsed.get_backend_name()
     except (ArgumentError, NoSuchModuleError, ValueError):
         raise ValueError(f"This is no address of a store of accounts; write {FORMS}.") from None
+    if any("password" in name for name in parsed.query):
+        raise ValueError(f"A password must not stand in the query of an address; write {FORMS}.")
     if backend == "postgresql" or parsed.drivername == "postgres":
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
