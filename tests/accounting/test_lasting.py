@@ -19,6 +19,7 @@ from pathlib import Path
 
 import joblib
 import pytest
+import sqlalchemy
 
 from privfit.accounting import (
     AccountError,
@@ -71,6 +72,31 @@ def in_a_fresh_process(code, *arguments):
     )
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+
+
+def in_a_fork(attempt):
+    """Return what a forked process is told when it tries."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def tell():
+        try:
+            attempt()
+            sender.send("done")
+        except RuntimeError as error:
+            sender.send(str(error))
+
+    process = context.Process(target=tell)
+    process.start()
+    try:
+        assert receiver.poll(60), "the forked process hangs"
+        return receiver.recv()
+    finally:
+        process.kill()
+        process.join()
 
 
 # -- opening -------------------------------------------------------------------------------------------------
@@ -325,6 +351,17 @@ print(json.dumps(outcomes))
     assert len(ledger.entries) == 1
 
 
+@needs_fork
+def test_a_fork_can_neither_spend_nor_settle_a_portion_of_its_parent(ledger):
+    """It would not know what the parent spends of it meanwhile, and give that back."""
+    portion = ledger.portion(0.1)
+    assert "cannot spend" in in_a_fork(portion.settle)
+    assert "cannot spend" in in_a_fork(lambda: portion.charge(0.01))
+    portion.charge(0.1)
+    portion.settle()
+    assert ledger.spent == 0.1
+
+
 def test_an_entry_says_who_when_what_and_how_much_and_is_json(ledger, monkeypatch):
     monkeypatch.setenv("LOGNAME", "ada")
     ledger.charge(0.01, what="mean age", mechanism="gaussian")
@@ -365,7 +402,7 @@ def test_workers_draw_on_the_same_account(ledger):
     ledger.verify()
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@needs_fork
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_fork_draws_on_the_same_account_even_in_the_middle_of_a_charge(anywhere):
     url, dataset = anywhere
@@ -381,11 +418,8 @@ def test_a_fork_draws_on_the_same_account_even_in_the_middle_of_a_charge(anywher
     thread = threading.Thread(target=charge_slowly)
     thread.start()
     held.wait(30)
-    process = multiprocessing.get_context("fork").Process(target=ledger.charge, args=(0.25,))
-    process.start()
-    process.join(60)
+    assert in_a_fork(lambda: ledger.charge(0.25)) == "done"
     thread.join()
-    assert process.exitcode == 0
     assert ledger.spent == 0.75
     ledger.verify()
 
@@ -600,6 +634,25 @@ def test_a_locked_row_on_a_server_is_waited_for_and_then_left(postgres_url):
     with ledger._store.exclusive(), pytest.raises(AccountError, match=r"kept it locked for 0\.2 seconds"):
         other.charge(0.5)
     assert other.charge(0.5).rho == other.spent == 0.5
+
+
+def test_a_clerk_on_a_server_needs_to_read_and_insert_and_nothing_more(postgres_url):
+    """So the server itself can see to it that entries are only added."""
+    dataset, clerk = uuid.uuid4().hex, f"clerk_{uuid.uuid4().hex}"
+    Ledger.open(postgres_url, dataset=dataset, rho=1.0)
+    with sqlalchemy.create_engine(Database(postgres_url, 30.0)._url).begin() as connection:
+        connection.exec_driver_sql(f"CREATE ROLE {clerk} LOGIN PASSWORD 'pencil'")
+        tables = "privfit_accounts, privfit_entries"
+        connection.exec_driver_sql(f"GRANT SELECT, INSERT ON {tables} TO {clerk}")
+    url = re.sub("//[^@]*@", f"//{clerk}:pencil@", postgres_url)
+    ledger = Ledger.open(url, dataset=dataset)
+    ledger.portion(0.5).settle()
+    ledger.charge(0.25)
+    assert ledger.spent == 0.25
+    for statement in ("UPDATE privfit_entries SET rho = '0.0'", "DELETE FROM privfit_entries"):
+        with pytest.raises(AccountError, match="this user may not write there"), ledger._store.exclusive():
+            ledger._store._connection.exec_driver_sql(statement)
+    ledger.verify()
 
 
 @contextmanager

@@ -151,7 +151,7 @@ class Ledger(Account):
         from privfit.accounting.lasting import open_store  # late: it brings SQLAlchemy
 
         asked = None
-        if not epsilon is rho is delta is None:
+        if (epsilon, delta, rho) != (None, None, None):
             asked = promise_of(promise, rho=rho, epsilon=epsilon, delta=0.0 if delta is None else delta)
         kept, store = open_store(url, timeout, dataset, asked)
         return _ledger(store.account, kept, store)

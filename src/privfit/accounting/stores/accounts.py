@@ -30,15 +30,15 @@ def find_or_create(database: Database, dataset: str, promise: Promise | None) ->
             "epsilon=1.0, delta=1e-6."
         )
     database.create_file()
-    with database.writing(creating=True) as connection:
+    with database.writing("privfit: create an account") as connection:
         TABLES.create_all(connection)
         return find_account(connection, dataset) or _create_account(connection, dataset, promise)
 
 
-def find_account(connection: sa.Connection, dataset: str, *, lock: bool = False) -> Row | None:
+def find_account(connection: sa.Connection, dataset: str) -> Row | None:
     """Return the row of a data set's account, checked, or None."""
     query = sa.select(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset)
-    row = connection.execute(query.with_for_update() if lock else query).mappings().one_or_none()
+    row = connection.execute(query).mappings().one_or_none()
     if row is not None:
         if row["format"] > FORMAT:
             raise AccountError(f"The account of {dataset!r} needs a newer version of privfit; upgrade it.")

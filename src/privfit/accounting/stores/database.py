@@ -6,6 +6,7 @@ for one transaction each, because SQLite forbids carrying one over into a forked
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import sqlite3
@@ -13,7 +14,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
@@ -21,7 +21,6 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from privfit.accounting.stores.base import AccountError
 
 FORMS = "'sqlite:///people.db' or 'postgresql://user@host/database'"
-_CREATION_LOCK = 0x70726976666974  # "privfit", the number of the lock under which tables are created
 
 
 class Database:
@@ -60,7 +59,7 @@ class Database:
 
     def _connect_to_file(self) -> sqlite3.Connection:
         # mode=rw, because a file that is not there must not be made, least of all with others' permissions
-        location = f"file:{quote(str(self.path))}?mode=rw"
+        location = f"{self.path.as_uri()}?mode=rw"
         connection = sqlite3.connect(location, uri=True, timeout=self.timeout, isolation_level=None)
         # EXTRA is FULL and a commit that a loss of power just after it does not undo
         connection.execute("PRAGMA synchronous = EXTRA")
@@ -68,7 +67,7 @@ class Database:
 
     def exists(self) -> bool:
         """Return whether there is something to read: a file; of a server that is not known beforehand."""
-        return not self.is_file or self.path.exists()
+        return not self.is_file or os.path.exists(self.path)
 
     def create_file(self) -> None:
         """Make the file of a SQLite database, for its owner alone, unless it is there."""
@@ -86,22 +85,23 @@ class Database:
             ) from None
 
     @contextmanager
-    def writing(self, *, creating: bool = False) -> Iterator[sa.Connection]:
-        """Hold off other writers, and make durable what was written when the context is left.
+    def writing(self, lock: str) -> Iterator[sa.Connection]:
+        """Hold off others who write under this lock, and make it durable when the context is left.
 
         So it is if the context is left by an exception that is none of the database's: what was charged
-        stays charged.
+        stays charged. The lock on a server is an advisory one, because locking a row needs the right to
+        change it, and nobody should have that.
         """
         if self.is_file:
             begin = ["BEGIN IMMEDIATE"]
         else:
+            key = int.from_bytes(hashlib.sha256(lock.encode()).digest()[:8], signed=True)
             begin = [
                 "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # what is read after a lock is the latest
                 "SET LOCAL synchronous_commit TO on",
                 f"SET LOCAL lock_timeout TO {max(1, round(1000 * self.timeout))}",
+                f"SELECT pg_advisory_xact_lock({key})",
             ]
-            if creating:
-                begin.append(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
         with self._transaction(begin) as connection:
             yield connection
 

@@ -53,8 +53,8 @@ class SqlStore:
             if self._connection is not None:
                 yield
                 return
-            with self.database.writing() as connection:
-                self._row_of_account(connection, lock=True)
+            with self.database.writing(f"privfit: {self.account}") as connection:
+                self._row_of_account(connection)
                 self._connection = connection
                 try:
                     yield
@@ -116,9 +116,9 @@ class SqlStore:
     def _name(self) -> str:
         return f"the account of {self.dataset!r}"
 
-    def _row_of_account(self, connection: sa.Connection, *, lock: bool = False) -> Row:
-        """Return the row of the account, which nobody else can lock until the transaction is over."""
-        row = find_account(connection, self.dataset, lock=lock)
+    def _row_of_account(self, connection: sa.Connection) -> Row:
+        """Return the row of the account, if it is still the one that was opened."""
+        row = find_account(connection, self.dataset)
         if row is None or row["account"] != self.account:
             raise AccountError(
                 f"The account of {self.dataset!r} that this ledger draws on is no longer at "
@@ -154,19 +154,22 @@ def _entry(row: Row) -> Entry:
 # -- forks -----------------------------------------------------------------------------------------------
 
 _STORES: weakref.WeakSet[SqlStore] = weakref.WeakSet()
-_held: list[threading.RLock] = []
+_forking = threading.Lock()
+_held: list[SqlStore] = []
 
 
 def _finish_transactions() -> None:
     """Wait for transactions of other threads, because a connection must not be carried over by a fork."""
+    _forking.acquire()
     for store in list(_STORES):
         store._lock.acquire()
-        _held.append(store._lock)
+        _held.append(store)
 
 
 def _go_on() -> None:
     while _held:
-        _held.pop().release()
+        _held.pop()._lock.release()
+    _forking.release()
 
 
 if hasattr(os, "register_at_fork"):
