@@ -382,6 +382,24 @@ def test_a_file_holds_no_time_finer_than_a_day(ledger, path):
     assert not re.search(rb"\d\d:\d\d", path.read_bytes())
 
 
+def test_a_file_waits_for_the_disk_and_for_its_directory(ledger):
+    """Neither can be tested without cutting the power; that SQLite was told so can."""
+    connection = ledger._store.database._connect_to_file()
+    assert connection.execute("PRAGMA synchronous").fetchone() == (3,)
+    assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+    connection.close()
+
+
+def test_a_server_waits_for_the_disk_whatever_its_default(postgres_url):
+    hasty = f"{postgres_url}&options=-c%20synchronous_commit%3Doff"
+    ledger = Ledger.open(hasty, dataset=uuid.uuid4().hex, rho=1.0)
+    with ledger._store.exclusive():
+        shown = ledger._store._connection.exec_driver_sql("SHOW synchronous_commit").scalar()
+    with ledger._store.database.reading() as connection:
+        assert connection.exec_driver_sql("SHOW synchronous_commit").scalar() == "off"
+    assert shown == "on"
+
+
 # -- copies and other processes ------------------------------------------------------------------------------
 
 
