@@ -1,7 +1,8 @@
 """People who do not exist: records of a given shape, with labels that a linear rule explains so far.
 
 Half the columns are yes/no, from rare to common, half are numbers between 0 and 1. Three common causes make
-columns correlated. A few columns say much about the label and many say little, as in most tables.
+columns correlated, and the first of them the label, too. A few columns say much about the label and many say
+little, as in most tables.
 """
 
 from __future__ import annotations
@@ -44,9 +45,8 @@ class Population:
         loadings *= np.sqrt(SHARED / (loadings**2).sum(axis=0))
         yes = np.exp(rng.uniform(np.log(RAREST), np.log(COMMONEST), n_features))
         thresholds = np.where(np.arange(n_features) % 2 == 0, ndtri(1.0 - yes), np.nan)
-        weights = rng.choice([-1.0, 1.0], n_features) * rng.permutation(
-            np.arange(1.0, n_features + 1.0) ** -DECAY
-        )
+        sizes = rng.permutation(np.arange(1.0, n_features + 1.0) ** -DECAY)
+        weights = np.sign(loadings[0]) * sizes  # what has a cause in common with the label points its way
         draft = cls(loadings, thresholds, weights, 0.0)
         features = draft.features(JUDGED_ON, rng).astype(np.float64)
         weights = weights / np.maximum(features.std(axis=0), 1e-3)  # telling means telling people apart
