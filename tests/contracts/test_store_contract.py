@@ -109,6 +109,7 @@ def test_a_reader_waits_until_a_writer_has_decided(opened, elsewhere):
         before = store.totals
         store.append(entry(0.25))
         assert before == (0, 0)
+        reader.join(0.5)  # long enough to connect and to read, had nobody held it off
         assert seen == []
     reader.join(10)
     assert seen == [(UNIT // 4, 0)]
