@@ -8,10 +8,12 @@ if TYPE_CHECKING:
     from privfit import datasets as datasets
     from privfit import estimators as estimators
     from privfit import preprocessing as preprocessing
+    from privfit import schema as schema
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
     from privfit.estimators import DPLinearSVC, DPLogisticRegression
     from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
+    from privfit.schema import Schema
 
 __version__ = "0.1.0"
 
@@ -22,6 +24,7 @@ __all__ = [
     "Ledger",
     "PrivacyLeakError",
     "PrivacyLeakWarning",
+    "Schema",
     "WeakPromiseWarning",
     "strict",
 ]
@@ -35,10 +38,11 @@ _MODULE_OF = {
     "Ledger": "accounting",
     "PrivacyLeakError": "leaks",
     "PrivacyLeakWarning": "leaks",
+    "Schema": "schema",
     "WeakPromiseWarning": "leaks",
     "strict": "leaks",
 }
-_SUBPACKAGES = ("accounting", "datasets", "estimators", "preprocessing", "solvers")
+_SUBPACKAGES = ("accounting", "datasets", "estimators", "preprocessing", "schema", "solvers")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,170 @@
+"""What in a table does not fit its schema, counted by column and without quoting a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.schema.cells import day, reading
+from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
+from privfit.schema.encoding import Distinct, readings, stored
+from privfit.schema.frames import check_dtype, column_names, columns_of, dtype_of, opened
+from privfit.schema.levels import Boolean, Label
+from privfit.schema.schema import Schema
+
+FOR_THE_CUSTODIAN = (
+    "For the custodian of the data alone, not for publication: this counts records, which nobody paid for."
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a column that the schema does not expect.
+
+    Attributes
+    ----------
+    column : str
+        The column's name; "" for the table as a whole.
+    what : str
+        What it is, without a value.
+    records : int or None
+        In how many records; None if it is about the column and not about records.
+    fits : bool
+        Whether the schema says what becomes of it.
+    """
+
+    column: str
+    what: str
+    records: int | None = None
+    fits: bool = False
+
+    def __str__(self) -> str:
+        count = "" if self.records is None else f" in {self.records} record{'s' * (self.records != 1)}"
+        return f"{self.column or 'the table'}: {self.what}{count}"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What `Schema.check` found, for the custodian of the data alone.
+
+    Attributes
+    ----------
+    found : tuple of Finding
+        Everything that was found, in the order of the columns.
+    """
+
+    found: tuple[Finding, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing was found but what the schema provides for."""
+        return all(finding.fits for finding in self.found)
+
+    def __str__(self) -> str:
+        listed = map(str, self.found) if self.found else ["Everything fits the schema."]
+        return "\n".join([FOR_THE_CUSTODIAN, *listed])
+
+    __repr__ = __str__
+
+
+def checked(table: Any, schema: Schema) -> Findings:
+    """Compare a table with its schema."""
+    table = opened(table)
+    names = column_names(table)
+    if names is None:
+        columns_of(table, schema.features)  # which says what is wrong with what is no table
+        raise TypeError("The table must have named columns to be checked; make it a frame.")
+    declared: list[Column] = [*schema.columns, schema.label]
+    found: list[Finding] = []
+    for fact in declared:
+        if isinstance(fact, Ignored):
+            continue
+        if fact.name not in names:
+            found.append(Finding(fact.name, "is declared, but is not in the table"))
+            continue
+        found.extend(_in_column(fact, table[fact.name]))
+    unknown = [str(name) for name in names if name not in {fact.name for fact in declared}]
+    found.extend(Finding(name, "is not in the schema, and is ignored", fits=True) for name in unknown)
+    if schema.records is not None and names and len(table[next(iter(names))]) != schema.records:
+        found.append(Finding("", "does not have as many records as the schema declares"))
+    return Findings(tuple(found))
+
+
+def _in_column(fact: Column, column: Any) -> Iterator[Finding]:
+    if isinstance(fact, Identifier):
+        yield from _counted(fact, _repetitions(column))
+        return
+    assert isinstance(fact, Feature | Label)
+    try:
+        dtype = dtype_of(column)
+        if dtype is not None:
+            check_dtype(fact, dtype)
+    except TypeError as refusal:
+        yield Finding(fact.name, f"cannot be read: {refusal}")
+        return
+    said, empty = readings(fact, column), _by_cell(stored(column), _is_empty)
+    problems = [
+        ("cells are missing", empty),
+        (_MISFIT.get(type(fact), "cells do not fit"), np.isnan(said) & ~empty),
+    ]
+    covered = isinstance(fact, Feature) and fact.missing != "refuse"
+    yield from _counted(fact, problems[:1], fits=covered)
+    yield from _counted(fact, problems[1:])
+    if isinstance(fact, Scale) and not isinstance(fact, Boolean):
+        low, high = fact.ends
+        beyond = [
+            ("values are below the low bound", said < low),
+            ("values are above the high bound", said > high),
+        ]
+        yield from _counted(fact, beyond)
+
+
+_MISFIT: dict[type[Column], str] = {Label: "labels are none of the declared classes"}
+
+
+def _counted(
+    fact: Column, problems: list[tuple[str, NDArray[np.bool_]]], *, fits: bool = False
+) -> Iterator[Finding]:
+    for what, records in problems:
+        if records.any():
+            yield Finding(fact.name, what, int(records.sum()), fits)
+
+
+def _is_empty(cell: Any) -> bool:
+    return reading(cell) is None and math.isnan(day(cell))
+
+
+def _by_cell(cells: Any, test: Callable[[Any], bool]) -> NDArray[np.bool_]:
+    """Apply a test to every cell of a stored column."""
+    if isinstance(cells, Distinct):
+        passed: NDArray[np.bool_] = np.array([*map(test, cells.cells), True])
+        return np.take(passed, cells.codes)
+    if isinstance(cells, np.ndarray):
+        return np.isnat(cells) if cells.dtype.kind == "M" else np.isnan(cells.astype(np.float64))
+    return np.fromiter(map(test, cells), dtype=bool, count=len(cells))
+
+
+def _repetitions(column: Any) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Find records without an id, and records whose id was there before."""
+    cells = stored(column)
+    empty = _by_cell(cells, _is_empty)
+    if isinstance(cells, Distinct):
+        said = [reading(cell) for cell in cells.cells]
+        keys = [said[code] if code >= 0 else None for code in cells.codes.tolist()]
+    else:
+        keys = (
+            [reading(cell) for cell in cells.tolist()]
+            if isinstance(cells, np.ndarray)
+            else list(map(reading, cells))
+        )
+    seen: set[Any] = set()
+    again = np.zeros(len(keys), dtype=bool)
+    for record, key in enumerate(keys):
+        again[record] = key is not None and key in seen
+        seen.add(key)
+    return [("ids are missing", empty), ("ids were there before, so one person has several records", again)]
