@@ -36,6 +36,8 @@ def reading(cell: Any) -> int | float | str | None:
     """
     if isinstance(cell, str):
         return _reading_of_text(cell)
+    if isinstance(cell, bytes):
+        return _reading_of_text(cell.decode("utf-8", errors="replace"))
     if isinstance(cell, np.timedelta64):  # calls itself an integer
         return None
     if type(cell) is int or isinstance(cell, Integral | np.bool_):  # the first is faster
@@ -44,8 +46,6 @@ def reading(cell: Any) -> int | float | str | None:
         return _real(_float(cell))
     if isinstance(cell, Decimal):
         return _reading_of_text(str(cell))
-    if isinstance(cell, bytes):
-        return _reading_of_text(cell.decode("utf-8", errors="replace"))
     return None
 
 

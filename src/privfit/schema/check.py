@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -107,7 +107,8 @@ def _in_column(fact: Column, column: Any) -> Iterator[Finding]:
     except TypeError as refusal:
         yield Finding(fact.name, f"cannot be read: {refusal}")
         return
-    said, empty = readings(fact, column), _by_cell(stored(column), _is_empty)
+    said = readings(fact, column)
+    empty = _empty(stored(column), np.isnan(said))
     problems = [
         ("cells are missing", empty),
         (_MISFIT.get(type(fact), "cells do not fit"), np.isnan(said) & ~empty),
@@ -139,32 +140,34 @@ def _is_empty(cell: Any) -> bool:
     return reading(cell) is None and math.isnan(day(cell))
 
 
-def _by_cell(cells: Any, test: Callable[[Any], bool]) -> NDArray[np.bool_]:
-    """Apply a test to every cell of a stored column."""
+def _empty(cells: Any, suspects: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of the records under suspicion have a cell that says nothing at all."""
+    empty = np.zeros(len(suspects), dtype=bool)
     if isinstance(cells, Distinct):
-        passed: NDArray[np.bool_] = np.array([*map(test, cells.cells), True])
-        return np.take(passed, cells.codes)
+        positions = np.unique(cells.codes[suspects])
+        positions = positions[positions >= 0].astype(np.intp)
+        silent = [
+            place for place, cell in zip(positions, cells.at(positions), strict=True) if _is_empty(cell)
+        ]
+        return suspects & np.isin(cells.codes, [-1, *silent])
     if isinstance(cells, np.ndarray):
         return np.isnat(cells) if cells.dtype.kind == "M" else np.isnan(cells.astype(np.float64))
-    return np.fromiter(map(test, cells), dtype=bool, count=len(cells))
+    empty[suspects] = [_is_empty(cells[record]) for record in np.flatnonzero(suspects)]
+    return empty
 
 
 def _repetitions(column: Any) -> list[tuple[str, NDArray[np.bool_]]]:
     """Find records without an id, and records whose id was there before."""
     cells = stored(column)
-    empty = _by_cell(cells, _is_empty)
     if isinstance(cells, Distinct):
-        said = [reading(cell) for cell in cells.cells]
-        keys = [said[code] if code >= 0 else None for code in cells.codes.tolist()]
+        said = [*map(reading, cells.at(np.arange(len(cells.cells)))), None]
+        keys = [said[code] for code in cells.codes.tolist()]
     else:
-        keys = (
-            [reading(cell) for cell in cells.tolist()]
-            if isinstance(cells, np.ndarray)
-            else list(map(reading, cells))
-        )
+        keys = list(map(reading, cells.tolist() if isinstance(cells, np.ndarray) else cells))
     seen: set[Any] = set()
     again = np.zeros(len(keys), dtype=bool)
     for record, key in enumerate(keys):
         again[record] = key is not None and key in seen
         seen.add(key)
-    return [("ids are missing", empty), ("ids were there before, so one person has several records", again)]
+    missing = np.array([key is None for key in keys], dtype=bool)
+    return [("ids are missing", missing), ("ids were there before, so one person has several records", again)]

@@ -142,7 +142,7 @@ def _by_cells(guess: _Guess, column: Any) -> _Guess:
     cells = stored(column)
     if isinstance(cells, np.ndarray):
         return _by_array(guess, cells)
-    distinct = cells.cells if isinstance(cells, Distinct) else cells
+    distinct = cells.at(np.arange(len(cells.cells))) if isinstance(cells, Distinct) else cells
     filled = [cell for cell in distinct if reading(cell) is not None or not math.isnan(day(cell))]
     dates = [_ANY_DATE.read(cell) for cell in filled]
     if dates and not any(map(math.isnan, dates)):
@@ -197,7 +197,7 @@ def _classes(column: Any) -> list[Any]:
         truths = str(dtype_of(column)).lower().startswith("bool")
         distinct = [bool(value) if truths else value for value in distinct if value == value]
     else:
-        distinct = cells.cells if isinstance(cells, Distinct) else cells
+        distinct = cells.at(np.arange(len(cells.cells))) if isinstance(cells, Distinct) else cells
     said = {reading(cell): cell for cell in distinct if reading(cell) is not None}
     if len(said) > _MOST_CATEGORIES:
         return []

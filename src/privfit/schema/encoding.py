@@ -117,24 +117,62 @@ def _entries(fact: Feature, said: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
 
 @dataclass(frozen=True)
 class Distinct:
-    """A column by its distinct cells, and which of them each record has; -1 for none."""
+    """A column by its distinct cells, a list or an Arrow array, and which of them each record has.
 
-    cells: Sequence[Any]
+    A record without a cell has the code -1.
+    """
+
+    cells: Any
     codes: NDArray[np.integer[Any]]
+
+    def at(self, positions: NDArray[np.intp]) -> list[Any]:
+        """Return some of the cells."""
+        if is_arrow(self.cells):
+            return list(self.cells.take(positions).to_pylist())
+        return [self.cells[position] for position in positions.tolist()]
 
 
 def readings(fact: Feature | Label, column: Any) -> Numbers:
     """Return the number that every cell of a column stands for; NaN where it is missing or does not fit."""
     cells = stored(column)
     if isinstance(cells, Distinct):
-        said: Numbers = np.array([*map(fact.read, cells.cells), np.nan])
-        return np.take(said, cells.codes)
+        return np.take(np.append(_once(fact, cells), np.nan), cells.codes)
     if not isinstance(cells, np.ndarray):
         return _cell_by_cell(fact, cells)
     if cells.dtype.kind == "M":
         days = cells.astype("datetime64[D]")
         return fact.read_days(np.where(np.isnat(days), np.nan, days.astype(np.int64) + EPOCH))
     return fact.read_numbers(cells.astype(np.float64))
+
+
+def _once(fact: Feature | Label, column: Distinct) -> Numbers:
+    """Read every distinct cell; texts that are plain numbers all at once."""
+    said = np.empty(len(column.cells))
+    plain = _plain_numbers(column.cells)
+    others = np.arange(len(said))
+    if plain is not None:
+        which, numbers = plain
+        said[which] = fact.read_numbers(numbers)
+        others = np.flatnonzero(~which)
+    said[others] = [fact.read(cell) for cell in column.at(others)]
+    return said
+
+
+def _plain_numbers(cells: Any) -> tuple[NDArray[np.bool_], Numbers] | None:
+    """Return which texts are decimal numbers without exponent, and these numbers, correctly rounded."""
+    if not is_arrow(cells):
+        return None
+    import pyarrow
+    from pyarrow import compute, types
+
+    if not (types.is_large_binary(cells.type) or types.is_large_string(cells.type)):
+        return None
+    # integers so short are exact, as `read` has them
+    which = compute.match_substring_regex(cells, r"^-?[0-9]{1,15}(\.[0-9]*)?$").fill_null(False)
+    numbers = cells.filter(which).cast(pyarrow.large_string()).cast(pyarrow.float64())
+    return np.asarray(which.to_numpy(zero_copy_only=False)), np.asarray(
+        numbers.to_numpy(zero_copy_only=False)
+    )
 
 
 def _cell_by_cell(fact: Feature | Label, cells: Sequence[Any]) -> Numbers:
@@ -193,6 +231,10 @@ def _from_arrow(column: Any) -> NDArray[Any] | Distinct:
     if types.is_date(column.type) or types.is_timestamp(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype("datetime64[D]")
     if not types.is_dictionary(column.type):
+        if types.is_string(column.type) or str(column.type) == "string_view":
+            column = column.cast(pyarrow.large_string())
+        elif types.is_binary(column.type) or str(column.type) == "binary_view":
+            column = column.cast(pyarrow.large_binary())
         column = column.dictionary_encode()
     codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return Distinct(column.dictionary.to_pylist(), codes)
+    return Distinct(column.dictionary, codes)

@@ -8,6 +8,7 @@ files have types.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 from collections.abc import Sequence
 from os import PathLike, fspath
@@ -46,16 +47,13 @@ def header_of(path: str | PathLike[str], names: Sequence[str] | None = None) -> 
 
     That is the mark by which the line has all of `names`, or else the most columns; records do not matter.
     """
-    import pyarrow
-
+    open_file = gzip.open if fspath(path).lower().endswith(".gz") else open
     try:
-        with pyarrow.input_stream(fspath(path)) as stream:
-            first = io.TextIOWrapper(stream, encoding="utf-8-sig", newline="")
-            line = _first_record(first)
-            first.detach()
+        with open_file(path, "rb") as lines:
+            line = _first_record(lines).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(f"The first line of {_shown(path)} is not UTF-8 text.") from None
-    except pyarrow.ArrowException:
+    except (gzip.BadGzipFile, EOFError):
         raise ValueError(f"{_shown(path)} cannot be unpacked.") from None
     headers = {mark: next(csv.reader(io.StringIO(line), delimiter=mark), []) for mark in _DELIMITERS}
     wanted = set(names or ())
@@ -66,12 +64,12 @@ def header_of(path: str | PathLike[str], names: Sequence[str] | None = None) -> 
     return header, delimiter
 
 
-def _first_record(lines: Any) -> str:
+def _first_record(lines: Any) -> bytes:
     """Return the first line, with those after it while a quotation is open."""
-    record = lines.readline()
-    while record.count('"') % 2 and (more := lines.readline()):
+    record: bytes = lines.readline()
+    while record.count(b'"') % 2 and (more := lines.readline()):
         record += more
-    return str(record)
+    return record
 
 
 def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
@@ -95,7 +93,7 @@ def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
                 check_utf8=False,
             ),
         )
-    except pyarrow.ArrowException:  # whose message quotes the line
+    except (pyarrow.ArrowException, OSError):  # whose message quotes the line
         raise ValueError(
             f"{_shown(path)} has a line that does not have as many values as the first, or an open quotation."
         ) from None
