@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privfit.schema.cells import day, reading
 from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
 from privfit.schema.encoding import Distinct, readings, stored
-from privfit.schema.frames import check_dtype, column_names, columns_of, dtype_of, opened
+from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
 from privfit.schema.levels import Boolean, Label
 from privfit.schema.schema import Schema
 
@@ -75,9 +75,9 @@ class Findings:
 def checked(table: Any, schema: Schema) -> Findings:
     """Compare a table with its schema."""
     table = opened(table)
+    refuse_what_is_no_table(table)
     names = column_names(table)
     if names is None:
-        columns_of(table, schema.features)  # which says what is wrong with what is no table
         raise TypeError("The table must have named columns to be checked; make it a frame.")
     declared: list[Column] = [*schema.columns, schema.label]
     found: list[Finding] = []
@@ -87,7 +87,12 @@ def checked(table: Any, schema: Schema) -> Findings:
         if fact.name not in names:
             found.append(Finding(fact.name, "is declared, but is not in the table"))
             continue
-        found.extend(_in_column(fact, table[fact.name]))
+        try:
+            (column,) = columns_of(table, [fact])
+        except (TypeError, ValueError) as refusal:  # by its dtype or shape
+            found.append(Finding(fact.name, f"cannot be read: {refusal}"))
+        else:
+            found.extend(_in_column(fact, column))
     unknown = [str(name) for name in names if name not in {fact.name for fact in declared}]
     found.extend(Finding(name, "is not in the schema, and is ignored", fits=True) for name in unknown)
     if schema.records is not None and names and len(table[next(iter(names))]) != schema.records:
@@ -100,13 +105,6 @@ def _in_column(fact: Column, column: Any) -> Iterator[Finding]:
         yield from _counted(fact, _repetitions(column))
         return
     assert isinstance(fact, Feature | Label)
-    try:
-        dtype = dtype_of(column)
-        if dtype is not None:
-            check_dtype(fact, dtype)
-    except TypeError as refusal:
-        yield Finding(fact.name, f"cannot be read: {refusal}")
-        return
     said = readings(fact, column)
     empty = _empty(stored(column), np.isnan(said))
     problems = [
