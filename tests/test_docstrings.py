@@ -10,7 +10,10 @@ from privfit.solvers import SOLVERS
 
 PACKAGES = (
     "privfit",
-    *(f"privfit.{name}" for name in ("accounting", "datasets", "estimators", "preprocessing", "solvers")),
+    *(
+        f"privfit.{name}"
+        for name in ("accounting", "datasets", "estimators", "metrics", "preprocessing", "solvers")
+    ),
 )
 
 # A sentence says enough about these methods of a solver, because `Solver` documents the first two once and in

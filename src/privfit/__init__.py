@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from privfit import accounting as accounting
     from privfit import datasets as datasets
     from privfit import estimators as estimators
+    from privfit import metrics as metrics
     from privfit import preprocessing as preprocessing
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
@@ -38,7 +39,7 @@ _MODULE_OF = {
     "WeakPromiseWarning": "leaks",
     "strict": "leaks",
 }
-_SUBPACKAGES = ("accounting", "datasets", "estimators", "preprocessing", "solvers")
+_SUBPACKAGES = ("accounting", "datasets", "estimators", "metrics", "preprocessing", "solvers")
 
 
 def __getattr__(name: str) -> Any:

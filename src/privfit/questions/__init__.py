@@ -10,6 +10,7 @@ from privfit.questions.losses import ChangesOfLoss, LossesAlong, RisesAlong
 from privfit.questions.magnitudes import Magnitudes
 from privfit.questions.moments import Moments
 from privfit.questions.norms import CurveNorms, Norms
+from privfit.questions.scores import ScoreSums
 
 __all__ = [
     "ChangesOfLoss",
@@ -23,4 +24,5 @@ __all__ = [
     "Moments",
     "Norms",
     "RisesAlong",
+    "ScoreSums",
 ]
