@@ -77,3 +77,24 @@ def test_intervals_of_losses_hold_often_enough():
     for name, truth in (("brier_score", brier), ("log_loss", log_loss)):
         assert hits(name, truth, scores.ravel(), y) >= FEWEST
         assert hits(name, truth, scores.ravel(), y, wrong_by=2.0) < FEWEST
+
+
+@pytest.mark.parametrize("n_records", [None, 10])
+def test_cells_have_the_noise_that_is_said_of_them_and_pairs_have_no_bias(n_records, monkeypatch):
+    """Few records, so that products of noises matter. Five standard errors: a false alarm in a million."""
+    parts = []
+    monkeypatch.setattr(Cells, "_fieller", lambda self, over, under, *slopes: parts.append((over, under)))
+    strategy, exact, rng = STRATEGIES["labels"], np.array([1.0, 2.0, 3.0, 4.0]), np.random.default_rng(7)
+    wins, found = np.array([[0.5, 0.0], [1.0, 0.5]]), []
+    for _ in range(4000):
+        released = Measurement(exact, 1.0, 0.01)
+        noisy = Measurement(exact + released.sigma * rng.standard_normal(4), 1.0, 0.01)
+        found.append(Cells.estimated(noisy, strategy, n_records))
+        found[-1].pairs(wins)
+    counts, stated = np.array([cells.counts for cells in found]), found[0].covariance
+    if n_records is not None:
+        np.testing.assert_allclose(counts.sum(axis=1), n_records)
+    np.testing.assert_allclose(np.cov(counts.T), stated, atol=5 * np.sqrt(2 / 4000) * stated.max())
+    truth = exact[2:] @ wins @ exact[:2], exact[2:].sum() * exact[:2].sum()
+    errors = np.std(parts, axis=0) / np.sqrt(4000)
+    assert np.all(np.abs(np.mean(parts, axis=0) - truth) < 5 * errors)
