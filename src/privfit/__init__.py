@@ -8,11 +8,13 @@ if TYPE_CHECKING:
     from privfit import datasets as datasets
     from privfit import estimators as estimators
     from privfit import metrics as metrics
+    from privfit import planning as planning
     from privfit import preprocessing as preprocessing
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
-    from privfit.estimators import DPLinearSVC, DPLogisticRegression
+    from privfit.estimators import DPLinearSVC, DPLogisticRegression, load
     from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
+    from privfit.planning import people_needed, plan
 
 __version__ = "0.1.0"
 
@@ -24,6 +26,9 @@ __all__ = [
     "PrivacyLeakError",
     "PrivacyLeakWarning",
     "WeakPromiseWarning",
+    "load",
+    "people_needed",
+    "plan",
     "strict",
 ]
 
@@ -37,9 +42,12 @@ _MODULE_OF = {
     "PrivacyLeakError": "leaks",
     "PrivacyLeakWarning": "leaks",
     "WeakPromiseWarning": "leaks",
+    "load": "estimators",
+    "people_needed": "planning",
+    "plan": "planning",
     "strict": "leaks",
 }
-_SUBPACKAGES = ("accounting", "datasets", "estimators", "metrics", "preprocessing", "solvers")
+_SUBPACKAGES = ("accounting", "datasets", "estimators", "metrics", "planning", "preprocessing", "solvers")
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ from privfit.engine.general import checked_weights
 from privfit.engine.kernels.ladder import softplus_sums
 from privfit.engine.kernels.pointwise import loops, shift
 from privfit.engine.parallel import threads
+from privfit.engine.products import product_sums
 from privfit.engine.table import Table
 from privfit.losses.loss import Loss
 
@@ -149,10 +150,15 @@ class Problem:
             raise ValueError(f"expected {self.n_weights} weights, got shape {w.shape}")
         return self.table.predictions(w)
 
-    def gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
+    def gradient_at(self, w: ArrayLike, clip: float, *, each_coordinate: bool = False) -> FloatArray:
         """Sum the clipped gradients at w in one pass over X.
 
-        Guarantee: with a finite clip it is `at(w).gradient_sum(clip)`, bit for bit.
+        With `each_coordinate` a record's gradient is only shrunk until no coordinate is larger than `clip`,
+        which leaves more of it than shrinking its norm.
+
+        Guarantee: with a finite clip the sum is exact, and it is `at(w).gradient_sum(clip)`, bit for bit,
+        without `each_coordinate`. With it, one record more moves no coordinate by more than
+        `gradient_bound(clip)`.
         """
         if not self.is_plain:
             return self.at(w).gradient_sum(clip)
@@ -161,7 +167,8 @@ class Problem:
         unfolded = self.table.unfolded(np.asarray(w, dtype=np.float64))
         weights = layout.weights(*unfolded, exact=clip < math.inf)
         rounding = self.table.rounding(clip)
-        records = self.loss, self.targets, self.table.reciprocals
+        sizes = self.table.coordinate_reciprocals if each_coordinate else self.table.reciprocals
+        records = self.loss, self.targets, sizes
 
         def add(rows: slice, out: FloatArray) -> None:
             layout.add_gradient(rows, *records, weights, clip, rounding, out)
@@ -211,6 +218,16 @@ class Point:
         if not problem.is_plain:
             return problem.table.combination(general.coefficients(problem, self.predictions), clip)
         return problem.table.gradient_there(problem.loss, problem.targets, self.predictions, clip)
+
+    def hessian_sum(self, radius: float, window: float) -> FloatArray:
+        """Sum the outer products of sqrt(c) * (z, bias), each such row clipped to norm `radius`. One pass.
+
+        c is a record's weight times its curvature, of one output: see `general.curvatures`.
+
+        Guarantee: as `products.product_sums` says.
+        """
+        c = general.curvatures(self.problem, self.predictions, window)
+        return product_sums(self.problem.table, np.sqrt(c), radius)
 
     def loss_sum(self, clip: float = math.inf) -> float:
         """Sum the losses, each at most `clip`. No pass over X."""

@@ -10,7 +10,9 @@ from privfit.questions.losses import ChangesOfLoss, LossesAlong, RisesAlong
 from privfit.questions.magnitudes import Magnitudes
 from privfit.questions.moments import Moments
 from privfit.questions.norms import CurveNorms, Norms
+from privfit.questions.products import HessianAt, SecondMoments
 from privfit.questions.scores import ScoreSums
+from privfit.questions.vertices import VerticesAt
 
 __all__ = [
     "ChangesOfLoss",
@@ -18,6 +20,7 @@ __all__ = [
     "CurveNorms",
     "Gradient",
     "GradientAt",
+    "HessianAt",
     "Histograms",
     "LossesAlong",
     "Magnitudes",
@@ -25,4 +28,6 @@ __all__ = [
     "Norms",
     "RisesAlong",
     "ScoreSums",
+    "SecondMoments",
+    "VerticesAt",
 ]

@@ -20,7 +20,7 @@ SHARE_GRID = 2.0**-20  # sums of 2^32 multiples of it, each at most 1, are exact
 
 @dataclass(frozen=True, eq=False)
 class ScoreSums:
-    """The sum over records of the shares that their label and the bin of their score are given (Q14).
+    """The sum over records of the shares that their label and the bin of their score are given (Q16).
 
     A record's score is its prediction at a point. Bin k takes scores with edges[k - 1] < score <= edges[k];
     the first bin takes all below and the last one all above, so there is a bin more than edges. Row k of
@@ -56,4 +56,4 @@ class ScoreSums:
 
         # fsum rounds once and sqrt once more, each by at most 2^-53 of the number
         longest = max(math.sqrt(math.fsum(row * row)) for row in shares)
-        return Bounded(look, longest * (1.0 + 2.0**-50), "Q14")
+        return Bounded(look, longest * (1.0 + 2.0**-50), "Q16")
