@@ -93,7 +93,8 @@ def test_an_objective_that_explodes_does_not_flatten_the_others():
     assert figure.axes[4].get_ylim()[1] == HIGHEST["hinge"]
 
 
-def test_the_summary_says_what_was_run_and_what_is_missing(tmp_path):
+def test_the_summary_says_what_was_run_and_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr("privfit.experiments.summary.fingerprint", lambda name: "0123")
     results = Results(tmp_path / "logistic.csv", seed=3)
     rows = rows_of("logistic", repeats=1, without=("ipums-us",))
     failed = [cell for cell in rows if cell.algorithm == "privgene" and cell.epsilon == 0.05][:4]
@@ -103,8 +104,9 @@ def test_the_summary_says_what_was_run_and_what_is_missing(tmp_path):
                 results.append(cell, outcome)
     page = summarise(tmp_path, seed=3)
     assert "1 x 5-fold" in page
-    assert "There were no IPUMS-US data where this was run." in page
-    assert "Fits that failed or were not run: 4 of PrivGene." in page
+    prose = page.replace("\n", " ")
+    assert "There were no IPUMS-US data where this was run." in prose
+    assert "Fits that failed or were not run: 4 of PrivGene." in prose
     estimate = curves(EXPERIMENTS["logistic"], results.finished(), ("adult", "logistic"), "accuracy")[
         "dpagd"
     ][0.05]
