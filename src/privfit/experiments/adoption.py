@@ -13,7 +13,7 @@ from privfit.experiments.provenance import Kind, present, read, record, this_run
 from privfit.experiments.results import Results
 from privfit.experiments.run import describe
 
-# Relative. A hundred steps turn another rounding of sums into 1e-7; another algorithm is off by more than this.
+# Relative. A hundred steps turn another rounding of sums into 1e-7; another algorithm is off by more.
 TOLERANCE = 1e-6
 UNKNOWN_CLOCK = "wall time or CPU time; the rows were adopted"
 
