@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from privfit import preprocessing as preprocessing
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
-    from privfit.estimators import DPLinearSVC, DPLogisticRegression
+    from privfit.estimators import DPLinearSVC, DPLogisticRegression, load
     from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
 
 __version__ = "0.1.0"
@@ -23,6 +23,7 @@ __all__ = [
     "PrivacyLeakError",
     "PrivacyLeakWarning",
     "WeakPromiseWarning",
+    "load",
     "strict",
 ]
 
@@ -36,6 +37,7 @@ _MODULE_OF = {
     "PrivacyLeakError": "leaks",
     "PrivacyLeakWarning": "leaks",
     "WeakPromiseWarning": "leaks",
+    "load": "estimators",
     "strict": "leaks",
 }
 _SUBPACKAGES = ("accounting", "datasets", "estimators", "preprocessing", "solvers")

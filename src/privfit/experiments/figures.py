@@ -16,6 +16,7 @@ from PIL import Image
 from privfit.experiments.cells import DATASETS, FAULTY, MODELS, Cell, Experiment
 from privfit.experiments.curves import METRICS, Curve, Line, Metric, curves, label
 from privfit.experiments.fit import Outcome
+from privfit.experiments.waterfall import waterfalls
 
 # Paul Tol's "muted" colours, which people with any colour vision can tell apart, each with a shape.
 _STYLES: dict[str | float, tuple[str, str]] = {
@@ -31,26 +32,51 @@ _STYLES: dict[str | float, tuple[str, str]] = {
     "sgd-adv": ("#88CCEE", "<"),
     "sgd-ma": ("#AA4499", ">"),
     "sgd-pld": ("#AA4499", "d"),
+    "authors-dpagd-NOT-PRIVATE": ("#332288", "s"),
+    "authors-objpert-NOT-PRIVATE": ("#117733", "v"),
+    "authors-outpert-NOT-PRIVATE": ("#DDCC77", "P"),
+    "authors-privgene": ("#CC6677", "X"),
+    "authors-sgd-adv": ("#88CCEE", "<"),
+    "authors-sgd-ma-NOT-PRIVATE": ("#AA4499", ">"),
+    "dpagd-no-averaging": ("#44AA99", "^"),
+    "dpagd-no-averaging-capped": ("#44AA99", "*"),
+    "dpagd-fixed-shares": ("#CC6677", "X"),
+    "dpagd-fixed-shares-capped": ("#CC6677", "*"),
+    "dpagd-equal-split": ("#117733", "D"),
+    "dpagd-equal-split-capped": ("#117733", "*"),
     0.1: ("#332288", "o"),
     0.2: ("#44AA99", "s"),
     0.4: ("#CC6677", "^"),
     0.8: ("#882255", "D"),
+    1.6: ("#DDCC77", "P"),
 }
 _LOOKS: dict[Any, Any] = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "svg.fonttype": "none"}
 _REFERENCE_DASHES = {"nonprivate": "--", "majority": ":"}
-_DASHES = {FAULTY: "--", "dpagd-capped": ":", "sgd-pld": ":"}  # of those that share a colour with another
+_DASHES = {  # of those that share a colour with another
+    "dpagd-capped": ":",
+    "sgd-pld": ":",
+    "dpagd-no-averaging-capped": ":",
+    "dpagd-fixed-shares-capped": ":",
+    "dpagd-equal-split-capped": ":",
+    "dpagd-fixed-step": "-.",
+}
 HIGHEST = {"logistic": 1.0, "hinge": 1.5}  # objective at which panels end, about 1.5 times the zero model's
 
 
 def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path) -> None:
     """Draw one experiment as PNG and as SVG."""
     with mpl.rc_context(_LOOKS | {"svg.hashsalt": experiment.name}):
-        figure = compose(experiment, rows)
-        figure.savefig(out / f"{experiment.name}.svg", metadata={"Date": None})
-        pixels = BytesIO()
-        figure.savefig(pixels, dpi=120)
-    # a palette makes the file three times smaller
-    Image.open(pixels).convert("RGB").quantize(128).save(out / f"{experiment.name}.png", optimize=True)
+        figures = (
+            waterfalls(experiment, rows)
+            if experiment.waterfall
+            else {experiment.name: compose(experiment, rows)}
+        )
+        for name, figure in figures.items():
+            figure.savefig(out / f"{name}.svg", metadata={"Date": None})
+            pixels = BytesIO()
+            figure.savefig(pixels, dpi=120)
+            # a palette makes the file three times smaller
+            Image.open(pixels).convert("RGB").quantize(128).save(out / f"{name}.png", optimize=True)
 
 
 def compose(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Figure:
@@ -108,8 +134,8 @@ def _panel(
             color=colour,
             marker=shape,
             markersize=5,
-            mfc="white" if line == FAULTY else colour,
-            ls=_DASHES.get(algorithm, "-"),
+            mfc="white" if algorithm.endswith("NOT-PRIVATE") else colour,
+            ls="--" if algorithm.endswith("NOT-PRIVATE") else _DASHES.get(algorithm, "-"),
             lw=2.2 if line == "adaptive" else 1.2,
             zorder=3 if line == "adaptive" else 2,
             capsize=2,
