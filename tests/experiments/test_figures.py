@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from privfit.experiments.cells import ALGORITHMS, EXPERIMENTS, FAULTY
+from privfit.experiments.cells import COMPARED, EXPERIMENTS, FAULTY
 from privfit.experiments.curves import curves
 from privfit.experiments.fit import Outcome
 from privfit.experiments.results import Results
@@ -72,11 +72,11 @@ def test_a_row_of_panels_for_each_data_set_that_is_there():
     assert [ax.get_ylabel() for ax in left] == ["test accuracy"] * 3
     assert [ax.get_ylabel() for ax in right] == ["objective less NonPrivate's"] * 3
     for ax in figure.axes:
-        assert len(ax.containers) == len(ALGORITHMS) - 2
+        assert len(ax.containers) == len(COMPARED) - 2
         assert all(container.has_yerr for container in ax.containers)
     (legend,) = figure.legends
-    assert sorted(text.get_text() for text in legend.get_texts()) == sorted(ALGORITHMS.values())
-    assert "NOT PRIVATE" in ALGORITHMS[FAULTY]
+    assert sorted(text.get_text() for text in legend.get_texts()) == sorted(COMPARED.values())
+    assert "NOT PRIVATE" in COMPARED[FAULTY]
 
 
 def test_letters_are_legible_at_800_pixels():
@@ -96,7 +96,7 @@ def test_errors_of_kddcup99_are_on_a_logarithmic_axis():
     figure = compose(EXPERIMENTS["kddcup99"], rows)
     assert [ax.get_ylabel() for ax in figure.axes[::2]] == ["test error"] * 2
     assert {ax.get_yscale() for ax in figure.axes} == {"log"}
-    drawn = dict(zip(ALGORITHMS, figure.axes[0].containers, strict=False))["adaptive"]
+    drawn = dict(zip(COMPARED, figure.axes[0].containers, strict=False))["adaptive"]
     accuracy = curves(EXPERIMENTS["kddcup99"], rows, ("kddcup99", "logistic"), "accuracy")["adaptive"]
     np.testing.assert_allclose(
         np.array(drawn[0].get_ydata(), float), [1 - point.mean for point in accuracy.values()]
@@ -136,9 +136,9 @@ def test_a_parameter_figure_marks_the_default_and_names_the_algorithms(name, def
 
 
 def test_every_algorithm_has_a_look_of_its_own():
-    looks = [STYLES[name] for name in ALGORITHMS]
+    looks = [STYLES[name] for name in COMPARED]
     assert len(set(looks)) == len(looks)
-    private = [look for name, look in STYLES.items() if name not in ("nonprivate", "majority")]
+    private = [STYLES[name] for name in COMPARED if name not in ("nonprivate", "majority")]
     assert len({look.shape for look in private}) >= len(private) - 1  # one relative shares a shape, hollow
 
 

@@ -31,6 +31,9 @@ class What(StrEnum):
     LOGISTIC = "logistic"
     SVM = "svm"
     KDDCUP99 = "kddcup99"
+    AUTHORS = "authors"
+    WATERFALL = "waterfall"
+    ABLATIONS = "ablations"
     ALL = "all"
     ADOPT = "adopt"
     SUMMARY = "summary"
@@ -118,9 +121,10 @@ def reproduce(
 
 
 def _names(what: What) -> list[str]:
-    from privfit.experiments.cells import EXPERIMENTS
+    from privfit.experiments.cells import EXPERIMENTS, GROUPS
 
-    return [name for name in EXPERIMENTS if what in (name, What.ALL)]
+    wanted = GROUPS.get(what, (what,))
+    return [name for name in EXPERIMENTS if what is What.ALL or name in wanted]
 
 
 def _cells(

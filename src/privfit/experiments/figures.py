@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from io import BytesIO, StringIO
-from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -30,22 +29,29 @@ from privfit.experiments.styles import (
     Style,
     adapt_to_dark_paper,
 )
+from privfit.experiments.waterfall import waterfalls
 from privfit.solvers import DPAGD
 
 WIDTH, PANEL_HEIGHT, LEGEND_ROW = 8.0, 2.5, 0.2  # inches
+MANY_TIMES = 10  # wider ranges of a parameter get logarithms
 LOWEST, HIGHEST = 1e-4, 10.0  # objectives beyond these are marked at the edge of their panel
 
 
 def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path) -> None:
     """Draw one experiment as PNG, and as an SVG that follows the reader's choice of light or dark."""
     with mpl.rc_context(LOOKS | {"svg.hashsalt": experiment.name}):
-        figure = compose(experiment, rows)
-        text, pixels = StringIO(), BytesIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-        figure.savefig(pixels, dpi=200)
-    (out / f"{experiment.name}.svg").write_text(adapt_to_dark_paper(text.getvalue()), encoding="utf-8")
-    # a palette makes the file three times smaller
-    Image.open(pixels).convert("RGB").quantize(128).save(out / f"{experiment.name}.png", optimize=True)
+        figures = (
+            waterfalls(experiment, rows)
+            if experiment.waterfall
+            else {experiment.name: compose(experiment, rows)}
+        )
+        for name, figure in figures.items():
+            text, pixels = StringIO(), BytesIO()
+            figure.savefig(text, format="svg", metadata={"Date": None})
+            figure.savefig(pixels, dpi=200)
+            (out / f"{name}.svg").write_text(adapt_to_dark_paper(text.getvalue()), encoding="utf-8")
+            # a palette makes the file three times smaller
+            Image.open(pixels).convert("RGB").quantize(128).save(out / f"{name}.png", optimize=True)
 
 
 def compose(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Figure:
@@ -82,8 +88,8 @@ def _panel(
     ax.set_title(f"{DATASETS[dataset]}, {MODELS[loss]}")
     ax.set_xlabel("ε" if experiment.parameter is None else experiment.parameter, labelpad=1)
     xs = experiment.values or experiment.epsilons
-    if all(b == 2 * a for a, b in pairwise(xs)):
-        ax.set_xscale("log", base=2)
+    if xs[-1] >= MANY_TIMES * xs[0]:
+        ax.set_xscale("log")
     if metric == "objective":
         _draw_objectives(ax, found)
     elif dataset == "kddcup99":  # nearly separable: the errors, not the accuracies, tell the curves apart
@@ -94,8 +100,8 @@ def _panel(
         _draw_all(ax, found)
         ax.set_ylabel("test accuracy")
     names = {x: f"{x:g}" for x in xs}
-    if experiment.parameter is not None:
-        default = getattr(DPAGD(), experiment.parameter)
+    default = getattr(DPAGD(), experiment.parameter or "", None)
+    if default is not None:
         names[default] = f"{default:g}\ndefault"
         ax.axvline(default, color=INK, lw=0.8, ls=(0, (1, 2)))
     ax.set_xticks(list(names), list(names.values()))

@@ -45,11 +45,30 @@ STYLES: dict[str, Style] = {
     "sgd-adv": Style(SKY, "<"),
     "sgd-ma": Style(BLUE, ">"),
     "sgd-pld": Style(BLUE, "d", "--", hollow=True),
+    "authors-dpagd-NOT-PRIVATE": Style(VERMILION, "s", "--", hollow=True),
+    "authors-objpert-NOT-PRIVATE": Style(GREEN, "v", "--", hollow=True),
+    "authors-outpert-NOT-PRIVATE": Style(ORANGE, "P", "--", hollow=True),
+    "authors-privgene": Style(PURPLE, "X"),
+    "authors-sgd-adv": Style(SKY, "<"),
+    "authors-sgd-ma-NOT-PRIVATE": Style(BLUE, ">", "--", hollow=True),
+    "dpagd-no-averaging": Style(GREEN, "^"),
+    "dpagd-no-averaging-capped": Style(GREEN, "^", ":", hollow=True),
+    "dpagd-fixed-shares": Style(PURPLE, "X"),
+    "dpagd-fixed-shares-capped": Style(PURPLE, "X", ":", hollow=True),
+    "dpagd-equal-split": Style(BLUE, "D"),
+    "dpagd-equal-split-capped": Style(BLUE, "D", ":", hollow=True),
+    "dpagd-fixed-step": Style(ORANGE, "P", "-."),
     "nonprivate": Style(INK, "", "--", width=1.0),
     "majority": Style(INK, "", ":", width=1.0),
 }
 OTHER = Style(FAINT, "h", "-.")  # an algorithm that was added without a look of its own
-EPSILON_COLOURS = {0.1: (BLUE, "o"), 0.2: (SKY, "s"), 0.4: (ORANGE, "^"), 0.8: (VERMILION, "D")}
+EPSILON_COLOURS = {
+    0.1: (BLUE, "o"),
+    0.2: (SKY, "s"),
+    0.4: (ORANGE, "^"),
+    0.8: (VERMILION, "D"),
+    1.6: (PURPLE, "P"),
+}
 
 LOOKS: dict[Any, Any] = {
     "font.size": 9,
