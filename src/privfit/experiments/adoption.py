@@ -13,7 +13,7 @@ from privfit.experiments.provenance import Kind, present, read, record, this_run
 from privfit.experiments.results import Results
 from privfit.experiments.run import describe
 
-# Relative. A hundred steps turn another rounding of sums into 1e-7; another algorithm is off by more.
+# A hundred steps turn another rounding of sums into 1e-7; another algorithm is off by more.
 TOLERANCE = 1e-6
 UNKNOWN_CLOCK = "wall time or CPU time; the rows were adopted"
 
@@ -45,7 +45,7 @@ def adopt(out: Path, *, seed: int, console: Console) -> None:
 def agree(here: Outcome, there: Outcome) -> bool:
     """Say whether two outcomes are those of the same fit, whatever time it took."""
     return (here.steps, here.records) == (there.steps, there.records) and all(
-        math.isclose(a, b, rel_tol=TOLERANCE)
+        math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
         for a, b in ((here.accuracy, there.accuracy), (here.objective, there.objective))
     )
 
