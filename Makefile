@@ -18,7 +18,7 @@ $(VENV)/.library: pyproject.toml
 # The tools of a developer as well.
 $(VENV)/.installed: $(VENV)/.library
 	@echo "Installing the development tools (once; about a minute)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,report]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,report,export]"
 	@touch $@
 
 demo: $(VENV)/.library

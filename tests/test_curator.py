@@ -26,12 +26,14 @@ from privfit.questions import (
     CurveNorms,
     Gradient,
     GradientAt,
+    HessianAt,
     Histograms,
     LossesAlong,
     Magnitudes,
     Moments,
     Norms,
     RisesAlong,
+    SecondMoments,
     VerticesAt,
 )
 
@@ -97,6 +99,8 @@ QUESTIONS = {
     "Magnitudes": lambda c, q: c.measure(Magnitudes(), RHO),
     "Histograms": lambda c, q: c.measure(Histograms(np.tile([-1.0, 0.0, 0.0, 1e4], (c.n_features, 1))), RHO),
     "Moments": lambda c, q: c.measure(Moments(q.clip, 0.3 * q.clip, q.folds, 0.7), RHO),
+    "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
+    "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
 }
 ANSWERS = {"measure", "refine", "choose"}
 OPENED = {
@@ -398,6 +402,20 @@ def test_moments_of_a_record_at_both_radii_use_up_their_sensitivity():
     (a, sigma), (b, _) = inputs
     np.testing.assert_allclose(a - b, [0.5, -0.5], atol=1e-6)
     assert sigma * math.sqrt(2 * 0.01) == pytest.approx(math.hypot(0.5, 0.5), rel=1e-4)
+    assert np.linalg.norm(a - b) <= sigma * math.sqrt(2 * 0.01)
+
+
+def test_second_moments_of_a_record_at_the_radius_use_up_their_sensitivity():
+    inputs = []
+    for rows in (slice(0, 2), slice(0, 1)):
+        X, y = np.array([[0.1, 0.0], [0.4, -0.3]])[rows], np.ones(2)[rows]
+        curator, _, noise = make_curator(X, y, noise=ScriptedNoise(size=0.0))
+        curator.transformed(np.zeros(2), np.ones(2), 1e-9).measure(SecondMoments(0.5), 0.01)
+        inputs.append(noise.gaussian_inputs[0])
+    (a, sigma), (b, _) = inputs
+    np.testing.assert_allclose(a - b, [0.16, -0.12 * math.sqrt(2), 0.0, 0.09, 0.0, 0.0], atol=1e-5)
+    assert sigma * math.sqrt(2 * 0.01) == pytest.approx(0.25, rel=1e-3)
+    assert np.linalg.norm(a - b) == pytest.approx(0.25, rel=1e-3)
     assert np.linalg.norm(a - b) <= sigma * math.sqrt(2 * 0.01)
 
 

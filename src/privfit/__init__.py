@@ -7,11 +7,13 @@ if TYPE_CHECKING:
     from privfit import accounting as accounting
     from privfit import datasets as datasets
     from privfit import estimators as estimators
+    from privfit import planning as planning
     from privfit import preprocessing as preprocessing
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
-    from privfit.estimators import DPLinearSVC, DPLogisticRegression
+    from privfit.estimators import DPLinearSVC, DPLogisticRegression, load
     from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
+    from privfit.planning import people_needed, plan
 
 __version__ = "0.1.0"
 
@@ -23,6 +25,9 @@ __all__ = [
     "PrivacyLeakError",
     "PrivacyLeakWarning",
     "WeakPromiseWarning",
+    "load",
+    "people_needed",
+    "plan",
     "strict",
 ]
 
@@ -36,9 +41,12 @@ _MODULE_OF = {
     "PrivacyLeakError": "leaks",
     "PrivacyLeakWarning": "leaks",
     "WeakPromiseWarning": "leaks",
+    "load": "estimators",
+    "people_needed": "planning",
+    "plan": "planning",
     "strict": "leaks",
 }
-_SUBPACKAGES = ("accounting", "datasets", "estimators", "preprocessing", "solvers")
+_SUBPACKAGES = ("accounting", "datasets", "estimators", "planning", "preprocessing", "solvers")
 
 
 def __getattr__(name: str) -> Any:

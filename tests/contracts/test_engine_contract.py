@@ -13,7 +13,7 @@ from privfit.engine.exact.bounds import MAX_CANDIDATES, gradient_bound, loss_sla
 from privfit.engine.exact.grids import grid
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES, Loss
-from privfit.questions import CurveNorms, Histograms, Magnitudes, Moments, Norms
+from privfit.questions import CurveNorms, HessianAt, Histograms, Magnitudes, Moments, Norms, SecondMoments
 
 Layout = Callable[[np.ndarray], Any]
 
@@ -69,6 +69,13 @@ def moments(
     norms, curved = (np.maximum(np.linalg.norm(rows, axis=1), 1e-300) for rows in (Z, curves))
     f = np.minimum(1, np.minimum(radius / norms, curve_radius / curved))[:, None]
     return (f * Z).sum(axis=0), (f * curves).sum(axis=0)
+
+
+def products(Z: np.ndarray, curvatures: Any, radius: float) -> np.ndarray:
+    """The sum of outer products of rows weighted by curvature, each clipped to a norm, written out."""
+    rows = np.sqrt(np.broadcast_to(curvatures, len(Z)))[:, None] * Z
+    rows = rows * np.minimum(1, radius / np.maximum(np.linalg.norm(rows, axis=1), 1e-300))[:, None]
+    return rows.T @ rows
 
 
 class Case:
@@ -278,6 +285,19 @@ class TestEngine:
         ):
             assert clip < bound < clip * (1 + 2e-5)
 
+    @pytest.mark.parametrize("radius", [0.3, 2.0, 100.0])
+    def test_second_moments_match_oracle(self, case: Case, radius: float) -> None:
+        engine, oracle = case.make(*records())
+        w = 0.3 * weights(engine)
+        m = oracle.y * (oracle.X @ w)
+        curvatures = (oracle.derivative(m + 0.5) - oracle.derivative(m - 0.5)) / 1.0
+        atol = engine.n_records * radius**2 * 2.0**-14
+        moments, hessian = SecondMoments(radius), HessianAt(w, radius)
+        np.testing.assert_allclose(moments.sums(engine.table), products(oracle.X, 1.0, radius), atol=atol)
+        np.testing.assert_allclose(hessian.sums(engine), products(oracle.X, curvatures, radius), atol=atol)
+        assert radius**2 < moments.bounded(engine).sensitivity < radius**2 * (1 + 5e-4)
+        assert hessian.bounded(engine).sensitivity == moments.bounded(engine).sensitivity
+
     def test_curve_counts_match_oracle(self, case: Case) -> None:
         engine, oracle = case.make(*records())
         folds, Z = np.arange(13) % 2.0, oracle.X[:, :13]
@@ -375,6 +395,10 @@ class TestEngine:
         first, second = Moments(10.0, 10.0, np.zeros(13)).sums(engine.table)
         np.testing.assert_allclose(first, oracle.X[:, :13].sum(axis=0), atol=1e-4)
         np.testing.assert_allclose(second, (oracle.X[:, :13] ** 2).sum(axis=0), atol=1e-4)
+        rounding = 13 * 10.0 * 2.0**-11
+        np.testing.assert_allclose(
+            SecondMoments(10.0).sums(engine.table), products(oracle.X, 1.0, 10.0), atol=rounding
+        )
         line = engine.at(weights(engine)).along(weights(engine, 1))
         assert line.rise_sums(0.1, 3, 1.0).shape == (4,)
         assert engine.gradient_at(weights(engine), 1.0).shape == (engine.n_weights,)
@@ -457,6 +481,17 @@ class TestView:
             np.testing.assert_allclose(sums, right, atol=engine.n_records * 2.0**-20 * (2 + clip))
         for bound, clip in zip(Moments(*radii, folds).bounds(engine.table), radii, strict=True):
             assert clip < bound < clip + 2e-5 * (1 + clip)
+
+    @pytest.mark.parametrize("radius", [0.3, 30.0])
+    def test_second_moments_match_oracle(self, view_case: ViewCase, radius: float) -> None:
+        engine, oracle = view_case.make(*view_case.records())
+        w = 1e-3 * weights(engine)
+        m = oracle.y * (oracle.X @ w)
+        curvatures = (oracle.derivative(m + 0.5) - oracle.derivative(m - 0.5)) / 1.0
+        atol = engine.n_records * radius**2 * 2.0**-14
+        moments, hessian = SecondMoments(radius), HessianAt(w, radius)
+        np.testing.assert_allclose(moments.sums(engine.table), products(oracle.X, 1.0, radius), atol=atol)
+        np.testing.assert_allclose(hessian.sums(engine), products(oracle.X, curvatures, radius), atol=atol)
 
     def test_curve_counts_match_oracle(self, view_case: ViewCase) -> None:
         engine, oracle = view_case.make(*view_case.records())

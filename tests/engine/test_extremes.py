@@ -20,7 +20,7 @@ from privfit.losses import Loss
 from privfit.losses.arithmetic import compilable
 from privfit.losses.hinge import HINGE
 from privfit.losses.logistic import LOGISTIC
-from privfit.questions import CurveNorms, Histograms, Magnitudes, Moments, Norms
+from privfit.questions import CurveNorms, HessianAt, Histograms, Magnitudes, Moments, Norms, SecondMoments
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "dense_f64": np.ascontiguousarray,
@@ -170,6 +170,9 @@ def sums(X: Any, y: np.ndarray, loss: Loss, intercept: bool, clip: float, seed: 
             f"{name} norms": Norms(edges).counts(engine.table),
             f"{name} curve norms": CurveNorms(edges, folds).counts(engine.table),
         }
+        for question in (SecondMoments(clip), HessianAt(point.w, clip)):
+            products = question.bounded(engine)
+            found[f"{name} {question.what}"] = products.look(), products.sensitivity
         moments, bounds = (
             Moments(clip, 0.4 * clip, folds).sums(engine.table),
             Moments(clip, 0.4 * clip, folds).bounds(engine.table),

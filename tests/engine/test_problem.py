@@ -20,7 +20,7 @@ from privfit.engine.layouts.dense import DenseLayout
 from privfit.engine.problem import Problem
 from privfit.losses.hinge import HINGE
 from privfit.losses.logistic import LOGISTIC
-from privfit.questions import CurveNorms, Histograms, Magnitudes, Moments, Norms
+from privfit.questions import CurveNorms, HessianAt, Histograms, Magnitudes, Moments, Norms, SecondMoments
 
 
 def table(n: int = 300, p: int = 7) -> tuple[np.ndarray, np.ndarray]:
@@ -206,6 +206,8 @@ def test_passes_are_as_many_as_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     folds = np.zeros(7)
     assert passes(lambda: CurveNorms([9.0, 1.0], folds).counts(problem.table))[0] == 1
     assert passes(lambda: Moments(1.0, 1.0, folds).sums(problem.table))[0] == 2
+    assert passes(lambda: SecondMoments(1.0).sums(problem.table))[0] == 1
+    assert passes(lambda: HessianAt(w, 1.0).sums(problem))[0] == 2
     assert passes(lambda: Magnitudes().sums(problem.table))[0] == 1
     assert passes(lambda: Histograms(np.zeros((7, 1))).counts(problem.table))[0] == 1
 

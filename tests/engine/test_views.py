@@ -17,7 +17,7 @@ from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.losses.hinge import HINGE
 from privfit.losses.logistic import LOGISTIC
-from privfit.questions import CurveNorms, Magnitudes, Moments, Norms
+from privfit.questions import CurveNorms, HessianAt, Magnitudes, Moments, Norms, SecondMoments
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "dense_c": np.ascontiguousarray,
@@ -49,6 +49,8 @@ def everything(engine: Problem, w: np.ndarray) -> np.ndarray:
             CurveNorms([100.0, 3.0, 1.0, 0.5], np.arange(P) % 2.0).counts(engine.table),
             Norms([100.0, 3.0, 1.0, 0.5]).counts(engine.table),
             Magnitudes().sums(engine.table).ravel(),
+            SecondMoments(0.9).sums(engine.table).ravel(),
+            HessianAt(w, 0.3).sums(engine).ravel(),
         ]
     )
 
@@ -132,6 +134,8 @@ def test_one_record_moves_a_view_by_its_bounds_at_most(
             sums.append(
                 (
                     engine.gradient_at(np.array(w), clip),
+                    SecondMoments(clip).bounded(engine).look(),
+                    HessianAt(np.array(w), clip).bounded(engine).look(),
                     *Moments(clip, 0.4 * clip, FOLDS).sums(engine.table),
                     Norms([1e3, 10.0, 1.0, 0.1]).counts(engine.table),
                     CurveNorms([1e3, 10.0, 1.0, 0.1], FOLDS).counts(engine.table),
@@ -139,11 +143,13 @@ def test_one_record_moves_a_view_by_its_bounds_at_most(
                     engine.at(w).along([1.0, -1e9, 2.0, 1e200]).rise_sums(0.3, 4, clip),
                 )
             )
-        gradient, straight, curved, norms, curve_norms, magnitudes, rises = (
+        gradient, products, hessian, straight, curved, norms, curve_norms, magnitudes, rises = (
             there - here for here, there in zip(*sums, strict=True)
         )
         bounds = Moments(clip, 0.4 * clip, FOLDS).bounds(engine.table)
         assert np.linalg.norm(gradient) <= engine.gradient_bound(clip)
+        for moved, question in ((products, SecondMoments(clip)), (hessian, HessianAt(np.array(w), clip))):
+            assert np.linalg.norm(moved) <= question.bounded(engine).sensitivity
         assert np.linalg.norm(straight) <= bounds[0]
         assert np.linalg.norm(curved) <= bounds[1]
         assert sorted(norms) == sorted(curve_norms) == [0, 0, 1]

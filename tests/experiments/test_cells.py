@@ -1,15 +1,19 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
 from privfit.experiments.cells import ALGORITHMS, EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
 from privfit.experiments.fit import solver_of
-from privfit.solvers import DPAGD, SOLVERS, get_solver
+from privfit.solvers import DPAGD, SGDMA, SOLVERS, get_solver
 
 CELL = Cell("logistic", "adult", "logistic", "dpagd", 0.1, None, 0, 0)
 
 
-def test_every_algorithm_can_be_had_except_the_one_that_is_not_private():
-    assert set(ALGORITHMS) - set(SOLVERS) == {FAULTY}
+def test_every_algorithm_is_a_solver_with_its_settings_except_the_one_that_is_not_private():
+    solvers = {name: solver_of(CELL._replace(algorithm=name)) for name in ALGORITHMS}
+    assert {name for name, solver in solvers.items() if type(solver) not in SOLVERS.values()} == {FAULTY}
+    assert len({repr(solver) for solver in solvers.values()}) == len(ALGORITHMS)
     with pytest.raises(ValueError, match="solver must be one of"):
         get_solver(FAULTY)
 
@@ -24,7 +28,7 @@ def test_more_repetitions_only_add_cells(experiment):
 
 def test_a_figure_compares_all_algorithms_at_all_epsilons_on_all_data():
     once = list(EXPERIMENTS["svm"].cells(1))
-    assert len(once) == 4 * FOLDS * (10 * 6 + 2)
+    assert len(once) == 4 * FOLDS * (12 * 6 + 2)
     assert {cell.epsilon for cell in once if cell.algorithm == "sgd-ma"} == {0.05, 0.1, 0.2, 0.4, 0.8, 1.6}
     assert {cell.loss for cell in once} == {"hinge"}
 
@@ -37,6 +41,19 @@ def test_a_parameter_is_varied_and_nothing_else(experiment, field):
     cell = next(EXPERIMENTS[experiment].cells(1))
     solver = solver_of(cell._replace(value=0.25))
     assert solver == DPAGD(**{field: 0.25})
+
+
+def test_both_accountants_of_sgd_run_under_their_own_names():  # E9
+    assert solver_of(CELL._replace(algorithm="sgd-ma")) == SGDMA(accountant="rdp")
+    assert solver_of(CELL._replace(algorithm="sgd-pld")) == SGDMA(accountant="pld")
+
+
+@pytest.mark.parametrize("experiment", ["splits", "gamma", "c-grad", "c-obj", "logistic", "svm", "kddcup99"])
+def test_dpagd_runs_as_the_text_has_it_and_with_the_authors_cap(experiment):  # E10
+    cells = {cell.algorithm: cell for cell in EXPERIMENTS[experiment].cells(1)}
+    free, capped = solver_of(cells["dpagd"]), solver_of(cells["dpagd-capped"])
+    assert (free.alpha_cap, capped.alpha_cap) == (None, 2.0)
+    assert dataclasses.replace(capped, alpha_cap=None) == free
 
 
 def test_kddcup99_has_the_papers_batches_and_delta():
@@ -74,7 +91,14 @@ def test_noise_depends_on_the_seed_and_every_part_of_the_cell():
 def test_noise_is_the_same_in_every_process_and_version():
     """Pinned: results that were resumed by another version must not be a mixture."""
     assert CELL.rng(7).integers(2**32) == 3965394447
+    # rows of "sgd-pld" were made when it was called "sgd-ma"
+    assert CELL._replace(algorithm="sgd-pld").rng(7).integers(2**32) == 782265100
     np.testing.assert_array_equal(fold_rows(10, "adult", 0, 2, 7)[1], [4, 8])
+
+
+def test_no_two_algorithms_draw_the_same_noise():
+    draws = [CELL._replace(algorithm=name).rng(7).integers(2**63) for name in ALGORITHMS]
+    assert len(set(draws)) == len(ALGORITHMS)
 
 
 def test_folds_divide_the_records_and_repetitions_divide_them_anew():

@@ -119,7 +119,7 @@ def test_a_cell_that_fails_is_named_and_not_finished(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_reproduce_from_the_command_line(tmp_path, monkeypatch):
-    tiny = replace(EXPERIMENTS["splits"], epsilons=(0.1, 0.4), values=(6.0,))
+    tiny = replace(EXPERIMENTS["splits"], epsilons=(0.1,), values=(6.0,))
     monkeypatch.setitem(EXPERIMENTS, "splits", tiny)
     result = CliRunner().invoke(
         app, ["reproduce", "splits", "--quick", "--jobs", "1", "--out", str(tmp_path)]
@@ -130,4 +130,5 @@ def test_reproduce_from_the_command_line(tmp_path, monkeypatch):
         assert (tmp_path / name).stat().st_size > 5000
     page = (tmp_path / "summary.md").read_text()
     assert "10 fits, 1 x 5-fold" in page
-    assert "| ε = 0.4 | 0." in page
+    for name in ("DP-AGD", "DP-AGD, steps up to 2"):
+        assert f"| {name}, ε = 0.1 | 0." in page

@@ -30,7 +30,19 @@ def run(solver, X, y, *, epsilon=8.0, loss="logistic", noise=None, alpha=0.0, n_
 
 
 def algorithm_1(
-    X, y, loss, *, eps_tot, lam=0.0, splits=60, gamma=0.1, C_obj=3.0, C_grad=3.0, seed=5, shape="laplace"
+    X,
+    y,
+    loss,
+    *,
+    eps_tot,
+    lam=0.0,
+    splits=60,
+    gamma=0.1,
+    C_obj=3.0,
+    C_grad=3.0,
+    seed=5,
+    shape="laplace",
+    cap=math.inf,
 ):
     """Transcribe Algorithm 1 with the errata, forming everything; yield (w, alpha, rho_ng, tries)."""
     draw = np.random.default_rng(seed)
@@ -90,7 +102,7 @@ def algorithm_1(
         w = w - phi[i] * direction
         chosen.append(phi[i])
         if len(chosen) % 10 == 0:
-            alpha_max = 1.1 * max(chosen[-10:])
+            alpha_max = min(cap, 1.1 * max(chosen[-10:]))
         yield w, phi[i], total, tries
 
 
@@ -112,6 +124,22 @@ def test_follows_algorithm_1_iteration_by_iteration(loss, lam, shape):
         assert ours.rho_selection == pytest.approx(tries * (8.0 / 120) ** 2 / 2, rel=1e-6)
         assert ours.sigma == pytest.approx(3.0 / math.sqrt(2 * rho_ng), rel=1e-4)
     np.testing.assert_allclose(solution.w, expected[-1][0], rtol=1e-3, atol=1e-3)
+
+
+def test_a_cap_on_the_steps_holds_for_ever_and_changes_nothing_else():  # E10
+    X, y = table()
+    capped, free = (run(DPAGD(alpha_cap=cap), X, y)[0] for cap in (2.0, None))
+    expected = list(algorithm_1(X, y, "logistic", eps_tot=8.0, cap=2.0))
+    assert [step.step for step in capped.trace] == pytest.approx([alpha for _, alpha, *_ in expected])
+    assert max(step.step for step in capped.trace) <= 2.0
+    assert max(step.step for step in free.trace) > 2.0, "the noise script never chooses a long step"
+    assert free.trace[:10] == capped.trace[:10]
+
+
+def test_a_cap_below_the_first_largest_step_holds_from_the_start():  # E10
+    X, y = table()
+    solution, _, _ = run(DPAGD(alpha_cap=0.5), X, y, noise=AlwaysPick(20))
+    assert [step.step for step in solution.trace] == [0.5] * solution.n_iter
 
 
 def test_spends_until_the_next_charge_does_not_fit_and_never_more():
@@ -191,7 +219,9 @@ def test_a_budget_too_small_for_one_step_gives_the_zero_model_and_says_what_is_n
     assert ledger.spent == 0.0
 
 
-@pytest.mark.parametrize("bad", [{"splits": 0}, {"C_grad": -1.0}, {"gamma": math.nan}, {"batch_size": 0}])
+@pytest.mark.parametrize(
+    "bad", [{"splits": 0}, {"C_grad": -1.0}, {"gamma": math.nan}, {"batch_size": 0}, {"alpha_cap": 0}]
+)
 def test_bad_settings_are_refused(bad):
     with pytest.raises(ValueError, match=f"positive finite {next(iter(bad))}"):
         DPAGD(**bad)

@@ -44,6 +44,23 @@ def coefficients(problem: Problem, predictions: FloatArray) -> FloatArray:
     return slopes
 
 
+def curvatures(problem: Problem, predictions: FloatArray, window: float) -> FloatArray:
+    """Return each record's weight times how fast its loss's derivative rises across a window around it.
+
+    The loss is convex, so what is below 0, or no number, is due to rounding far out, and counts as 0.
+    """
+    sides = np.empty((2, len(predictions)))
+    derivatives = loops(problem.loss).derivatives
+
+    def fill(rows: slice) -> None:
+        for side, shift in zip(sides, (-0.5 * window, 0.5 * window), strict=True):
+            derivatives(predictions[rows] + shift, problem.targets[rows], side[rows])
+
+    problem.table.for_each_chunk(fill)
+    found: FloatArray = np.fmax((sides[1] - sides[0]) / window, 0.0)
+    return found if problem.weights is None else found * problem.weights
+
+
 def losses(
     problem: Problem, rows: slice, predictions: FloatArray, slopes: FloatArray, spacing: float, count: int
 ) -> FloatArray:

@@ -20,6 +20,7 @@ from privfit.engine.general import checked_weights
 from privfit.engine.kernels.ladder import softplus_sums
 from privfit.engine.kernels.pointwise import loops, shift
 from privfit.engine.parallel import threads
+from privfit.engine.products import product_sums
 from privfit.engine.table import Table
 from privfit.losses.loss import Loss
 
@@ -217,6 +218,16 @@ class Point:
         if not problem.is_plain:
             return problem.table.combination(general.coefficients(problem, self.predictions), clip)
         return problem.table.gradient_there(problem.loss, problem.targets, self.predictions, clip)
+
+    def hessian_sum(self, radius: float, window: float) -> FloatArray:
+        """Sum the outer products of sqrt(c) * (z, bias), each such row clipped to norm `radius`. One pass.
+
+        c is a record's weight times its curvature, of one output: see `general.curvatures`.
+
+        Guarantee: as `products.product_sums` says.
+        """
+        c = general.curvatures(self.problem, self.predictions, window)
+        return product_sums(self.problem.table, np.sqrt(c), radius)
 
     def loss_sum(self, clip: float = math.inf) -> float:
         """Sum the losses, each at most `clip`. No pass over X."""

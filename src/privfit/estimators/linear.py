@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -17,6 +19,7 @@ from privfit.estimators.labels import declared_classes, encode_labels, label_col
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.progress import budget_bar
+from privfit.estimators.publishing import published
 from privfit.estimators.tables import check_table
 from privfit.estimators.validation import (
     check_bounds,
@@ -27,6 +30,9 @@ from privfit.estimators.validation import (
     check_switch,
 )
 from privfit.losses import get_loss
+from privfit.publication import Published, to_json
+from privfit.publication.plain import to_sklearn
+from privfit.report import render
 from privfit.solvers import Facts, Solution, Solver, get_solver, require
 
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
@@ -36,6 +42,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
     """What the two estimators share."""
 
     _loss: ClassVar[str]
+    _kind: ClassVar[str]  # what model files call it
 
     def __init__(
         self,
@@ -243,6 +250,63 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         check_lengths(predicted, labels)
         return float(np.average(np.asarray(predicted == labels, dtype=bool), weights=sample_weight))
 
+    def published(self) -> Published:
+        """Return everything of the fit that may be published, and nothing else.
+
+        Returns
+        -------
+        facts : Published
+            Weights, preprocessing, promise, steps and versions as plain data.
+        """
+        check_is_fitted(self)
+        return published(self)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to a JSON file that may be published; `privfit.load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file, which is replaced if it exists.
+        """
+        Path(path).write_text(to_json(self.published()), encoding="utf-8")
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        scores: Any = None,
+        title: str | None = None,
+        card: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write a page about the model that may be published: one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file, which is replaced if it exists.
+        scores : Evaluation, optional
+            Private scores, as `privfit.metrics.evaluate` gives them.
+        title : str, optional
+            Heading of the page.
+        card : mapping of str to str, optional
+            A model card's fields by name, "Intended use" for example.
+        """
+        bought = None if scores is None else scores.to_dict()
+        html = render(self.published(), scores=bought, title=title, card=card)
+        Path(path).write_text(html, encoding="utf-8")
+
+    def to_sklearn(self) -> Any:
+        """Return a plain scikit-learn estimator or pipeline that predicts the same, clipping included.
+
+        Returns
+        -------
+        estimator : LogisticRegression, SGDClassifier or Pipeline
+            Nothing of privfit is needed to use, convert or unpickle it. It takes dense arrays where columns
+            are clipped.
+        """
+        return to_sklearn(self.published())
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
@@ -349,7 +413,7 @@ def _renamed(function: types.FunctionType, qualified_name: str) -> types.Functio
 class DPLogisticRegression(_DPLinearClassifier):
     """Logistic regression with differential privacy."""
 
-    _loss = "logistic"
+    _loss, _kind = "logistic", "logistic"
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class for every row, in the order of `classes_`.
@@ -372,4 +436,4 @@ class DPLogisticRegression(_DPLinearClassifier):
 class DPLinearSVC(_DPLinearClassifier):
     """Linear support vector machine (hinge loss) with differential privacy."""
 
-    _loss = "hinge"
+    _loss, _kind = "hinge", "svm"

@@ -29,6 +29,7 @@ ALGORITHMS = {
     "adaptive": "privfit's default (adaptive)",
     "gradient-descent": "noisy gradient descent",
     "dpagd": "DP-AGD",
+    "dpagd-capped": "DP-AGD, steps up to 2",
     FAULTY: "DP-AGD, authors' selection: NOT PRIVATE",
     "objective-perturbation": "ObjPert",
     "approximate-minima-perturbation": "ObjPert, approximate minima",
@@ -36,8 +37,11 @@ ALGORITHMS = {
     "privgene": "PrivGene",
     "sgd-adv": "SGD-Adv",
     "sgd-ma": "SGD-MA",
+    "sgd-pld": "SGD, PLD accountant",
     **REFERENCES,
 }
+# Under which name an algorithm's noise is drawn, because its first rows were made under that one.
+_NOISE_NAMES = {"sgd-pld": "sgd-ma", "sgd-ma": "sgd-rdp"}
 EPSILONS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
@@ -64,7 +68,8 @@ class Cell(NamedTuple):
 
     def rng(self, seed: int) -> np.random.Generator:
         """Return the cell's own stream of noise, whatever else is run, when and where."""
-        return stream(seed, *self)
+        name = _NOISE_NAMES.get(self.algorithm, self.algorithm)
+        return stream(seed, *self._replace(algorithm=name))
 
 
 def fold_rows(n: int, dataset: str, repetition: int, fold: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -84,8 +89,9 @@ def stream(seed: int, *key: object) -> np.random.Generator:
 class Experiment:
     """A figure of the paper: panels, what its curves are, and what varies along them.
 
-    Without a `parameter`, a curve is an algorithm and runs over epsilon. With one, a curve is an epsilon and
-    runs over the parameter's `values`; `parameter` is the field of the DP-AGD solver that is set to them.
+    Without a `parameter`, a curve is an algorithm and runs over epsilon. With one, a curve is an algorithm at
+    an epsilon and runs over the parameter's `values`; `parameter` is the field of the DP-AGD solver that is
+    set to them.
     """
 
     name: str
@@ -121,7 +127,7 @@ def _effect(name: str, parameter: str, *values: float) -> Experiment:
         name=name,
         title=f"Effect of {parameter} on DP-AGD: logistic regression, Adult",
         tasks=(("adult", "logistic"),),
-        algorithms=("dpagd",),
+        algorithms=("dpagd", "dpagd-capped"),
         epsilons=(0.1, 0.2, 0.4, 0.8),
         parameter=parameter,
         values=tuple(map(float, values)),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,7 @@ class Estimate:
     fits: int
 
 
-Line = str | float  # an algorithm or, where a parameter is varied, an epsilon
+Line = str | tuple[str, float]  # an algorithm or, where a parameter is varied, an algorithm at an epsilon
 Curve = dict[
     float, Estimate
 ]  # by epsilon or by the parameter's value; a reference has one point, at infinity
@@ -38,18 +39,28 @@ def curves(
     fits: defaultdict[tuple[Line, float], list[float]] = defaultdict(list)
     for cell, outcome in rows.items():
         if (cell.dataset, cell.loss) == task:
-            place = (cell.algorithm, cell.epsilon) if cell.value is None else (cell.epsilon, cell.value)
+            place: tuple[Line, float] = (
+                (cell.algorithm, cell.epsilon)
+                if cell.value is None
+                else ((cell.algorithm, cell.epsilon), cell.value)
+            )
             fits[place].append(getattr(outcome, metric))
-    lines: tuple[Line, ...] = experiment.epsilons if experiment.parameter else experiment.algorithms
+    lines: Iterable[Line] = (
+        product(experiment.algorithms, experiment.epsilons) if experiment.parameter else experiment.algorithms
+    )
     found = {
-        line: {x: _estimate(fits[line, x]) for name, x in sorted(fits) if name == line} for line in lines
+        line: {x: _estimate(fits[line, x]) for x in sorted(x for name, x in fits if name == line)}
+        for line in lines
     }
     return {line: curve for line, curve in found.items() if curve}
 
 
 def label(line: Line) -> str:
     """Name a curve for people."""
-    return ALGORITHMS[line] if isinstance(line, str) else f"ε = {line:g}"
+    if isinstance(line, str):
+        return ALGORITHMS[line]
+    algorithm, epsilon = line
+    return f"{ALGORITHMS[algorithm]}, ε = {epsilon:g}"
 
 
 def _estimate(values: list[float]) -> Estimate:

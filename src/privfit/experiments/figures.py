@@ -18,10 +18,11 @@ from privfit.experiments.curves import METRICS, Curve, Line, Metric, curves, lab
 from privfit.experiments.fit import Outcome
 
 # Paul Tol's "muted" colours, which people with any colour vision can tell apart, each with a shape.
-_STYLES: dict[Line, tuple[str, str]] = {
+_STYLES: dict[str | float, tuple[str, str]] = {
     "adaptive": ("#000000", "o"),
     "gradient-descent": ("#882255", "D"),
     "dpagd": ("#332288", "s"),
+    "dpagd-capped": ("#332288", "*"),
     FAULTY: ("#332288", "s"),
     "objective-perturbation": ("#117733", "v"),
     "approximate-minima-perturbation": ("#44AA99", "^"),
@@ -29,6 +30,7 @@ _STYLES: dict[Line, tuple[str, str]] = {
     "privgene": ("#CC6677", "X"),
     "sgd-adv": ("#88CCEE", "<"),
     "sgd-ma": ("#AA4499", ">"),
+    "sgd-pld": ("#AA4499", "d"),
     0.1: ("#332288", "o"),
     0.2: ("#44AA99", "s"),
     0.4: ("#CC6677", "^"),
@@ -36,6 +38,7 @@ _STYLES: dict[Line, tuple[str, str]] = {
 }
 _LOOKS: dict[Any, Any] = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "svg.fonttype": "none"}
 _REFERENCE_DASHES = {"nonprivate": "--", "majority": ":"}
+_DASHES = {FAULTY: "--", "dpagd-capped": ":", "sgd-pld": ":"}  # of those that share a colour with another
 HIGHEST = {"logistic": 1.0, "hinge": 1.5}  # objective at which panels end, about 1.5 times the zero model's
 
 
@@ -95,7 +98,8 @@ def _panel(
         if line in _REFERENCE_DASHES:
             ax.axhline(means[0], ls=_REFERENCE_DASHES[line], color="#777777", lw=1.5, label=label(line))
             continue
-        colour, shape = _STYLES[line]
+        algorithm, style = (line, line) if isinstance(line, str) else line
+        colour, shape = _STYLES[style]
         ax.errorbar(
             list(curve),
             means,
@@ -105,7 +109,7 @@ def _panel(
             marker=shape,
             markersize=5,
             mfc="white" if line == FAULTY else colour,
-            ls="--" if line == FAULTY else "-",
+            ls=_DASHES.get(algorithm, "-"),
             lw=2.2 if line == "adaptive" else 1.2,
             zorder=3 if line == "adaptive" else 2,
             capsize=2,

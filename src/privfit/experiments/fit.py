@@ -19,9 +19,10 @@ from privfit.estimators import DPLinearSVC, DPLogisticRegression
 from privfit.experiments.cells import EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
 from privfit.experiments.faulty import FaultyDPAGD
 from privfit.leaks import PrivacyLeakWarning
-from privfit.solvers import DPAGD, BudgetWarning, PrivGene, Solution, Solver, get_solver
+from privfit.solvers import DPAGD, SGDMA, BudgetWarning, PrivGene, Solution, Solver, get_solver
 
 BATCH = 40_000  # the paper's mini-batch for KDDCup99
+AUTHORS_CAP = 2.0  # of alpha_max in the authors' code (E10)
 
 
 class Outcome(NamedTuple):
@@ -79,11 +80,15 @@ def solver_of(cell: Cell) -> Solver:
     if cell.algorithm == "privgene":
         breeding = FOLDS * cell.repetition + cell.fold  # public, and another one for each fit
         return SampledPrivGene(seed=breeding) if large else PrivGene(seed=breeding)
-    if cell.algorithm in ("dpagd", FAULTY):
+    if cell.algorithm in ("dpagd", "dpagd-capped", FAULTY):
         settings: dict[str, Any] = {"batch_size": BATCH if large else None}
+        if cell.algorithm == "dpagd-capped":
+            settings["alpha_cap"] = AUTHORS_CAP
         if experiment.parameter is not None:
             settings[experiment.parameter] = cell.value
-        return (DPAGD if cell.algorithm == "dpagd" else FaultyDPAGD)(**settings)
+        return (FaultyDPAGD if cell.algorithm == FAULTY else DPAGD)(**settings)
+    if cell.algorithm in ("sgd-ma", "sgd-pld"):  # E9
+        return SGDMA(accountant="rdp" if cell.algorithm == "sgd-ma" else "pld")
     return get_solver(cell.algorithm)
 
 

@@ -10,6 +10,7 @@ from privfit.questions.losses import ChangesOfLoss, LossesAlong, RisesAlong
 from privfit.questions.magnitudes import Magnitudes
 from privfit.questions.moments import Moments
 from privfit.questions.norms import CurveNorms, Norms
+from privfit.questions.products import HessianAt, SecondMoments
 from privfit.questions.vertices import VerticesAt
 
 __all__ = [
@@ -18,11 +19,13 @@ __all__ = [
     "CurveNorms",
     "Gradient",
     "GradientAt",
+    "HessianAt",
     "Histograms",
     "LossesAlong",
     "Magnitudes",
     "Moments",
     "Norms",
     "RisesAlong",
+    "SecondMoments",
     "VerticesAt",
 ]

@@ -36,6 +36,9 @@ class LineSearchDescent(ABC):
         Largest candidate at the start.
     tau, eta : int, float
         Every tau iterations alpha_max becomes 1 + eta times the largest step chosen since.
+    alpha_cap : float, optional
+        No candidate is longer than this, whatever was chosen before. None by default, as in the paper's
+        text; its authors' code has 2 (E10), which keeps the weights small where noise chooses the steps.
     batch_size : float, optional
         Expected size of a fresh random subset for each iteration; all records by default.
     """
@@ -48,10 +51,11 @@ class LineSearchDescent(ABC):
     alpha_max: float = 2.0
     tau: int = 10
     eta: float = 0.1
+    alpha_cap: float | None = None
     batch_size: float | None = None
 
     def __post_init__(self) -> None:
-        check_positive(self, "C_grad", "gamma", "alpha_max", "eta", "batch_size")
+        check_positive(self, "C_grad", "gamma", "alpha_max", "eta", "alpha_cap", "batch_size")
         check_whole(self, "m", "tau")
 
     @abstractmethod
@@ -72,7 +76,7 @@ class LineSearchDescent(ABC):
         if curator.remaining < rho_ng + rho_nmax:
             warn_zero_model(curator, needed=rho_ng + rho_nmax)
             return Solution(np.zeros(curator.n_weights))
-        alpha_max = self.alpha_max
+        alpha_max = self._capped(self.alpha_max)
         point = curator.at(np.zeros(curator.n_weights))
         path = [point.w]
         trace: list[Step] = []
@@ -101,9 +105,13 @@ class LineSearchDescent(ABC):
                 path.append(point.w)
                 trace.append(Step(len(trace) + 1, float(steps[i]), g.rho, tries * rho_nmax, g.sigma))
                 if len(trace) % self.tau == 0:
-                    alpha_max = (1 + self.eta) * max(step.step for step in trace[-self.tau :])
+                    longest = max(step.step for step in trace[-self.tau :])
+                    alpha_max = self._capped((1 + self.eta) * longest)
         except BudgetExceeded:
             return Solution(self.answer(path), tuple(trace))
+
+    def _capped(self, alpha_max: float) -> float:
+        return alpha_max if self.alpha_cap is None else min(alpha_max, self.alpha_cap)  # E10
 
     def _n_records(self, curator: Curator) -> float:
         """Return n if anything needs it: declared, or bought (E6). Without a regulariser nothing does."""
@@ -128,7 +136,7 @@ class DPAGD(LineSearchDescent):
         Noise of the private argmin; "laplace" is the paper's.
     conversion : {"classic", "tight"}
         How (epsilon, delta) becomes a zCDP budget; "classic" is the paper's.
-    C_grad, gamma, m, alpha_max, tau, eta, batch_size
+    C_grad, gamma, m, alpha_max, tau, eta, alpha_cap, batch_size
         As in `LineSearchDescent`.
     """
 

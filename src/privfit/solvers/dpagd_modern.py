@@ -32,7 +32,7 @@ class ModernDPAGD(LineSearchDescent):
     slope_clip : float
         Clipping threshold of a record's x.direction in the choice of a step. Clipping that bites makes long
         steps look harmless, so it should exceed the norm of most records.
-    C_grad, gamma, m, alpha_max, tau, eta, batch_size
+    C_grad, gamma, m, alpha_max, tau, eta, alpha_cap, batch_size
         As in `LineSearchDescent`.
     """
 

@@ -4,11 +4,13 @@ import math
 
 import numpy as np
 
-from privfit.engine.exact.grids import MAX_CLIP, MAX_RECORDS, MIN_CLIP, FloatArray, grid, grids
+from privfit.engine.exact.grids import GRID_BITS, MAX_CLIP, MAX_RECORDS, MIN_CLIP, FloatArray, grid, grids
 
 SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100  # of rows, because float32 keeps their bits there
 SMALLEST_SQUARE = 2.0**-1074  # the spacing of float64 near zero
 ROUNDINGS = 2.0**-53 * MAX_RECORDS  # one rounding of a sum, in units of the largest summand
+
+PRODUCT_BITS = 15  # of rows that are multiplied: 2**32 records times 2**30 squared steps fit into 64 bits
 
 MAX_CANDIDATES = 64  # equal steps along a line; powers computed by repeated products stay accurate
 
@@ -161,6 +163,31 @@ def moment_bound(radius: float, base: FloatArray) -> float:
     share = radius * (1 + 2.0**-30 + p * 2.0**-53) + math.sqrt(p) * 2.0**-49
     share += _norm(steps) / 2 + _norm(base) * (2.0**-30 + grid(1.0) / 2)
     return share + 2 * ROUNDINGS * (_norm(base) + share) * (1 + 2.0**-10)
+
+
+def product_step(radius: float) -> float:
+    """Return the step of which rows of at most this norm are whole multiples before they are multiplied."""
+    if not MIN_CLIP <= radius <= MAX_CLIP:
+        raise ValueError(f"radius must be in [{MIN_CLIP}, {MAX_CLIP}], got {radius!r}")
+    return grid(radius) * 2.0 ** (GRID_BITS - PRODUCT_BITS)
+
+
+def product_bound(radius: float, n_weights: int) -> float:
+    """Bound the Frobenius norm of one record's share of `product_sums`: the square of `radius` and rounding.
+
+    The outer product of a row with itself has its squared length as norm. A row of norm at most `radius` in
+    real numbers is longer by a factor within 1 + 2**-30 + d 2**-53 as computed (see `gradient_bound`; its
+    coefficient adds a rounding or two), and rounding to multiples of the step moves it by at most
+    sqrt(d) / 2 steps. So it has fewer than 2**15 + sqrt(d) steps, and sums over MAX_RECORDS of them are
+    below 2**63 squared steps for d <= 2**20. They are exact. Turning them into float64 and scaling what is
+    off the diagonal by sqrt(2) rounds twice, each time by at most u = 2**-53 of a vector of n times the
+    share, for two neighbouring data sets; sqrt(2) itself is off by less than u. The factor 1 + 2**-10 covers
+    products of the errors named.
+    """
+    step = product_step(radius)
+    length = radius * (1 + 2.0**-30 + n_weights * 2.0**-53) + math.sqrt(n_weights) * step / 2
+    share = length * length * (1 + 2.0**-50)
+    return share * (1 + 4 * ROUNDINGS * (1 + 2.0**-10))
 
 
 def magnitude_bound(n_columns: int) -> float:

@@ -1,0 +1,123 @@
+"""From a fitted estimator to what is published of it, and back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privfit.accounting import promise as promises
+from privfit.estimators.family import FamilyTotal
+from privfit.estimators.preparation import Preparation
+from privfit.estimators.statement import PrivacyStatement
+from privfit.publication import Published, from_json
+from privfit.publication.document import LARGEST_FILE
+from privfit.publication.published import versions
+from privfit.solvers import Step
+
+if TYPE_CHECKING:
+    from privfit.estimators.linear import _DPLinearClassifier
+
+
+def published(model: _DPLinearClassifier) -> Published:
+    """Return what may be published of a fitted model: no field of it was not released or public."""
+    names = getattr(model, "feature_names_in_", None)
+    preparation: Preparation = model.preparation_
+    return Published(
+        kind=model._kind,
+        weights=model.coef_.ravel().astype(np.float64),
+        intercept=float(model.intercept_[0]),
+        has_intercept=preparation.intercept,
+        classes=tuple(model.classes_.tolist()),
+        feature_names=None if names is None else tuple(map(str, names)),
+        columns=None,
+        bounds=preparation.bounds,
+        unit_rows=preparation.unit_rows,
+        schema=None,
+        steps=tuple(asdict(step) for step in model.trace_),
+        privacy=statement_to_dict(model.privacy_),
+        versions=versions(),
+    )
+
+
+def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
+    """Give an unfitted estimator what a published model knows; it then predicts the same."""
+    model.classes_ = np.array(facts.classes)
+    model.coef_, model.intercept_ = facts.weights.reshape(1, -1).copy(), np.array([facts.intercept])
+    model.n_iter_, model.trace_ = len(facts.steps), tuple(Step(**step) for step in facts.steps)
+    model.preparation_ = Preparation(facts.bounds, facts.has_intercept, facts.unit_rows)
+    model.n_features_in_ = len(facts.weights)
+    if facts.feature_names is not None:
+        model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
+    model.ledger_ = None  # the account stays where the data are
+    model.privacy_ = statement
+    return model
+
+
+def load(path: str | Path) -> Any:
+    """Read a model that `save` wrote. Nothing in the file is run, and nothing in it is trusted.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of a model file.
+
+    Returns
+    -------
+    model : DPLogisticRegression or DPLinearSVC
+        It predicts as the saved one did, and states the same promise.
+    """
+    from privfit.estimators.linear import DPLinearSVC, DPLogisticRegression
+
+    path = Path(path)
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise ValueError("it is too large for one.")
+        facts = from_json(path.read_text(encoding="utf-8"))
+        statement = statement_from_dict(facts.privacy)
+        estimator = {"logistic": DPLogisticRegression, "svm": DPLinearSVC}[facts.kind]
+        model = estimator(classes=facts.classes)
+        if statement.promise is not None:
+            model.set_params(epsilon=statement.epsilon, delta=statement.delta)
+        return restored(model, facts, statement)
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is no model file: it is not text.") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is no model file: {error}") from None
+
+
+def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:
+    """Write a statement as plain numbers and strings."""
+    return {
+        "promise": None if statement.promise is None else promises.to_dict(statement.promise),
+        "account": None if statement.account is None else promises.to_dict(statement.account),
+        "relation": statement.relation,
+        "assumptions": list(statement.assumptions),
+        "spending": dict(statement.spending),
+        "notes": list(statement.notes),
+        # without privacy it adds up to infinity, which the text says and JSON cannot
+        "family": asdict(statement.family) if statement.promise and statement.family else None,
+        "text": statement.text,
+    }
+
+
+def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
+    """Read a statement. Its words are made anew from its numbers, whatever words the file has."""
+    try:
+        promise, account = (
+            None if written[name] is None else promises.from_dict(written[name])
+            for name in ("promise", "account")
+        )
+        return PrivacyStatement(
+            promise,
+            tuple(written["assumptions"]),
+            dict(written["spending"]),
+            tuple(written["notes"]),
+            account=account,
+            family=None if written["family"] is None else FamilyTotal(**written["family"]),
+            relation=written["relation"],
+        )
+    except (TypeError, ValueError, ArithmeticError):
+        raise ValueError("the promise in it makes no sense.") from None

@@ -1,0 +1,145 @@
+"""The model file: one JSON document with a published schema, read as if a stranger had written it."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from privfit.publication.published import Published
+
+FORMAT, VERSION = "privfit-model", 1
+LARGEST_FILE = 200_000_000  # bytes: a million columns with their bounds and names
+
+
+def json_schema() -> dict[str, Any]:
+    """Return the JSON Schema of model files.
+
+    Returns
+    -------
+    schema : dict
+        Of draft 2020-12.
+    """
+    text = files("privfit.publication").joinpath("model.schema.json").read_text(encoding="utf-8")
+    schema: dict[str, Any] = json.loads(text)
+    return schema
+
+
+def to_json(model: Published) -> str:
+    """Return the document of a model.
+
+    Parameters
+    ----------
+    model : Published
+        What is to be written.
+
+    Returns
+    -------
+    text : str
+        JSON; numbers are written so that they are read back bit for bit.
+    """
+    bounds = None if model.bounds is None else [side.tolist() for side in model.bounds]
+    written = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": model.kind,
+        "classes": list(model.classes),
+        "feature_names": None if model.feature_names is None else list(model.feature_names),
+        "columns": None if model.columns is None else list(model.columns),
+        "weights": model.weights.tolist(),
+        "intercept": model.intercept,
+        "preprocessing": {
+            "schema": model.schema,
+            "clip": None if bounds is None else {"low": bounds[0], "high": bounds[1]},
+            "has_intercept": model.has_intercept,
+            "unit_rows": model.unit_rows,
+        },
+        "privacy": model.privacy,
+        "steps": list(model.steps),
+        "versions": model.versions,
+    }
+    return json.dumps(written, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
+
+
+def from_json(text: str) -> Published:
+    """Read a document, trusting nothing in it.
+
+    Parameters
+    ----------
+    text : str
+        What the file holds.
+
+    Returns
+    -------
+    model : Published
+        The same model.
+    """
+    from jsonschema import Draft202012Validator  # late: only reading a file needs it
+
+    try:
+        written = json.loads(text, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        raise ValueError("it is not whole JSON; was it cut off, or edited by hand?") from None
+    if not isinstance(written, dict) or written.get("format") != FORMAT:
+        raise ValueError("it holds no privfit model.")
+    if written.get("version") != VERSION:
+        raise ValueError(
+            f"its format is not version {VERSION}, which is what this privfit reads; update privfit."
+        )
+    worst = next(iter(Draft202012Validator(json_schema()).iter_errors(written)), None)
+    if worst is not None:
+        where = "/".join(map(str, worst.absolute_path)) or "the document"
+        raise ValueError(f"its entry {where} breaks the rule {worst.validator!r} of the format.")
+    return _checked(written)
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _checked(written: dict[str, Any]) -> Published:
+    """Return the model, having checked what a JSON Schema cannot say."""
+    prepared = written["preprocessing"]
+    weights = _numbers("weights", written["weights"])
+    clip = prepared["clip"]
+    bounds = None if clip is None else (_numbers("low", clip["low"]), _numbers("high", clip["high"]))
+    if bounds is not None and not (len(bounds[0]) == len(bounds[1]) == len(weights)):
+        raise ValueError("its bounds are not as many as its weights.")
+    if bounds is not None and (bounds[0] > bounds[1]).any():
+        raise ValueError("a lower bound in it is above the upper one.")
+    names, columns = (
+        None if written[key] is None else tuple(written[key]) for key in ("feature_names", "columns")
+    )
+    named = names if columns is None else columns
+    if named is not None and len(named) != len(weights):
+        raise ValueError("its feature names are not as many as its weights.")
+    first, second = written["classes"]
+    if type(first) is not type(second) or first == second:
+        raise ValueError("its classes are not two different labels of one type.")
+    return Published(
+        kind=written["kind"],
+        weights=weights,
+        intercept=float(_numbers("intercept", [written["intercept"]])[0]),
+        has_intercept=prepared["has_intercept"],
+        classes=(first, second),
+        feature_names=names,
+        columns=columns,
+        bounds=bounds,
+        unit_rows=prepared["unit_rows"],
+        schema=prepared["schema"],
+        steps=tuple(written["steps"]),
+        privacy=written["privacy"],
+        versions=written["versions"],
+    )
+
+
+def _numbers(name: str, written: list[float]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    try:
+        numbers = np.array(written, dtype=np.float64)
+    except OverflowError:  # an integer of hundreds of digits
+        numbers = np.array([np.inf])
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"a number among its {name} is too large.")
+    return numbers

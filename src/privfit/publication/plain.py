@@ -1,0 +1,101 @@
+"""The model as plain scikit-learn: nothing of ours is needed to load it, and converters know its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
+
+from privfit.publication.published import Published, Vector
+
+
+def to_sklearn(model: Published) -> Any:
+    """Return a fitted estimator, or a pipeline with the clipping, that predicts the same.
+
+    Clipping is done by a MinMaxScaler that clips, and the weights are those of columns between 0 and 1.
+
+    Parameters
+    ----------
+    model : Published
+        What is to be converted.
+
+    Returns
+    -------
+    estimator : LogisticRegression, SGDClassifier or Pipeline
+        It takes dense arrays where columns are clipped, because scikit-learn's scaler does.
+    """
+    weights, intercept = model.weights, model.intercept
+    if model.unit_rows:
+        steps = _unit_rows(model)
+        if model.has_intercept:
+            weights, intercept = np.append(intercept, weights), 0.0
+    elif model.bounds is not None:
+        low, high = model.bounds
+        steps = [_clip(low, high)]
+        weights, intercept = weights * (high - low), intercept + float(weights @ low)
+    else:
+        steps = []
+    steps.append(_classifier(model, weights, intercept))
+    _name_features(steps[0], model)
+    return steps[0] if len(steps) == 1 else make_pipeline(*steps)
+
+
+def _clip(low: Vector, high: Vector) -> MinMaxScaler:
+    width = np.where(high > low, high - low, 1.0)  # scikit-learn's own choice for constant columns
+    scaler = MinMaxScaler(clip=True)
+    scaler.data_min_, scaler.data_max_, scaler.data_range_ = low, high, high - low
+    scaler.scale_, scaler.min_ = 1.0 / width, -low / width
+    scaler.n_features_in_, scaler.n_samples_seen_ = len(low), 0
+    return scaler
+
+
+def _unit_rows(model: Published) -> list[Any]:
+    """Return what clips the columns and scales rows to norm 1, a one for the intercept in front included."""
+    p = len(model.weights)
+    low, high = model.bounds or (np.zeros(p), np.ones(p))
+    first: Any = None if model.bounds is None else _clip(low, high)
+    if model.has_intercept:
+        first, low, high = _with_ones(first, p), np.append(0.0, low), np.append(1.0, high)
+    undo = [] if model.bounds is None else [_undo(low, high - low)]
+    return [*([] if first is None else [first]), *undo, Normalizer()]
+
+
+def _undo(low: Vector, width: Vector) -> StandardScaler:
+    """Return what takes columns between 0 and 1 back to their own scale, because norms are taken there."""
+    scaler = StandardScaler()
+    scaler.scale_ = 1.0 / np.where(width > 0.0, width, np.finfo(float).tiny)
+    scaler.mean_, scaler.var_ = -low * scaler.scale_, scaler.scale_**2
+    scaler.n_features_in_, scaler.n_samples_seen_ = len(low), 0
+    return scaler
+
+
+def _with_ones(clip: MinMaxScaler | None, n_features: int) -> ColumnTransformer:
+    """Return what puts a column of ones in front: the first column times 0, plus 1.
+
+    PolynomialFeatures would be shorter, but its conversion to ONNX mixes single and double precision.
+    """
+    parts = [("one", MinMaxScaler(), [0]), ("features", "passthrough", list(range(n_features)))]
+    column = ColumnTransformer(parts).fit(np.zeros((2, n_features)))  # it learns how many columns there are
+    ones = column.named_transformers_["one"]
+    ones.scale_, ones.min_ = np.zeros(1), np.ones(1)
+    if clip is not None:
+        column.transformers_[1] = ("features", clip, parts[1][2])
+    return column
+
+
+def _classifier(model: Published, weights: Vector, intercept: float) -> Any:
+    classifier = LogisticRegression() if model.kind == "logistic" else SGDClassifier(loss="hinge")
+    classifier.classes_ = np.array(model.classes)
+    classifier.coef_, classifier.intercept_ = weights.reshape(1, -1), np.array([intercept])
+    classifier.n_features_in_ = len(weights)
+    classifier.n_iter_ = np.array([len(model.steps)])
+    return classifier
+
+
+def _name_features(first: Any, model: Published) -> None:
+    if model.feature_names is not None:
+        first.feature_names_in_ = np.array(model.feature_names, dtype=object)

@@ -1,0 +1,68 @@
+"""Everything of a fit that may be published, and nothing else."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Published:
+    """A fitted model as plain facts, all of them released or public.
+
+    Attributes
+    ----------
+    kind : {"logistic", "svm"}
+        Which estimator it is of.
+    weights : array
+        One for each encoded column.
+    intercept : float
+        Added to every score; 0 if there is none.
+    has_intercept : bool
+        Whether a row has a 1 for the intercept, which counts where rows are scaled to norm 1.
+    classes : tuple
+        The two labels; positive scores mean the second.
+    feature_names : tuple of str, optional
+        Of the columns that were given to the fit, if they had names.
+    columns : tuple of str, optional
+        Names of the weights, where a schema makes several of one column.
+    bounds : pair of arrays, optional
+        What columns are clipped to.
+    unit_rows : bool
+        Whether rows are scaled to norm 1.
+    schema : dict, optional
+        How a raw table becomes columns of numbers.
+    steps : tuple of dict
+        What each iteration released and cost.
+    privacy : dict
+        The statement: promise, assumptions, spending, words.
+    versions : dict
+        Of privfit and of what it was made with.
+    """
+
+    kind: str
+    weights: Vector
+    intercept: float
+    has_intercept: bool
+    classes: tuple[Any, ...]
+    feature_names: tuple[str, ...] | None
+    columns: tuple[str, ...] | None
+    bounds: tuple[Vector, Vector] | None
+    unit_rows: bool
+    schema: dict[str, Any] | None
+    steps: tuple[dict[str, Any], ...]
+    privacy: dict[str, Any]
+    versions: dict[str, str]
+
+
+def versions() -> dict[str, str]:
+    """Return what a model is being made with."""
+    packages = ("privfit", "numpy", "scipy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: version(name) for name in packages}}

@@ -1,0 +1,94 @@
+"""Second moments of the features, all pairs of columns: of the records, or weighted by their curvature."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from privfit.engine.bounded import Bounded
+from privfit.engine.exact.bounds import product_bound
+from privfit.engine.exact.grids import FloatArray
+
+if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+    from privfit.engine.problem import Problem
+    from privfit.engine.table import Table
+
+
+def triangle(matrix: FloatArray) -> FloatArray:
+    """Return a symmetric matrix as the vector of its upper triangle, which has the same norm.
+
+    What is off the diagonal stands for two entries, and is multiplied by the root of 2.
+    """
+    upper: FloatArray = (matrix * _weights(len(matrix)))[np.triu_indices(len(matrix))]
+    return upper
+
+
+def symmetric(vector: FloatArray) -> FloatArray:
+    """Return the symmetric matrix of such a vector."""
+    d = math.isqrt(2 * len(vector))
+    matrix = np.zeros((d, d))
+    matrix[np.triu_indices(d)] = vector
+    matrix /= _weights(d)
+    return matrix + np.triu(matrix, 1).T
+
+
+def _weights(d: int) -> FloatArray:
+    weights = np.full((d, d), math.sqrt(2.0))
+    np.fill_diagonal(weights, 1.0)
+    return weights
+
+
+@dataclass(frozen=True)
+class SecondMoments:
+    """The sum of z z' over the records, each z clipped to norm `radius` (Q14).
+
+    z includes the intercept's column. The sum is released as a vector, the matrix's `triangle`; `symmetric`
+    makes a matrix of it.
+    """
+
+    what: ClassVar[str] = "second moments"
+
+    radius: float
+
+    def sums(self, table: Table) -> FloatArray:
+        """Return the matrix. One pass over the data and a matrix product."""
+        from privfit.engine.products import product_sums
+
+        return product_sums(table, 1.0, self.radius)
+
+    def bounded(self, of: Problem | Table) -> Bounded:
+        """Return the triangle. Sensitivity: the square of `radius`, and rounding."""
+        bound = product_bound(self.radius, of.table.n_weights)
+        return Bounded(lambda: triangle(self.sums(of.table)), bound, "Q14")
+
+
+@dataclass(frozen=True, eq=False)
+class HessianAt:
+    """The sum of c z z' over the records, the rows sqrt(c) z clipped to norm `radius` (Q14).
+
+    c is the curvature of a record's loss at the weights w, over a window of its prediction: how much the
+    derivative rises from `window` / 2 below to as much above, divided by `window`. So losses with a kink
+    have one, too. It is released as `SecondMoments` are.
+    """
+
+    what: ClassVar[str] = "curvature"
+
+    w: FloatArray
+    radius: float
+    window: float = 1.0
+
+    def sums(self, problem: Problem) -> FloatArray:
+        """Return the matrix. Two passes over the data and a matrix product."""
+        return problem.at(self.w).hessian_sum(self.radius, self.window)
+
+    def bounded(self, of: Problem) -> Bounded:
+        """Return the triangle. Sensitivity: the square of `radius`, and rounding."""
+        if of.loss.outputs > 1:
+            raise ValueError("the curvature is known of losses with one output only")
+        if not 0.0 < self.window < math.inf:
+            raise ValueError(f"window must be positive and finite, got {self.window!r}")
+        bound = product_bound(self.radius, of.table.n_weights)
+        return Bounded(lambda: triangle(self.sums(of)), bound, "Q14")

@@ -1,0 +1,164 @@
+"""A model file holds the model and its promise, and a stranger's file does no harm."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+import privfit
+from privfit import DPLinearSVC, DPLogisticRegression, Ledger
+from privfit.publication import json_schema, to_json
+
+
+def people(n=400, p=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 3, (n, p))
+    return X, np.where(X[:, 0] + rng.normal(0, 1, n) > 1, "yes", "no")
+
+
+def fitted(model=DPLogisticRegression, **settings):
+    X, y = people()
+    settings = {
+        "classes": ("no", "yes"),
+        "n_records": 400,
+        "noise": "seeded",
+        "random_state": 9876543,
+    } | settings
+    return model(4.0, 1e-6, **settings).fit(X, y)
+
+
+MODELS = {
+    "logistic": lambda: fitted(feature_bounds=(-1, 3)),
+    "bought bounds": lambda: fitted(),
+    "svm": lambda: fitted(DPLinearSVC, feature_bounds=(-1, 3)),
+    "no intercept": lambda: fitted(fit_intercept=False),
+    "unit rows": lambda: fitted(solver="objective-perturbation", feature_bounds=(-1, 3)),
+    "unit rows, no bounds": lambda: fitted(solver="objective-perturbation"),
+    "unit rows, no intercept": lambda: fitted(solver="objective-perturbation", fit_intercept=False),
+    "no privacy": lambda: fitted(solver="nonprivate", noise="secure", random_state=None),
+    "a shared account": lambda: fitted(ledger=Ledger(epsilon=5.0, delta=1e-5)),
+}
+
+
+@pytest.fixture(params=MODELS, scope="module")
+def model(request):
+    return MODELS[request.param]()
+
+
+def test_a_saved_model_predicts_and_promises_the_same(model, tmp_path):
+    model.save(tmp_path / "model.json")
+    loaded = privfit.load(tmp_path / "model.json")
+    X = 3.0 * people(seed=1)[0]  # beyond the bounds, too
+    assert type(loaded) is type(model)
+    assert np.array_equal(loaded.decision_function(X), model.decision_function(X))
+    assert np.array_equal(loaded.predict(X), model.predict(X))
+    assert str(loaded.privacy_) == str(model.privacy_)
+    assert loaded.trace_ == model.trace_
+    assert to_json(loaded.published()) == to_json(model.published())
+
+
+def test_the_file_follows_its_published_schema(model, tmp_path):
+    model.save(tmp_path / "model.json")
+    written = json.loads((tmp_path / "model.json").read_text())
+    Draft202012Validator.check_schema(json_schema())
+    Draft202012Validator(json_schema()).validate(written)
+    assert written["versions"]["privfit"] == privfit.__version__
+    assert "9876543" not in json.dumps(written)
+
+
+def test_frames_keep_their_column_names(tmp_path):
+    pd = pytest.importorskip("pandas")
+    X, y = people()
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    DPLogisticRegression(4.0, classes=("no", "yes")).fit(frame, y).save(tmp_path / "model.json")
+    loaded = privfit.load(tmp_path / "model.json")
+    assert loaded.feature_names_in_.tolist() == list("abcde")
+    loaded.predict(frame)
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame.rename(columns={"a": "z"}))
+
+
+def test_a_file_may_say_what_it_likes_about_the_promise_the_words_follow_from_the_numbers(tmp_path):
+    fitted().save(tmp_path / "model.json")
+    written = json.loads((tmp_path / "model.json").read_text())
+    written["privacy"]["text"] = "perfectly anonymous"
+    (tmp_path / "model.json").write_text(json.dumps(written))
+    assert "(4, 1e-06)-differentially private" in privfit.load(tmp_path / "model.json").privacy_.text
+
+
+def changed(path, value):
+    def change(written):
+        entry = written
+        for key in path[:-1]:
+            entry = entry[key]
+        entry[path[-1]] = value
+        return json.dumps(written)
+
+    return change
+
+
+HOSTILE = {
+    "empty": (lambda _: "", "not whole JSON"),
+    "cut off": (lambda w: json.dumps(w)[:-20], "not whole JSON"),
+    "nested without end": (lambda _: "[" * 100_000, "not whole JSON"),
+    "not a number": (
+        lambda w: json.dumps(w).replace('"intercept": ', '"intercept": NaN, "x": '),
+        "not whole JSON",
+    ),
+    "another document": (lambda _: '{"hello": 1}', "holds no privfit model"),
+    "a list": (lambda _: "[]", "holds no privfit model"),
+    "a later version": (changed(["version"], 2), "not version 1"),
+    "an unknown entry": (
+        changed(["extra"], 1),
+        "its entry the document breaks the rule 'additionalProperties'",
+    ),
+    "weights of text": (changed(["weights", 0], "1"), "its entry weights/0 breaks the rule 'type'"),
+    "a weight too many": (changed(["weights"], [1.0] * 6), "bounds are not as many"),
+    "an endless integer": (changed(["weights", 0], 10**400), "a number among its weights is too large"),
+    "bounds upside down": (changed(["preprocessing", "clip", "low", 0], 1e9), "a lower bound in it is above"),
+    "one class": (changed(["classes"], ["no", "no"]), "not two different labels"),
+    "two kinds of class": (changed(["classes"], ["no", 1]), "not two different labels of one type"),
+    "a name too many": (changed(["feature_names"], list("abcdef")), "feature names are not as many"),
+    "a negative promise": (changed(["privacy", "promise", "rho"], -1.0), "the promise in it makes no sense"),
+    "a promise of another kind": (
+        changed(["privacy", "promise", "mu"], 1.0),
+        "the promise in it makes no sense",
+    ),
+    "a kind of promise unheard of": (changed(["privacy", "promise", "kind"], "x"), "breaks the rule 'enum'"),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_file_that_is_no_model_gets_one_sentence(case, tmp_path):
+    harm, message = HOSTILE[case]
+    path = tmp_path / "model.json"
+    fitted(feature_bounds=(-1, 3)).save(path)
+    path.write_text(harm(json.loads(path.read_text())))
+    with pytest.raises(ValueError, match=message) as caught:
+        privfit.load(path)
+    assert str(caught.value).startswith(f"{path} is no model file: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_bytes_gets_one_sentence(tmp_path):
+    (tmp_path / "model.json").write_bytes(b"\x80\x04\x95")
+    with pytest.raises(ValueError, match="it is not text"):
+        privfit.load(tmp_path / "model.json")
+
+
+def test_an_unfitted_model_cannot_be_saved(tmp_path):
+    with pytest.raises(Exception, match="not fitted"):
+        DPLogisticRegression().save(tmp_path / "model.json")
+
+
+def test_pickles_of_fitted_models_are_small_and_hold_no_record():
+    X, y = people(n=20_000)
+    X[:, 0] = 2.0 - 1e-9 * np.arange(len(X))  # values that occur nowhere else
+    model = DPLogisticRegression(1.0, classes=("no", "yes")).fit(X, y)
+    pickled = pickle.dumps(model)
+    assert len(pickled) < 100_000
+    assert not any(value.tobytes() in pickled for value in X[1:200, 0])
+    model.big_ = X
+    assert any(value.tobytes() in pickle.dumps(model) for value in X[1:200, 0])  # the search would find one
