@@ -102,6 +102,7 @@ def test_a_model_is_not_lost_if_its_account_cannot_be_settled(ledger, monkeypatc
     assert ledger.spent == model.privacy_.rho
 
 
+@pytest.mark.slow
 def test_a_search_in_two_processes_draws_every_fit_from_one_account(ledger):
     model = DPLogisticRegression(epsilon=0.3, delta=1e-6, n_records=400, ledger=ledger)
     search = GridSearchCV(model, {"alpha": [0.0, 1e-3, 1e-2]}, cv=2, n_jobs=2, error_score="raise")
@@ -114,6 +115,7 @@ def test_a_search_in_two_processes_draws_every_fit_from_one_account(ledger):
     ledger.verify()
 
 
+@pytest.mark.slow
 def test_a_search_in_two_processes_stops_when_the_account_is_empty(tmp_path):
     ledger = Ledger.open(f"sqlite:///{tmp_path}/people.db", dataset="census", epsilon=0.7, delta=1e-6)
     model = DPLogisticRegression(epsilon=0.3, delta=1e-6, n_records=400, ledger=ledger)
