@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from privfit import BudgetExceeded, DPLogisticRegression, Ledger
 from privfit.accounting import AccountError
 from privfit.curator import Curator
+from privfit.metrics import evaluate
 from privfit.preprocessing import PrivateBounds
 
 RNG = np.random.default_rng(5)
@@ -100,6 +101,15 @@ def test_a_model_is_not_lost_if_its_account_cannot_be_settled(ledger, monkeypatc
     assert model.coef_.shape == (1, 3)
     (tmp_path / "elsewhere.db").rename(tmp_path / "people.db")
     assert ledger.spent == model.privacy_.rho
+
+
+def test_scores_are_paid_from_the_account_and_settled(ledger):
+    model = DPLogisticRegression(**FIT, ledger=ledger).fit(X, Y)
+    scores = evaluate(model, X, Y, rho=0.01, ledger=ledger)
+    assert [entry.mechanism for entry in ledger.entries] == ["reserved", "settled"] * 2
+    assert ledger.entries[2].rho == 0.01
+    assert scores.privacy.rho == 0.01
+    ledger.verify()
 
 
 @pytest.mark.slow
