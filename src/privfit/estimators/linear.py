@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -95,11 +96,13 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         from privfit.engine.problem import Problem  # late: it brings numba, which only a fit needs
 
         solver, loss = self._checked_solver(), get_loss(self._loss)
-        require(solver, Facts(loss, bool(self.fit_intercept), self.delta))
+        facts = Facts(loss, bool(self.fit_intercept), self.delta)
+        require(solver, facts)
         terms = self._terms(solver.promise, private=solver.private, n_records=self.n_records)
         surroundings = self._look_around() if solver.private else Surroundings()
         # only what is wrong with the records themselves is left to be refused
         X = self._validated(X, y)
+        require(solver, dataclasses.replace(facts, n_features=X.shape[1]))
         labels = encode_labels(y, self.classes)
         bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
         preparation = Preparation(bounds, bool(self.fit_intercept))
