@@ -63,7 +63,7 @@ def test_few_steps_arrive_where_columns_are_strongly_correlated(loss):
     reached = {name: objective(np.append(m.coef_, m.intercept_), X, y, loss) for name, m in models.items()}
     assert reached["newton"] < reached["nonprivate"] + 0.015
     assert reached["gradient-descent"] > reached["nonprivate"] + 0.05
-    assert models["newton"].n_iter_ == {"logistic": 12, "hinge": 35}[loss]
+    assert models["newton"].n_iter_ == {"logistic": 12, "hinge": 100}[loss]
 
 
 @pytest.mark.parametrize("loss", MODELS)

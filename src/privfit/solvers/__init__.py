@@ -7,6 +7,7 @@ from privfit.solvers.baselines import Majority, NonPrivate
 from privfit.solvers.dpagd import DPAGD
 from privfit.solvers.dpagd_modern import ModernDPAGD
 from privfit.solvers.dpsgd import SGDMA, SGDAdv
+from privfit.solvers.frank_wolfe import FrankWolfe
 from privfit.solvers.gradient_descent import GradientDescent
 from privfit.solvers.newton import Newton
 from privfit.solvers.objective_perturbation import ObjectivePerturbation
@@ -22,6 +23,7 @@ __all__ = [
     "ApproximateMinimaPerturbation",
     "BudgetWarning",
     "Facts",
+    "FrankWolfe",
     "GradientDescent",
     "Majority",
     "ModernDPAGD",
