@@ -8,6 +8,7 @@ What the others reached is kept in --cache, so that `--only adaptive` compares a
 """
 
 import argparse
+import functools
 import json
 import os
 import time
@@ -46,6 +47,7 @@ def names() -> list[str]:
     return sorted(file.name.removesuffix(".npz").removesuffix(".sp") for file in files)
 
 
+@functools.cache  # reading the text of the large ones takes longer than fitting them
 def load(name: str) -> tuple[Any, Any]:
     if name in PAPERS:
         return utility.load(name)
