@@ -38,7 +38,13 @@ def test_each_bar_goes_from_one_stage_to_the_next(metric):
         better = (means[place] > means[place - 1]) == (metric == "accuracy")
         assert to_hex(bar.get_facecolor()).upper() == (BETTER if better else WORSE)
     assert to_hex(ax.patches[6].get_facecolor()).upper() == WHOLE
-    assert [text.get_text() for text in ax.texts][:2] == [f"{means[0]:.3f}", f"{means[1] - means[0]:+.3f}"]
+    texts = [text.get_text() for text in ax.texts]
+    numbers = [
+        f"{means[0]:.3f}",
+        f"{means[1] - means[0]:+.3f}",
+        f"{means[6]:.3f} ({means[6] - means[5]:+.3f})",
+    ]
+    assert [texts[0], texts[1], texts[6]] == [number.replace("0.", ".") for number in numbers]
 
 
 def test_bars_that_are_not_private_are_hatched_and_no_others():
