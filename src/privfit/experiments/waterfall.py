@@ -16,10 +16,11 @@ from matplotlib.patches import Patch
 from privfit.experiments.cells import DATASETS, REFERENCES, WATERFALL, Cell, Experiment
 from privfit.experiments.curves import METRICS, Curve, Line, Metric, curves
 from privfit.experiments.fit import Outcome
+from privfit.experiments.styles import INK, PAPER
 
 BETTER, WORSE, WHOLE = "#4477AA", "#EE7733", "#BBBBBB"  # told apart by people with any colour vision
 _WHOLE = ("authors-dpagd-NOT-PRIVATE", "dpagd", "dpagd-modern", "adaptive")  # algorithms in their own right
-_DASHES, _GREY = {"nonprivate": "--", "majority": ":"}, "#555555"
+_DASHES = {"nonprivate": "--", "majority": ":"}
 
 
 def waterfalls(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> dict[str, Figure]:
@@ -44,11 +45,11 @@ def compose_waterfall(experiment: Experiment, rows: Mapping[Cell, Outcome], metr
     for ax in axes[-1]:
         ax.set_xlabel("test accuracy" if metric == "accuracy" else "objective (training)")
     keys: list[Artist] = [
-        Patch(facecolor=WHOLE, edgecolor="black", label="an algorithm"),
-        Patch(facecolor=BETTER, edgecolor="black", label="makes it better"),
-        Patch(facecolor=WORSE, edgecolor="black", label="makes it worse"),
-        Patch(facecolor="white", edgecolor="black", hatch="////", label="NOT PRIVATE"),
-        *(Line2D([], [], color=_GREY, ls=dashes, label=REFERENCES[name]) for name, dashes in _DASHES.items()),
+        Patch(facecolor=WHOLE, edgecolor=INK, label="an algorithm"),
+        Patch(facecolor=BETTER, edgecolor=INK, label="makes it better"),
+        Patch(facecolor=WORSE, edgecolor=INK, label="makes it worse"),
+        Patch(facecolor=PAPER, edgecolor=INK, hatch="////", label="NOT PRIVATE"),
+        *(Line2D([], [], color=INK, ls=dashes, label=REFERENCES[name]) for name, dashes in _DASHES.items()),
     ]
     figure.legend(handles=keys, loc="outside upper center", ncols=len(keys), frameon=False, fontsize=8)
     return figure
@@ -62,7 +63,7 @@ def _panel(ax: Axes, found: Mapping[Line, Curve], epsilon: float, metric: Metric
     for name, dashes in _DASHES.items():
         if name in found:
             limits.append(found[name][math.inf].mean)
-            ax.axvline(limits[-1], ls=dashes, color=_GREY, lw=1.0)
+            ax.axvline(limits[-1], ls=dashes, color=INK, lw=1.0)
     width = max(limits) - min(limits)
     low, high = min(limits) - 0.08 * width, max(limits) + 0.75 * width  # room for the numbers
     before = math.nan
@@ -74,8 +75,8 @@ def _panel(ax: Axes, found: Mapping[Line, Curve], epsilon: float, metric: Metric
             "color": WHOLE if whole else BETTER if better else WORSE,
             "hatch": "////" if name.endswith("NOT-PRIVATE") else None,
         }
-        ax.barh(place, stage.mean - start, left=start, height=0.7, edgecolor="black", lw=0.5, **looks)
-        ax.plot([stage.mean - stage.error, stage.mean + stage.error], [place, place], color="black", lw=1.2)
+        ax.barh(place, stage.mean - start, left=start, height=0.7, edgecolor=INK, lw=0.5, **looks)
+        ax.plot([stage.mean - stage.error, stage.mean + stage.error], [place, place], color=INK, lw=1.2)
         change = "" if math.isnan(before) else _short(stage.mean - before, sign="+")
         ax.text(
             max(stage.mean + np.nan_to_num(stage.error), start) + 0.03 * width,
@@ -83,7 +84,7 @@ def _panel(ax: Axes, found: Mapping[Line, Curve], epsilon: float, metric: Metric
             f"{_short(stage.mean)} ({change})" if whole and change else change or _short(stage.mean),
             va="center",
             fontsize=7.5,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+            bbox={"facecolor": PAPER, "edgecolor": "none", "pad": 0.5},
         )
         before = stage.mean
     ax.set_axisbelow(True)
