@@ -7,11 +7,13 @@ if TYPE_CHECKING:
     from privfit import accounting as accounting
     from privfit import datasets as datasets
     from privfit import estimators as estimators
+    from privfit import planning as planning
     from privfit import preprocessing as preprocessing
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
     from privfit.estimators import DPLinearSVC, DPLogisticRegression, load
     from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
+    from privfit.planning import people_needed, plan
 
 __version__ = "0.1.0"
 
@@ -24,6 +26,8 @@ __all__ = [
     "PrivacyLeakWarning",
     "WeakPromiseWarning",
     "load",
+    "people_needed",
+    "plan",
     "strict",
 ]
 
@@ -38,9 +42,11 @@ _MODULE_OF = {
     "PrivacyLeakWarning": "leaks",
     "WeakPromiseWarning": "leaks",
     "load": "estimators",
+    "people_needed": "planning",
+    "plan": "planning",
     "strict": "leaks",
 }
-_SUBPACKAGES = ("accounting", "datasets", "estimators", "preprocessing", "solvers")
+_SUBPACKAGES = ("accounting", "datasets", "estimators", "planning", "preprocessing", "solvers")
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -31,6 +32,7 @@ from privfit.estimators.validation import (
 from privfit.losses import get_loss
 from privfit.publication import Published, to_json
 from privfit.publication.plain import to_sklearn
+from privfit.report import render
 from privfit.solvers import Facts, Solution, Solver, get_solver, require
 
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
@@ -268,6 +270,31 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
             Of the file, which is replaced if it exists.
         """
         Path(path).write_text(to_json(self.published()), encoding="utf-8")
+
+    def report(
+        self,
+        path: str | Path,
+        *,
+        scores: Any = None,
+        title: str | None = None,
+        card: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write a page about the model that may be published: one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file, which is replaced if it exists.
+        scores : Evaluation, optional
+            Private scores, as `privfit.metrics.evaluate` gives them.
+        title : str, optional
+            Heading of the page.
+        card : mapping of str to str, optional
+            A model card's fields by name, "Intended use" for example.
+        """
+        bought = None if scores is None else scores.to_dict()
+        html = render(self.published(), scores=bought, title=title, card=card)
+        Path(path).write_text(html, encoding="utf-8")
 
     def to_sklearn(self) -> Any:
         """Return a plain scikit-learn estimator or pipeline that predicts the same, clipping included.

@@ -249,6 +249,22 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     def _get_params_html(self, deep: bool = True, **display: Any) -> Any:
         return super()._get_params_html(deep=False, **display)  # what notebooks show
 
+    # -- notebooks: scikit-learn's diagram, and below it what was promised ---------------------------------
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._promise_html()
+
+    def _repr_mimebundle_(self, **wanted: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**wanted)
+        return (
+            shown | {"text/html": shown["text/html"] + self._promise_html()}
+            if "text/html" in shown
+            else shown
+        )
+
+    def _promise_html(self) -> str:
+        return self.privacy_._repr_html_() if self._is_fitted else ""
+
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {**super().__getstate__(), **self._kinship()}
         return state | {"random_state": None} if self._is_fitted else state

@@ -32,6 +32,7 @@ def published(model: _DPLinearClassifier) -> Published:
         has_intercept=preparation.intercept,
         classes=tuple(model.classes_.tolist()),
         feature_names=None if names is None else tuple(map(str, names)),
+        columns=None,
         bounds=preparation.bounds,
         unit_rows=preparation.unit_rows,
         schema=None,

@@ -31,6 +31,8 @@ class Published:
         The two labels; positive scores mean the second.
     feature_names : tuple of str, optional
         Of the columns that were given to the fit, if they had names.
+    columns : tuple of str, optional
+        Names of the weights, where a schema makes several of one column.
     bounds : pair of arrays, optional
         What columns are clipped to.
     unit_rows : bool
@@ -51,6 +53,7 @@ class Published:
     has_intercept: bool
     classes: tuple[Any, ...]
     feature_names: tuple[str, ...] | None
+    columns: tuple[str, ...] | None
     bounds: tuple[Vector, Vector] | None
     unit_rows: bool
     schema: dict[str, Any] | None

@@ -11,6 +11,7 @@ from privfit.questions.magnitudes import Magnitudes
 from privfit.questions.moments import Moments
 from privfit.questions.norms import CurveNorms, Norms
 from privfit.questions.products import HessianAt, SecondMoments
+from privfit.questions.vertices import VerticesAt
 
 __all__ = [
     "ChangesOfLoss",
@@ -26,4 +27,5 @@ __all__ = [
     "Norms",
     "RisesAlong",
     "SecondMoments",
+    "VerticesAt",
 ]
