@@ -66,4 +66,4 @@ def test_both_figures_are_drawn_at_a_width_that_can_be_read(tmp_path):
     draw(EXPERIMENT, invented(), tmp_path)
     for name in ("waterfall", "waterfall-objective"):
         assert (tmp_path / f"{name}.svg").stat().st_size > 5000
-        assert imread(tmp_path / f"{name}.png").shape[1] == 960  # 8 inches, so 800 pixels shrink it little
+        assert imread(tmp_path / f"{name}.png").shape[1] == 1600  # shown at half of it, or less
