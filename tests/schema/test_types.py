@@ -220,6 +220,14 @@ def test_columns_that_hold_no_dates_are_refused_by_their_dtype(column, message):
         feature(DAY, column)
 
 
+def test_one_instant_in_two_time_zones_is_two_days():
+    here = datetime.datetime(2000, 1, 6, 0, 30, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    there = here.astimezone(datetime.UTC)
+    assert here == there
+    assert feature(DAY, [here, there]) == pytest.approx([0.5, 0.4])
+    assert feature(DAY, [there, here]) == pytest.approx([0.4, 0.5])
+
+
 # -- words
 
 
