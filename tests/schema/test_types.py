@@ -392,3 +392,8 @@ def test_texts_read_all_at_once_are_read_as_each_alone():
     column = pa.array(texts)
     together = encode(pa.table({"x": column, "c": column}), schema, sparse=False)
     assert together.tobytes() == alone.tobytes()
+
+
+def test_a_zero_is_a_zero_however_it_is_written():
+    for cells in ([-0.0, "-0", "-0.0", 0], np.array([-0.0]), pa.array(["-0", "-0.0"])):
+        assert not np.signbit(encoded(Numeric("x", 0, 1), cells)).any()
