@@ -37,6 +37,7 @@ class What(StrEnum):
     ALL = "all"
     ADOPT = "adopt"
     SUMMARY = "summary"
+    CLAIMS = "claims"
 
 
 SMOKE = "smoke"
@@ -47,7 +48,8 @@ def reproduce(
         What,
         typer.Argument(
             help="A table or figure of the paper, or all of them; adopt: check rows that another run wrote, "
-            "and record them; summary: draw and describe what is there."
+            "and record them; summary: draw and describe what is there; claims: decide the paper's claims by "
+            "what is there, and write the documents."
         ),
     ],
     data_set: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
@@ -67,6 +69,7 @@ def reproduce(
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes, one core each.")] = os.cpu_count() or 1,
     out: Annotated[Path, typer.Option(file_okay=False, help="Directory of the results.")] = Path("results"),
+    docs: Annotated[Path, typer.Option(file_okay=False, help="Directory of the documents.")] = Path("docs"),
     seed: Annotated[
         int | None, typer.Option(min=0, help="Of folds and noise; by default that of the published results.")
     ] = None,
@@ -89,14 +92,8 @@ def reproduce(
 
     seed = SEED if seed is None else seed
     console = Console(stderr=True, markup=False, highlight=False)
-    if what in (What.ADOPT, What.SUMMARY):
-        if not out.is_dir():
-            raise Mistake(f"There are no results in {out}: it is not a directory.")
-        if what is What.ADOPT:
-            from privfit.experiments.adoption import adopt
-
-            adopt(out, seed=seed, console=console)
-        _describe(out, seed, console)
+    if what in (What.ADOPT, What.SUMMARY, What.CLAIMS):
+        _without_running(what, out, docs, seed, console)
         return
     names = _names(what)
     cells = _cells(
@@ -118,6 +115,25 @@ def reproduce(
     if failed:
         console.print(f"{failed} cells failed; run the same command again to try only those.")
         raise typer.Exit(1)
+
+
+def _without_running(what: What, out: Path, docs: Path, seed: int, console: Console) -> None:
+    """Check, describe or judge what is there."""
+    for directory, content in ((out, "results"), (docs, "documents")):
+        if not directory.is_dir() and (content == "results" or what is What.CLAIMS):
+            raise Mistake(f"There are no {content} in {directory}: it is not a directory.")
+    if what is What.CLAIMS:
+        from privfit.experiments.claims import Evidence
+        from privfit.experiments.claims.page import write_documents
+
+        changed = write_documents(docs, Evidence(out, seed))
+        console.print(f"Written: {', '.join(map(str, changed))}" if changed else "Nothing has changed.")
+        return
+    if what is What.ADOPT:
+        from privfit.experiments.adoption import adopt
+
+        adopt(out, seed=seed, console=console)
+    _describe(out, seed, console)
 
 
 def _names(what: What) -> list[str]:
