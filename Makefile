@@ -1,9 +1,11 @@
 # The two commands: `make demo` and `make test`. Each sets everything up by itself. `make test-all` is what CI runs.
+# It also asks the system for SYSTEM_PACKAGES; tests that need one which cannot be had are skipped and say so.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SYSTEM_PACKAGES := postgresql
 
-.PHONY: demo test test-all check format clean
+.PHONY: demo test test-all test-postgres check format clean
 .DEFAULT_GOAL := demo
 
 # What the demo needs, and nothing else.
@@ -18,7 +20,7 @@ $(VENV)/.library: pyproject.toml
 # The tools of a developer as well.
 $(VENV)/.installed: $(VENV)/.library
 	@echo "Installing the development tools (once; about a minute)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,report,export]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,report,export,postgres]"
 	@touch $@
 
 demo: $(VENV)/.library
@@ -28,7 +30,14 @@ test: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 test-all: $(VENV)/.installed
+	@tools/system_packages.sh $(SYSTEM_PACKAGES) || true
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+# Accounts in files and on a real server, which has to be there: without one these tests fail and say how.
+test-postgres: $(VENV)/.installed
+	@tools/system_packages.sh postgresql || true
+	PRIVFIT_NEEDS_POSTGRES=1 $(BIN)/python -m pytest tests/contracts/test_store_contract.py \
+	  tests/accounting/test_lasting.py tests/accounting/test_crashes.py
 
 check: $(VENV)/.installed
 	$(BIN)/ruff check .

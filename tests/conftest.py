@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import os
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import postgres_server
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -49,6 +52,18 @@ def compile_kernels() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model(100.0, solver=solver, classes=(0, 1)).fit(form(X), y)
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """Run a real server; where none is installed, skip and say how, or fail if the tests are about it."""
+    binaries = postgres_server.find_binaries()
+    if binaries is None:
+        (pytest.fail if os.environ.get("PRIVFIT_NEEDS_POSTGRES") else pytest.skip)(
+            postgres_server.HOW_TO_INSTALL
+        )
+    with postgres_server.running_server(binaries) as url:
+        yield url
 
 
 LEFT_OUT = pytest.StashKey[int]()

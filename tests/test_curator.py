@@ -1,7 +1,7 @@
 import inspect
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -33,9 +33,12 @@ from privfit.questions import (
     Moments,
     Norms,
     RisesAlong,
+    ScoreSums,
     SecondMoments,
+    VerticesAt,
 )
 
+SHARES = np.array([[1.0, 0.0], [-0.25, 0.5], [0.0, 0.0], [0.0, 1.0], [0.75, 0.75], [-1.0, 0.5]])
 STEPS = 2.0 * np.arange(21) / 20
 EDGES = 4.0 * 2.0 ** -np.arange(8.0)
 RHO = 0.01
@@ -91,11 +94,13 @@ QUESTIONS = {
     "ChangesOfLoss": lambda c, q: c.choose(
         ChangesOfLoss(np.stack([q.direction, q.w, -q.w]), q.clip), RHO, of=c.at(q.w)
     ),
+    "VerticesAt": lambda c, q: c.choose(VerticesAt(q.w, q.clip), RHO),
     "Count": lambda c, q: c.measure(Count(), RHO),
     "Norms": lambda c, q: c.measure(Norms(EDGES), RHO),
     "CurveNorms": lambda c, q: c.measure(CurveNorms(EDGES, q.folds), RHO),
     "Magnitudes": lambda c, q: c.measure(Magnitudes(), RHO),
     "Histograms": lambda c, q: c.measure(Histograms(np.tile([-1.0, 0.0, 0.0, 1e4], (c.n_features, 1))), RHO),
+    "ScoreSums": lambda c, q: c.measure(ScoreSums([-0.5, 0.5], SHARES), RHO, of=c.at(q.w)),
     "Moments": lambda c, q: c.measure(Moments(q.clip, 0.3 * q.clip, q.folds, 0.7), RHO),
     "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
@@ -415,6 +420,43 @@ def test_second_moments_of_a_record_at_the_radius_use_up_their_sensitivity():
     assert sigma * math.sqrt(2 * 0.01) == pytest.approx(0.25, rel=1e-3)
     assert np.linalg.norm(a - b) == pytest.approx(0.25, rel=1e-3)
     assert np.linalg.norm(a - b) <= sigma * math.sqrt(2 * 0.01)
+
+
+def test_the_corners_scores_of_a_record_use_up_their_width():
+    """At w = 0 a slope is 1/2, so the record (1, -1, 0.2) moves scores by +-1/2, +-1/2 and +-1/10."""
+    X, y = np.array([[1.0, -1.0, 0.2]] * 3), np.ones(3)
+    inputs = []
+    for rows in (slice(0, 3), slice(0, 2)):
+        curator, _, noise = make_curator(X[rows], y[rows])
+        curator.choose(VerticesAt(np.zeros(4), 0.5), 0.01)
+        inputs.append(noise.argmax_inputs[0])
+    (a, scale, shape), (b, _, _) = inputs
+    np.testing.assert_allclose(a - b, [0.5, -0.5, 0.1, -0.5, 0.5, -0.1], atol=1e-6)
+    assert shape == "gumbel"
+    assert scale == pytest.approx(2 * 0.5 / math.sqrt(8 * 0.01), rel=1e-5)
+    assert np.ptp(a - b) <= scale * math.sqrt(8 * 0.01)
+
+
+def test_no_penalty_is_so_large_that_rounding_moves_the_corners_scores_further_than_they_are_blurred():
+    X, y = np.array([[0.7, -1.0, 0.2]] * 3), np.ones(3)
+    corners, inputs = VerticesAt(np.zeros(4), 1.0), []
+    for rows in (slice(0, 3), slice(0, 2)):
+        curator, _, noise = make_curator(X[rows], y[rows])
+        curator.choose(corners, 0.01, penalties=corners.penalties(np.array([1e30, -1e30, 0.1])))
+        inputs.append(noise.argmax_inputs[0])
+    (a, scale, _), (b, _, _) = inputs
+    assert a.argmax() in (1, 3)  # downhill of the penalties
+    assert np.ptp(a - b) <= scale * math.sqrt(8 * 0.01)
+    np.testing.assert_allclose(a - b, [0.35, -0.5, 0.1, -0.35, 0.5, -0.1], atol=1e-5)
+
+
+def test_corners_of_several_outputs_are_refused_before_the_charge():
+    X, y = data()
+    curator, ledger, _ = make_curator(X, y)
+    curator._records.loss = replace(curator.loss, outputs=2)
+    with pytest.raises(ValueError, match="losses with one output only"):
+        curator.choose(VerticesAt(np.zeros(4), 1.0), 0.01)
+    assert ledger.spent == 0.0
 
 
 def test_histograms_of_a_record_use_up_their_sensitivity():

@@ -6,11 +6,26 @@ import inspect
 import pytest
 from numpydoc.docscrape import FunctionDoc, NumpyDocString
 
+from privfit.schema import column
 from privfit.solvers import SOLVERS
 
 PACKAGES = (
     "privfit",
-    *(f"privfit.{name}" for name in ("accounting", "datasets", "estimators", "preprocessing", "solvers")),
+    *(
+        f"privfit.{name}"
+        for name in (
+            "accounting",
+            "datasets",
+            "estimators",
+            "metrics",
+            "planning",
+            "preprocessing",
+            "publication",
+            "report",
+            "schema",
+            "solvers",
+        )
+    ),
 )
 
 # A sentence says enough about these methods of a solver, because `Solver` documents the first two once and in
@@ -44,6 +59,11 @@ IN_A_SENTENCE = {
     f"{solver.__module__}.{solver.__qualname__}.{method}"
     for solver in SOLVERS.values()
     for method in PROTOCOL | HOOKS
+} | {
+    f"{name}.{method}"  # `Feature` and `Scale` document them
+    for name, found in OBJECTS.items()
+    if inspect.isclass(found) and issubclass(found, column.Column)
+    for method in ("read", "read_numbers", "read_days", "scaled", "step")
 }
 IN_FULL = sorted(
     name

@@ -7,11 +7,16 @@ if TYPE_CHECKING:
     from privfit import accounting as accounting
     from privfit import datasets as datasets
     from privfit import estimators as estimators
+    from privfit import metrics as metrics
+    from privfit import planning as planning
     from privfit import preprocessing as preprocessing
+    from privfit import schema as schema
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
     from privfit.estimators import DPLinearSVC, DPLogisticRegression, load
     from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
+    from privfit.planning import people_needed, plan
+    from privfit.schema import Schema
 
 __version__ = "0.1.0"
 
@@ -22,8 +27,11 @@ __all__ = [
     "Ledger",
     "PrivacyLeakError",
     "PrivacyLeakWarning",
+    "Schema",
     "WeakPromiseWarning",
     "load",
+    "people_needed",
+    "plan",
     "strict",
 ]
 
@@ -36,11 +44,23 @@ _MODULE_OF = {
     "Ledger": "accounting",
     "PrivacyLeakError": "leaks",
     "PrivacyLeakWarning": "leaks",
+    "Schema": "schema",
     "WeakPromiseWarning": "leaks",
     "load": "estimators",
+    "people_needed": "planning",
+    "plan": "planning",
     "strict": "leaks",
 }
-_SUBPACKAGES = ("accounting", "datasets", "estimators", "preprocessing", "solvers")
+_SUBPACKAGES = (
+    "accounting",
+    "datasets",
+    "estimators",
+    "metrics",
+    "planning",
+    "preprocessing",
+    "schema",
+    "solvers",
+)
 
 
 def __getattr__(name: str) -> Any:

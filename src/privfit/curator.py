@@ -215,7 +215,7 @@ class Curator:
         question: Question,
         rho: float,
         *,
-        of: SealedPoint | SealedLine,
+        of: SealedPoint | SealedLine | None = None,
         shape: Shape = "gumbel",
         penalties: Vector | float = 0.0,
         winners: int = 1,

@@ -10,7 +10,7 @@ import pytest
 
 import privfit
 
-HEAVY = {"numba", "llvmlite", "opendp", "dp_accounting", "matplotlib"}
+HEAVY = {"numba", "llvmlite", "opendp", "dp_accounting", "matplotlib", "sqlalchemy", "psycopg"}
 NUMERICAL = {"numpy", "scipy", "sklearn", "pandas"}  # what scikit-learn itself brings
 CALL = """
 from typer.testing import CliRunner

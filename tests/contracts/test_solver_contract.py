@@ -21,6 +21,7 @@ from privfit.solvers import (
     SGDMA,
     SOLVERS,
     Adaptive,
+    FrankWolfe,
     GradientDescent,
     ModernDPAGD,
     OutputPerturbation,
@@ -75,6 +76,7 @@ RICH = {
     "dpagd": (DPAGD(C_grad=20.0, C_obj=20.0), 0.02),
     "dpagd-modern": (ModernDPAGD(C_grad=20.0), 0.005),
     "gradient-descent": (GradientDescent(clip=20.0), 0.005),
+    "frank-wolfe": (FrankWolfe(radius=30.0), 0.01),
     "dpagd, samples": (DPAGD(batch_size=500, selection="gumbel"), 0.02),
     "dpagd, exponential": (DPAGD(selection="exponential"), 0.02),
     "output-perturbation": (OutputPerturbation(T=4000), 0.005),
@@ -106,7 +108,7 @@ def test_approaches_the_optimum_as_the_budget_grows(name, loss):
 # -- the form of the table -----------------------------------------------------------------------------------
 
 # dense and sparse sums may be rounded differently, which a long walk or a stopping rule magnifies
-AGREEMENT = {"adaptive": 1e-4, "nonprivate": 1e-3}
+AGREEMENT = {"adaptive": 1e-4, "frank-wolfe": 1e-5, "nonprivate": 1e-3}
 
 
 NEEDS_INTERCEPT = {"majority"}

@@ -1,19 +1,44 @@
 """What every store of an account must do; a new one is added to STORES."""
 
 import threading
+import uuid
 from fractions import Fraction
 
 import pytest
 
+from privfit.accounting import Concentrated
 from privfit.accounting.amounts import UNIT
+from privfit.accounting.lasting import open_store
 from privfit.accounting.stores import Entry, MemoryStore
 
-STORES = {"memory": MemoryStore}
+
+def in_memory(request):
+    store = MemoryStore()
+    return lambda: store
+
+
+def in_a_file(request):
+    url = f"sqlite:///{request.getfixturevalue('tmp_path')}/people.db"
+    return lambda: open_store(url, 30.0, "census", Concentrated(1e308))[1]
+
+
+def on_a_server(request):
+    url, dataset = request.getfixturevalue("postgres_url"), uuid.uuid4().hex
+    return lambda: open_store(url, 30.0, dataset, Concentrated(1e308))[1]
+
+
+STORES = {"memory": in_memory, "sqlite": in_a_file, "postgres": on_a_server}
 
 
 @pytest.fixture(params=STORES)
-def store(request):
-    return STORES[request.param]()
+def opened(request):
+    """Return a function that opens a new account, and the same one again whenever it is called."""
+    return STORES[request.param](request)
+
+
+@pytest.fixture
+def store(opened):
+    return opened()
 
 
 def entry(rho, delta=0.0, what="gradient"):
@@ -50,14 +75,32 @@ def test_whoever_holds_the_others_off_may_do_so_again(store):
     assert len(store.entries) == 1
 
 
-def test_a_reader_waits_until_a_writer_has_decided(store):
-    """Between reading the totals and adding an entry nobody else may read them."""
+def test_entries_are_numbered_from_one(store):
+    with store.exclusive():
+        assert [store.append(entry(0.125)) for _ in range(3)] == [1, 2, 3]
+
+
+def test_all_that_an_entry_says_is_kept(opened):
+    told = Entry("Grüße, 'fit'; --", "réserved", 0.1, 1e-300, "2026-01-31", who="Zoë")
+    returned = Entry("fit", "settled", -1e-17, -5e-324, "2026-02-01", who="ada", settles=1)
+    store = opened()
+    with store.exclusive():
+        for one in (told, returned):
+            store.append(one)
+    assert opened().entries == (told, returned)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["through one object", "through two"])
+def test_a_reader_waits_until_a_writer_has_decided(opened, elsewhere):
+    """Between reading the totals and adding an entry nobody else may decide by them."""
     seen, reading = [], threading.Event()
+    store = opened()
+    other = opened() if elsewhere else store
 
     def read():
         reading.set()
-        with store.exclusive():
-            seen.append(store.totals)
+        with other.exclusive():
+            seen.append(other.totals)
 
     reader = threading.Thread(target=read)
     with store.exclusive():
@@ -66,6 +109,7 @@ def test_a_reader_waits_until_a_writer_has_decided(store):
         before = store.totals
         store.append(entry(0.25))
         assert before == (0, 0)
+        reader.join(0.5)  # long enough to connect and to read, had nobody held it off
         assert seen == []
     reader.join(10)
     assert seen == [(UNIT // 4, 0)]

@@ -61,7 +61,7 @@ def test_whoever_spoke_rho_is_refused_in_rho():
 
 @models
 def test_pythons_own_errors_name_the_public_class(model):
-    for action in (lambda: model(epsilonn=1.0), lambda: model().fit(X), lambda: model().predict()):
+    for action in (lambda: model(epsilonn=1.0), lambda: model().fit(), lambda: model().predict()):
         with pytest.raises(TypeError, match=rf"^{model.__name__}\.\w+\(\)"):
             action()
 

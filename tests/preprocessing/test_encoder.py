@@ -16,7 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from privfit.preprocessing import Categorical, Label, Numeric, Schema, SchemaEncoder
+from privfit.preprocessing import SchemaEncoder
+from privfit.schema import Categorical, Label, Numeric, Schema
 
 # "null", "None", "1" and "False" are there to be confused with a missing value, a number or a truth value.
 SCHEMA = Schema(
@@ -44,7 +45,9 @@ EXPECTED = [
 
 
 # The same with a level of its own for what is missing or not listed.
-WITH_OTHER = Schema([dataclasses.replace(column, other=True) for column in SCHEMA.columns], SCHEMA.label)
+WITH_OTHER = Schema(
+    [dataclasses.replace(column, missing="indicator") for column in SCHEMA.columns], SCHEMA.label
+)
 EXPECTED_WITH_OTHER = [
     [0.25, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0.25, 0],
     [0, 1, 0, 0, 1, 0, 1, 0, 0, 0, 0, 1, 0],

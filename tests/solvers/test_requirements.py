@@ -61,7 +61,7 @@ UNBOUNDED = [
 ]
 
 
-@pytest.mark.parametrize("solver", [*UNBOUNDED, "privgene"])
+@pytest.mark.parametrize("solver", [*UNBOUNDED, "privgene", "frank-wolfe"])
 def test_a_loss_of_unbounded_slope_is_refused_before_any_charge(solver):
     ledger = Ledger(rho=10.0, delta=1e-5)
     with pytest.raises(
@@ -92,7 +92,9 @@ def test_delta_zero_is_refused_by_those_who_need_one(solver):
     assert ledger.entries == ()
 
 
-@pytest.mark.parametrize("solver", sorted(set(SOLVERS) - {*UNBOUNDED, "privgene", "nonprivate", "majority"}))
+@pytest.mark.parametrize(
+    "solver", sorted(set(SOLVERS) - {*UNBOUNDED, "privgene", "frank-wolfe", "nonprivate", "majority"})
+)
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 def test_those_named_as_able_are(solver):
     model = SquaredHinge(20.0, solver=solver, noise="seeded", random_state=0).fit(X, Y)

@@ -1,11 +1,14 @@
 """What a question costs: pure maths and bookkeeping."""
 
-from privfit.accounting.ledger import BudgetExceeded, Ledger
+from privfit.accounting.ledger import Ledger, list_datasets
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise
-from privfit.accounting.stores import Entry
+from privfit.accounting.refusal import BudgetExceeded
+from privfit.accounting.stores import AccountError, BrokenChain, Entry
 from privfit.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
 
 __all__ = [
+    "AccountError",
+    "BrokenChain",
     "BudgetExceeded",
     "Concentrated",
     "Direct",
@@ -14,5 +17,6 @@ __all__ = [
     "Ledger",
     "Promise",
     "epsilon_from_rho",
+    "list_datasets",
     "rho_from_epsilon",
 ]

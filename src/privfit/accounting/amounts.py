@@ -40,6 +40,20 @@ def units(amount: float) -> int:
     return numerator * (UNIT // denominator)
 
 
+def exactly_written(amount: int) -> str:
+    """Write an amount in units without rounding, as an odd number and a power of two: 5p-9 is 5 / 2^9."""
+    if amount == 0:
+        return "0p0"
+    zeros = (amount & -amount).bit_length() - 1
+    return f"{amount >> zeros}p{zeros - UNIT.bit_length() + 1}"
+
+
+def exactly_read(text: str) -> int:
+    """Read an amount in units that `exactly_written` wrote."""
+    odd, power = text.split("p")
+    return int(odd) << (int(power) + UNIT.bit_length() - 1)
+
+
 def ceiling(budget: float) -> int:
     """Return what charges may add up to, in units.
 

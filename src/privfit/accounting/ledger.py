@@ -9,54 +9,34 @@ what is promised; what was spent of it by some moment is bookkeeping.
 
 from __future__ import annotations
 
-import json
-import os
-import threading
 import uuid
 import weakref
-from dataclasses import asdict, replace
-from datetime import UTC, datetime
-from typing import Any, get_args
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeGuard
 
-from privfit.accounting.amounts import (
-    UNIT,
-    ceiling,
-    number,
-    price,
-    rounded_down,
-    rounded_up,
-    units,
-    written_up,
-)
+from privfit.accounting.account import Account
+from privfit.accounting.amounts import price, rounded_down, units
+from privfit.accounting.budget import PromiseKind, promise_of
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Kind, Promise, from_dict, to_dict
+from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.stores import Entry, MemoryStore, Store
+from privfit.accounting.stores.signing import today, user_name
 from privfit.accounting.zcdp import Conversion
 
-
-class BudgetExceeded(RuntimeError):
-    """A question was refused because its price does not fit into what is left.
-
-    Attributes
-    ----------
-    asked, left, total : float
-        The price, what was left and the whole budget, in `unit`.
-    unit : {"rho", "epsilon", "delta"}
-        "epsilon" for an account that was opened with one: what accounts of these sizes would promise at
-        its delta. (Epsilons do not add up; they grow like the root of what does.) "delta" if that ran out.
-    """
-
-    def __init__(self, asked: float, left: float, total: float, what: str = "", unit: str = "rho") -> None:
-        super().__init__(asked, left, total, what, unit)
-        self.asked, self.left, self.total, self.what, self.unit = asked, left, total, what, unit
-
-    def __str__(self) -> str:
-        return (
-            f"{self.what or 'this question'} needs {self.unit}={self.asked:.4g}, "
-            f"{self.left:.4g} left of {self.total:.4g}; raise the budget or ask for less."
-        )
+if TYPE_CHECKING:
+    from privfit.accounting.stores.sql import SqlStore
 
 
-class Ledger:
+@dataclass(frozen=True)
+class Reservation:
+    """What was set aside for a portion: by which account, as which of its entries, and what for."""
+
+    owner: Ledger
+    number: int
+    what: str
+
+
+class Ledger(Account):
     """A privacy budget and the record of how it was spent.
 
     Parameters
@@ -75,7 +55,8 @@ class Ledger:
     -----
     Sums are exact: prices are added as integers, so T charges of budget / T always fit and one more
     never does. Copies (`copy`, `deepcopy`, `sklearn.clone`, unpickling in the same process) are the same
-    account. In any other process a ledger can be read but refuses every charge. All methods are
+    account. In any other process a ledger can be read but refuses every charge, unless its account is kept
+    in a file or on a server (`Ledger.open`); then it is the same account there, too. All methods are
     thread-safe.
 
     Examples
@@ -87,8 +68,10 @@ class Ledger:
     >>> ledger.charge(ledger.rho, what="everything")
     Traceback (most recent call last):
     ...
-    privfit.accounting.ledger.BudgetExceeded: everything needs epsilon=1, 0.8574 left of 1; ...
+    privfit.accounting.refusal.BudgetExceeded: everything needs epsilon=1, 0.8574 left of 1; ...
     """
+
+    _parent: Ledger | None
 
     def __init__(
         self,
@@ -98,21 +81,9 @@ class Ledger:
         delta: float = 0.0,
         conversion: Conversion = "tight",
     ) -> None:
-        if (rho is None) == (epsilon is None):
-            raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
-        if epsilon is not None:
-            epsilon, delta = number("epsilon", epsilon), number("delta", delta)
-            self._open(uuid.uuid4().hex, Concentrated.of(epsilon=epsilon, delta=delta, conversion=conversion))
-            return
-        assert rho is not None
-        budget, slack = price("rho", rho), price("delta", delta)
-        if budget == 0.0:
-            raise ValueError(f"rho must be a positive finite number, got {rho!r}.")
-        if slack >= 1.0:
-            raise ValueError(f"delta must be below 1, got {delta!r}.")
-        if conversion not in get_args(Conversion):
-            raise ValueError(f"conversion must be one of {get_args(Conversion)}, got {conversion!r}.")
-        self._open(uuid.uuid4().hex, Concentrated(budget, slack, conversion=conversion))
+        promise = promise_of(rho=rho, epsilon=epsilon, delta=delta, conversion=conversion)
+        self._become(uuid.uuid4().hex, promise, MemoryStore())
+        _ACCOUNTS[self.account] = self
 
     @classmethod
     def keeping(cls, promise: Promise) -> Ledger:
@@ -128,27 +99,74 @@ class Ledger:
         ledger : Ledger
             The account, of which nothing is spent.
         """
-        ledger = cls.__new__(cls)
-        ledger._open(uuid.uuid4().hex, promise)
-        return ledger
+        return _ledger(uuid.uuid4().hex, promise, MemoryStore())
 
-    def _open(
+    @classmethod
+    def open(
+        cls,
+        url: str,
+        *,
+        dataset: str,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        rho: float | None = None,
+        promise: PromiseKind = "concentrated",
+        timeout: float = 30.0,
+    ) -> Ledger:
+        """Open the account of a data set in a file or on a server, where it outlives the process.
+
+        Every process that opens it draws on the same budget (A1 – A3). A fit reserves its portion before the
+        first look and gives back what it did not spend when it ends well; a process that is killed leaves
+        all of its reservation spent.
+
+        Parameters
+        ----------
+        url : str
+            ``sqlite:///people.db``, made if it is not there and readable by its owner alone, or
+            ``postgresql://user@host/database``. A password in it is used in this process and never shown or
+            pickled; PGPASSWORD or ~/.pgpass reach workers, too.
+        dataset : str
+            Whose account it is; a store holds one for each data set.
+        epsilon, delta, rho : float, optional
+            The budget, as for `Ledger`. An account that is there has to have been opened with the same one;
+            left out, it is taken as it is.
+        promise : {"concentrated", "gaussian", "direct"}
+            What the account promises: any questions, Gaussian noise alone, or one release with a theorem of
+            its own. The last two are named by epsilon.
+        timeout : float
+            For how many seconds to wait for other processes.
+
+        Returns
+        -------
+        ledger : Ledger
+            The account.
+
+        Raises
+        ------
+        AccountError
+            If the store cannot be reached, read or written.
+        ValueError
+            If the account was opened with another budget, or there is none and no budget was named.
+        """
+        from privfit.accounting.lasting import open_store  # late: it brings SQLAlchemy
+
+        asked = None
+        if (epsilon, delta, rho) != (None, None, None):
+            asked = promise_of(promise, rho=rho, epsilon=epsilon, delta=0.0 if delta is None else delta)
+        kept, store = open_store(url, timeout, dataset, asked)
+        return _ledger(store.account, kept, store)
+
+    def _become(
         self,
         account: str,
         promise: Promise,
+        store: Store,
         *,
         parent: Ledger | None = None,
-        store: Store | None = None,
-        known: bool = True,
+        reservation: Reservation | None = None,
     ) -> None:
-        self.account = account
-        self.promise = promise
-        self.rho, self.delta = promise.rho, promise.slack
-        self._parent = parent
-        self._store: Store = MemoryStore() if store is None else store
-        self._ceilings = ceiling(self.rho), ceiling(self.delta)
-        if known:  # as the account itself, not as a record of it
-            _ACCOUNTS[account] = self
+        Account.__init__(self, account, promise, store, parent=parent)
+        self._reservation, self._is_settled = reservation, False
 
     # -- spending -----------------------------------------------------------------------------------
 
@@ -187,18 +205,28 @@ class Ledger:
         rho, delta = price("rho", rho), price("delta", delta)
         self._store.require_writable()
         with self._store.exclusive():
+            if self._is_settled:
+                raise RuntimeError("This portion was settled and pays for nothing more; take another one.")
             self._check(kind, rho, delta, what)
             if self._parent is not None:
                 self._parent.charge(rho, delta, what=what, mechanism=mechanism, kind=kind)
-            entry = Entry(what, mechanism, rho, delta, datetime.now(UTC).date().isoformat())
+            entry = self._entry(what, mechanism, rho, delta)
             self._store.append(entry)
             return entry
+
+    def _entry(
+        self, what: str, mechanism: str, rho: float, delta: float, *, settles: int | None = None
+    ) -> Entry:
+        # who is said where several draw on one account; a model's own entries are published with it
+        who = user_name() if self._store.lasting else ""
+        return Entry(what, mechanism, rho, delta, today(), who, settles)
 
     def portion(self, size: float | Promise, delta: float = 0.0, *, what: str = "a portion") -> Ledger:
         """Return a sub-account of this size; what it pays, this ledger pays too.
 
-        Nothing is set aside: the portion draws as it goes, and what it leaves unspent stays here. It is
-        refused at once if it would not fit now.
+        In memory nothing is set aside: the portion draws as it goes, and what it leaves unspent stays here.
+        An account that lasts reserves all of it in one durable transaction, and `settle` gives back the
+        rest. Either way it is refused at once if it does not fit now.
 
         Parameters
         ----------
@@ -222,9 +250,32 @@ class Ledger:
         promise = size if isinstance(size, Promise) else self._part(price("rho", size), price("delta", delta))
         with self._store.exclusive():
             self._check(promise.kind, promise.rho, promise.slack, what)
-            child = Ledger.__new__(Ledger)
-            child._open(uuid.uuid4().hex, promise, parent=self)
-            return child
+            name = uuid.uuid4().hex
+            if not self._store.lasting:
+                return _ledger(name, promise, MemoryStore(), parent=self)
+            number = self._store.append(self._entry(what, "reserved", promise.rho, promise.slack))
+            return _ledger(name, promise, MemoryStore(), reservation=Reservation(self, number, what))
+
+    def settle(self) -> None:
+        """Give back what a portion reserved and did not spend; it pays for nothing more after that.
+
+        To be called when the last look has been taken and nothing failed (A2). Does nothing where nothing was
+        reserved, and nothing the second time.
+        """
+        with self._store.exclusive():
+            if self._reservation is None or self._is_settled:
+                return
+            self._is_settled = True  # first, because a look after a settlement would not be paid for
+            self._store.require_writable()
+            spent = self._store.totals
+            rho, delta = (
+                0.0 - rounded_down(units(reserved) - paid)
+                for reserved, paid in zip((self.rho, self.delta), spent, strict=True)
+            )
+            owner, number = self._reservation.owner, self._reservation.number
+            entry = owner._entry(self._reservation.what, "settled", rho, delta, settles=number)
+            with owner._store.exclusive():
+                owner._store.append(entry)
 
     def _part(self, rho: float, delta: float) -> Promise:
         """Return a promise of this size and of this account's kind."""
@@ -250,162 +301,66 @@ class Ledger:
         asked, left, total = (self.promise.worth(amount, 0.0, at) for amount in amounts)
         return BudgetExceeded(asked, left, total, what, unit="epsilon")
 
-    # -- reading ------------------------------------------------------------------------------------
-
-    @property
-    def entries(self) -> tuple[Entry, ...]:
-        """Every charge so far, in order."""
-        return self._store.entries
-
-    def spending(self) -> dict[str, float]:
-        """Return the rho paid for each kind of question, in the order they were first asked.
-
-        Returns
-        -------
-        paid : dict
-            Rho by what was asked.
-        """
-        paid: dict[str, int] = {}
-        for entry in self.entries:
-            paid[entry.what] = paid.get(entry.what, 0) + units(entry.rho)
-        return {what: rho / UNIT for what, rho in paid.items()}
-
-    @property
-    def spent(self) -> float:
-        """Rho paid so far, rounded up."""
-        return min(rounded_up(self._store.totals[0]), self.rho)
-
-    @property
-    def remaining(self) -> float:
-        """Rho that can still be paid, rounded down: charging it always fits."""
-        left = rounded_down(units(self.rho) - self._store.totals[0])
-        return left if self._parent is None else min(left, self._parent.remaining)
-
-    @property
-    def spent_delta(self) -> float:
-        """Delta paid so far, rounded up."""
-        return min(rounded_up(self._store.totals[1]), self.delta)
-
-    @property
-    def remaining_delta(self) -> float:
-        """Delta that can still be paid, rounded down."""
-        left = rounded_down(units(self.delta) - self._store.totals[1])
-        return left if self._parent is None else min(left, self._parent.remaining_delta)
-
-    def epsilon(self, delta: float | None = None) -> float:
-        """Return the epsilon that is promised for all that is ever answered, spent or not, rounded up.
-
-        Parameters
-        ----------
-        delta : float, optional
-            At which delta; by default that of the promise.
-
-        Returns
-        -------
-        epsilon : float
-            All answers together are (epsilon, delta)-DP.
-        """
-        if delta is not None:
-            return self.promise.epsilon_at(delta)
-        if self.promise.epsilon is None:
-            raise ValueError("This account was opened with rho=; name the delta, epsilon(delta=...).")
-        return self.promise.epsilon
-
-    def spent_epsilon(self, delta: float | None = None) -> float:
-        """Return what the charges so far would be worth, had exactly they been planned. Bookkeeping only.
-
-        It is no promise: when to stop may have been decided by what was released, and a filter proves the
-        total that was fixed beforehand (P5).
-
-        Parameters
-        ----------
-        delta : float, optional
-            At which delta; by default that of the promise.
-
-        Returns
-        -------
-        epsilon : float
-            The worth of what was spent; 0 if that is nothing.
-        """
-        at = self.promise.delta if delta is None else delta
-        if at is None:
-            raise ValueError("This account was opened with rho=; name the delta, spent_epsilon(delta=...).")
-        with self._store.exclusive():
-            return self.promise.worth(self.spent, self.spent_delta, at)
-
     def statement(self) -> str:
         """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it.
 
         Returns
         -------
         text : str
-            Two sentences.
+            Two sentences, and a third one of a portion that is reserved and not settled.
         """
-        with self._store.exclusive():
-            promise = self.promise
-            if promise.epsilon is not None:
-                text = f"Promised for all answers together: epsilon = {written_up(promise.epsilon)} at "
-                text += f"delta = {written_up(promise.delta or 0.0)}"
-            else:
-                text = f"Promised for all answers together: rho = {written_up(self.rho)}"
-                if self.delta:
-                    text += f" and delta = {written_up(self.delta)}"
-            charges = f"{len(self.entries)} charge{'' if len(self.entries) == 1 else 's'}"
-            share = self.spent / self.rho if self.rho else 0.0
-            return f"{text}. Bookkeeping: {share:.1%} of that spent in {charges}."
+        text = super().statement()
+        if self._reservation is None or self._is_settled:
+            return text
+        account = f"the account of {self._reservation.owner.dataset!r}"
+        return f"{text} All of it is reserved on {account}, and spent there until it is settled."
+
+    # -- an account that lasts --------------------------------------------------------------------------
+
+    @property
+    def dataset(self) -> str | None:
+        """Of which data set this is the account, if it is kept in a file or on a server."""
+        return self._store.dataset if _lasts(self._store) else None
+
+    @property
+    def url(self) -> str | None:
+        """Where the account is kept, without any password."""
+        return self._store.database.url if _lasts(self._store) else None
+
+    def verify(self, seal: str | None = None) -> str:
+        """Check every entry of an account that lasts: its seal, the sums, the total, the settlements.
+
+        Parameters
+        ----------
+        seal : str, optional
+            What an earlier call returned. That it is still there shows that nothing up to it was removed or
+            written anew, which the chain alone cannot.
+
+        Returns
+        -------
+        seal : str
+            The last entry's. Note it down elsewhere.
+
+        Raises
+        ------
+        BrokenChain
+            If an entry is not what was written; the sentence says which.
+        """
+        if not _lasts(self._store):
+            raise ValueError("An account in memory has no chain to verify; use Ledger.open to keep one.")
+        return self._store.check(self.promise, self._ceilings, seal)
 
     def __repr__(self) -> str:
+        if _lasts(self._store):  # not what was spent, because looking that up may fail
+            return (
+                f"Ledger(dataset={self.dataset!r}, url={self.url!r}, rho={self.rho!r}, delta={self.delta!r})"
+            )
         return (
             f"Ledger(rho={self.rho!r}, delta={self.delta!r}, spent={self.spent!r}, "
             f"entries={len(self.entries)})"
         )
 
     # -- one account, however it is copied ------------------------------------------------------------
-
-    def to_json(self) -> str:
-        """Write the account as JSON, to be carried on later with `from_json`.
-
-        Returns
-        -------
-        text : str
-            The promise and every charge so far.
-        """
-        with self._store.exclusive():
-            return json.dumps(self._state(), indent=1)
-
-    @classmethod
-    def from_json(cls, text: str) -> Ledger:
-        """Reopen a written account. While it is still open in this process, that very ledger is returned.
-
-        The text is the account: whoever keeps two copies of it and spends from both spends twice.
-
-        Parameters
-        ----------
-        text : str
-            What `to_json` wrote.
-
-        Returns
-        -------
-        ledger : Ledger
-            The account. That of a sub-account can be read and refuses every charge, because without the
-            account it drew on it would be a second budget.
-        """
-        state = json.loads(text)
-        if not isinstance(state, dict) or not {"account", "promise", "entries"} <= state.keys():
-            raise ValueError("This is not an account that Ledger.to_json wrote.")
-        with _REOPENING:
-            # a sub-account restored without the account it draws on would be a second budget
-            return _ACCOUNTS.get(state["account"]) or _restore(state, writable=not state["sub_account"])
-
-    def _state(self) -> dict[str, Any]:
-        return {
-            "account": self.account,
-            "sub_account": self._parent is not None,
-            "rho": self.rho,
-            "delta": self.delta,
-            "promise": to_dict(self.promise),
-            "entries": [asdict(entry) for entry in self.entries],
-        }
 
     def __copy__(self) -> Ledger:
         return self
@@ -414,32 +369,63 @@ class Ledger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        with self._store.exclusive():
-            return _unpickle, (self._state(),)
+        promise = to_dict(self.promise)
+        if _lasts(self._store):
+            database = self._store.database
+            return _reopen, (self.account, promise, database.url, database.timeout, self._store.dataset)
+        return _recall, (self.account, promise, [asdict(entry) for entry in self.entries])
+
+
+def list_datasets(url: str, *, timeout: float = 30.0) -> list[str]:
+    """Return the data sets that have an account in a file or on a server.
+
+    Parameters
+    ----------
+    url : str
+        Where, as in `Ledger.open`.
+    timeout : float
+        For how many seconds to wait for other processes.
+
+    Returns
+    -------
+    datasets : list of str
+        Their names, sorted.
+    """
+    from privfit.accounting.lasting import Database, datasets_in  # late: it brings SQLAlchemy
+
+    return datasets_in(Database(url, timeout))
 
 
 _ACCOUNTS: weakref.WeakValueDictionary[str, Ledger] = weakref.WeakValueDictionary()
-_REOPENING = threading.Lock()  # two threads that reopen one account must get one ledger
 
 
-def _unpickle(state: dict[str, Any]) -> Ledger:
-    """Find the account in this process, or rebuild it as a record that cannot spend."""
-    ledger = _ACCOUNTS.get(state["account"])
-    return _restore(state, writable=False) if ledger is None else ledger
-
-
-def _restore(state: dict[str, Any], *, writable: bool) -> Ledger:
+def _ledger(account: str, promise: Promise, store: Store, *, known: bool = True, **origin: Any) -> Ledger:
+    """Make a ledger; unless it is but a record of its account, copies of it in this process are found."""
     ledger = Ledger.__new__(Ledger)
-    store = MemoryStore((Entry(**entry) for entry in state["entries"]), writable=writable)
-    ledger._open(state["account"], from_dict(state["promise"]), store=store, known=writable)
+    ledger._become(account, promise, store, **origin)
+    if known:
+        _ACCOUNTS[account] = ledger
     return ledger
 
 
-def _renew_lock() -> None:
-    """Replace the lock, which another thread may have held when this process was forked."""
-    global _REOPENING
-    _REOPENING = threading.Lock()
+def _recall(account: str, promise: dict[str, Any], entries: list[dict[str, Any]]) -> Ledger:
+    """Unpickle an account in memory: find it in this process, or rebuild a record that cannot spend."""
+    known = _ACCOUNTS.get(account)
+    if known is not None:
+        return known
+    store = MemoryStore((Entry(**entry) for entry in entries), writable=False)
+    return _ledger(account, from_dict(promise), store, known=False)
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_lock)
+def _reopen(account: str, promise: dict[str, Any], url: str, timeout: float, dataset: str) -> Ledger:
+    """Unpickle an account that lasts; its store is not connected to until it is used."""
+    from privfit.accounting.lasting import Database, SqlStore  # late: it brings SQLAlchemy
+
+    known = _ACCOUNTS.get(account)
+    if known is not None:
+        return known
+    return _ledger(account, from_dict(promise), SqlStore(Database(url, timeout), dataset, account))
+
+
+def _lasts(store: Store) -> TypeGuard[SqlStore]:
+    return store.lasting

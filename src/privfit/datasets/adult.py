@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from privfit.datasets.dataset import CC_BY, Encoding, dataset, encode, raw_columns
-from privfit.preprocessing import Categorical, Label, Numeric, Schema
+from privfit.schema import Categorical, Label, Numeric, Schema
 
 _FILES = {
     "train": ("adult.data.gz", "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),

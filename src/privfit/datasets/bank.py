@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 
 from privfit.datasets.dataset import CC_BY, Encoding, dataset, encode, raw_columns
 from privfit.datasets.sources import Source, locate, reading
-from privfit.preprocessing import Categorical, Label, Numeric, Schema
+from privfit.schema import Categorical, Label, Numeric, Schema
 
 SOURCE = Source(
     file="bank-full.csv",

@@ -12,7 +12,7 @@ from privfit.datasets.bank import load_bank
 from privfit.datasets.dataset import Encoding
 from privfit.datasets.ipums import load_ipums
 from privfit.datasets.kddcup99 import load_kddcup99
-from privfit.preprocessing import Schema
+from privfit.schema import Schema
 
 Name = Literal["adult", "bank", "ipums-br", "ipums-us", "kddcup99"]
 # What `subset` may be; the first is the default.

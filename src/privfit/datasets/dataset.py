@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from privfit.preprocessing import Numeric, Schema, SchemaEncoder
+from privfit.schema import Numeric, Schema
+from privfit.schema import encode as encode_table
 
 Encoding = Literal["schema", "paper"]
 CC_BY = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
@@ -30,7 +31,7 @@ def dataset(data: Any, target: NDArray[Any], *, schema: Schema, licence: str, de
 
 def encode(columns: Mapping[str, Any], schema: Schema) -> Any:
     """Encode raw columns by the schema and nothing else: CSR, float32, in [0, 1]."""
-    return SchemaEncoder(schema).transform(columns)
+    return encode_table(columns, schema, sparse=True)
 
 
 def raw_columns(rows: Iterable[Sequence[str]], schema: Schema) -> tuple[dict[str, Any], NDArray[np.str_]]:

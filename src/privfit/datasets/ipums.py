@@ -13,7 +13,7 @@ from sklearn.utils import Bunch
 from privfit.datasets.dataset import dataset, encode
 from privfit.datasets.sources import Source, locate, reading
 from privfit.leaks import leak
-from privfit.preprocessing import Label, Numeric, Schema
+from privfit.schema import Label, Numeric, Schema
 
 
 def _source(file: str) -> Source:

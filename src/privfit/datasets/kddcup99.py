@@ -15,7 +15,7 @@ from sklearn.utils import Bunch
 
 from privfit.datasets.dataset import CC_BY, Encoding, dataset, encode
 from privfit.datasets.sources import Source, at_hand, locate, reading
-from privfit.preprocessing import Categorical, Label, Numeric, Schema
+from privfit.schema import Categorical, Label, Numeric, Schema
 
 _OFFICIAL = "http://kdd.ics.uci.edu/databases/kddcup99/"
 # The second addresses, and the hashes, are those of scikit-learn's fetch_kddcup99.

@@ -150,10 +150,15 @@ class Problem:
             raise ValueError(f"expected {self.n_weights} weights, got shape {w.shape}")
         return self.table.predictions(w)
 
-    def gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
+    def gradient_at(self, w: ArrayLike, clip: float, *, each_coordinate: bool = False) -> FloatArray:
         """Sum the clipped gradients at w in one pass over X.
 
-        Guarantee: with a finite clip it is `at(w).gradient_sum(clip)`, bit for bit.
+        With `each_coordinate` a record's gradient is only shrunk until no coordinate is larger than `clip`,
+        which leaves more of it than shrinking its norm.
+
+        Guarantee: with a finite clip the sum is exact, and it is `at(w).gradient_sum(clip)`, bit for bit,
+        without `each_coordinate`. With it, one record more moves no coordinate by more than
+        `gradient_bound(clip)`.
         """
         if not self.is_plain:
             return self.at(w).gradient_sum(clip)
@@ -162,7 +167,8 @@ class Problem:
         unfolded = self.table.unfolded(np.asarray(w, dtype=np.float64))
         weights = layout.weights(*unfolded, exact=clip < math.inf)
         rounding = self.table.rounding(clip)
-        records = self.loss, self.targets, self.table.reciprocals
+        sizes = self.table.coordinate_reciprocals if each_coordinate else self.table.reciprocals
+        records = self.loss, self.targets, sizes
 
         def add(rows: slice, out: FloatArray) -> None:
             layout.add_gradient(rows, *records, weights, clip, rounding, out)

@@ -16,6 +16,7 @@ from privfit.engine.exact.bounds import LARGEST_RADIUS, SMALLEST_RADIUS
 from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
 from privfit.engine.kernels.csr import csr_squares
 from privfit.engine.kernels.dense import dense_squares
+from privfit.engine.kernels.largest import csr_largest, dense_largest
 from privfit.engine.layouts.csr import SparseLayout
 from privfit.engine.layouts.dense import DenseLayout
 from privfit.engine.layouts.layout import Layout, Loops, Rounding
@@ -27,6 +28,7 @@ from privfit.losses.loss import Loss
 
 APART = 32  # float64s between two threads' sums: cache lines are fetched in pairs
 SQUARES = Loops(dense_squares, csr_squares)
+LARGEST = Loops(dense_largest, csr_largest)
 
 
 class Summary(Protocol):
@@ -123,6 +125,17 @@ class Table:
         """One over the norms: what a clip of 1 leaves of a slope."""
         reciprocals: FloatArray = 1.0 / self.norms
         return reciprocals
+
+    @remembered
+    def coordinate_reciprocals(self) -> FloatArray:
+        """One over the largest |coordinate| of (z, bias): the same for a clip of coordinates. One pass."""
+        largest, view = np.empty(self.n_records), self.view
+        map_ = view.center, view.scale, view.bias or 0.0, float(np.max(np.abs(view.base), initial=0.0))
+        self.for_each_chunk(
+            lambda rows: self.layout.visit(rows, LARGEST, lambda part: (*map_, largest[part]))
+        )
+        with np.errstate(divide="ignore", over="ignore"):  # nothing is left to clip of rows near zero
+            return 1.0 / largest
 
     # -- passes --------------------------------------------------------------------------------------------
 
@@ -250,7 +263,7 @@ class Table:
         """Return a table of another layout or view, and forget what is known of this one's rows."""
         table = copy.copy(self)
         table.layout, table.view = layout, view
-        for outdated in ("squares", "norms", "reciprocals", "_roundings"):
+        for outdated in ("squares", "norms", "reciprocals", "coordinate_reciprocals", "_roundings"):
             table.__dict__.pop(outdated, None)
         return table
 

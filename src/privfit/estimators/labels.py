@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from privfit.estimators.tables import as_array, dtype_name
+from privfit.estimators.tables import as_array
 from privfit.estimators.validation import shown
 from privfit.leaks import is_strict, leak
+from privfit.schema.frames import dtype_name
 
 _REMEDY = "declare it with classes=(one, other)"
 

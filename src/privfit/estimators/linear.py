@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -14,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Ledger
 from privfit.curator import Curator
-from privfit.estimators.labels import declared_classes, encode_labels, label_column
+from privfit.estimators.declared import Declared, Weights, encoded, weights_in_words
+from privfit.estimators.labels import encode_labels, label_column
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.progress import budget_bar
@@ -22,7 +25,6 @@ from privfit.estimators.publishing import published
 from privfit.estimators.tables import check_table
 from privfit.estimators.validation import (
     check_bounds,
-    check_count,
     check_finite,
     check_lengths,
     check_number,
@@ -31,6 +33,9 @@ from privfit.estimators.validation import (
 from privfit.losses import get_loss
 from privfit.publication import Published, to_json
 from privfit.publication.plain import to_sklearn
+from privfit.report import render
+from privfit.schema import Schema, labels_of
+from privfit.schema.frames import opened
 from privfit.solvers import Facts, Solution, Solver, get_solver, require
 
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
@@ -51,6 +56,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         solver: str | Solver = "adaptive",
         alpha: float = 0.0,
         fit_intercept: bool = True,
+        schema: Schema | str | PathLike[str] | None = None,
         classes: Any = None,
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | None = None,
@@ -65,6 +71,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         self.solver = solver
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.schema = schema
         self.classes = classes
         self.n_records = n_records
         self.feature_bounds = feature_bounds
@@ -73,15 +80,16 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Train on features X and labels y within the privacy budget.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            One row per person.
-        y : array of shape (n_records,)
-            Labels of two classes.
+            One row per person. With a schema, a raw table: a frame of pandas or polars, an Arrow table, or
+            the path of a CSV or Parquet file.
+        y : array of shape (n_records,), optional
+            Labels of two classes. With a schema they are a column of the table, unless given.
 
         Returns
         -------
@@ -96,12 +104,14 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
 
         solver, loss = self._checked_solver(), get_loss(self._loss)
         require(solver, Facts(loss, bool(self.fit_intercept), self.delta))
-        terms = self._terms(solver.promise, private=solver.private, n_records=self.n_records)
+        declared = Declared.by(self)
+        terms = self._terms(solver.promise, private=solver.private, n_records=declared.n_records)
         surroundings = self._look_around() if solver.private else Surroundings()
+        declared.admit_leaks()
         # only what is wrong with the records themselves is left to be refused
-        X = self._validated(X, y)
-        labels = encode_labels(y, self.classes)
-        bounds = None if self.feature_bounds is None else check_bounds(X, self.feature_bounds)
+        X, y = self._numbers(X, y, declared)
+        labels = encode_labels(y, declared.classes)
+        bounds = None if declared.feature_bounds is None else check_bounds(X, declared.feature_bounds)
         preparation = Preparation(bounds, bool(self.fit_intercept))
         problem = Problem.of(X, labels.signs, loss, intercept=preparation.intercept)
         ledger = self._open_account(terms)
@@ -113,7 +123,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
                 epsilon=terms.epsilon,
                 delta=terms.delta,
                 alpha=self.alpha,
-                n_records=self.n_records,
+                n_records=declared.n_records,
                 bounds=bounds,
                 on_answer=show,
             )
@@ -123,11 +133,12 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(f"The fit was interrupted and released no model. {ledger.statement()}")
                 raise
-        self.classes_ = labels.classes
+        self._settle(ledger)
+        self.schema_, self.classes_ = declared.schema, labels.classes
         self._set_solution(solution)
         self.preparation_ = preparation.completed(solution)
         self.ledger_ = ledger if solver.private else None
-        assumptions = [labels.assumption, *self._declarations(), *surroundings.assumptions]
+        assumptions = [labels.assumption, *declared.assumptions(), *surroundings.assumptions]
         self.privacy_ = self._state(terms, ledger, family, assumptions, solution.notes)
         return self
 
@@ -143,11 +154,19 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         if not isinstance(self.verbose, bool):
             check_number("verbose", self.verbose, or_zero=True)
         check_switch("fit_intercept", self.fit_intercept)
-        if self.n_records is not None:
-            check_count("n_records", self.n_records)
-        if self.classes is not None:
-            declared_classes(self.classes)
         return solver
+
+    def _numbers(self, X: Any, y: Any, declared: Declared) -> tuple[Any, Any]:
+        """Return the features as numbers and the labels of a fit, and keep the names of the columns."""
+        schema = declared.schema
+        if schema is None:
+            return self._validated(X, y), y
+        X = opened(X, schema.names)
+        numbers, y = encoded(X, schema), declared.labels(X, y)
+        check_lengths(numbers, y)
+        self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)
+        self.n_features_in_ = len(schema.features)
+        return numbers, y
 
     def _validated(self, X: Any, y: Any = None, *, reset: bool = True) -> Any:
         """Return X as a float array or CSR matrix with one row for each label."""
@@ -165,15 +184,6 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         check_finite("X", X)
         return X
 
-    def _declarations(self) -> list[str]:
-        """Return what else the statement takes for public."""
-        assumptions = []
-        if self.n_records is not None:
-            assumptions.append(f"the number of records, declared as {self.n_records}, is public")
-        if self.feature_bounds is not None:
-            assumptions.append("the declared feature bounds are public or were released privately")
-        return assumptions
-
     def _set_solution(self, solution: Solution) -> None:
         w = solution.w
         self.coef_ = (w[:-1] if self.fit_intercept else w).reshape(1, -1).copy()
@@ -187,7 +197,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            The same columns as in `fit`.
+            The same columns as in `fit`; with a schema, a raw table or the path of one.
 
         Returns
         -------
@@ -195,7 +205,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
             Not divided by the norm of the weights, as in scikit-learn.
         """
         check_is_fitted(self)
-        X = self._validated(X, reset=False)
+        X = self._validated(X, reset=False) if self.schema_ is None else encoded(X, self.schema_)
         return self.preparation_.scores(X, self.coef_.ravel(), self.intercept_[0])
 
     @property
@@ -216,7 +226,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            The same columns as in `fit`.
+            The same columns as in `fit`; with a schema, a raw table or the path of one.
 
         Returns
         -------
@@ -227,15 +237,42 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         predicted: NDArray[Any] = self.classes_[positive.astype(np.intp)]
         return predicted
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Name the weights of `coef_`: with a schema ``column``, ``column=category`` or ``column=other``.
+
+        Parameters
+        ----------
+        input_features : ignored
+            Not used; present because scikit-learn passes it.
+
+        Returns
+        -------
+        names : array of str
+            One name for each weight.
+        """
+        check_is_fitted(self)
+        if self.schema_ is not None:
+            return np.array(self.schema_.feature_names, dtype=object)
+        numbered = [f"x{j}" for j in range(self.n_features_in_)]
+        return np.array(getattr(self, "feature_names_in_", numbered), dtype=object)
+
+    @property
+    def weights_(self) -> Weights:
+        """The weights in the schema's words, for its positive class."""
+        check_is_fitted(self)
+        if self.schema_ is None:
+            raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
+        return weights_in_words(self.schema_, self.coef_.ravel(), self.classes_)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            Features.
-        y : array of shape (n_records,)
-            Labels.
+            Features; with a schema, a raw table.
+        y : array of shape (n_records,), optional
+            Labels. With a schema they are a column of the table, unless given.
         sample_weight : array of shape (n_records,), optional
             How much each record counts.
 
@@ -244,6 +281,10 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         accuracy : float
             Share of the records whose label is predicted.
         """
+        check_is_fitted(self)
+        if self.schema_ is not None and y is None:
+            X = opened(X, self.schema_.names)
+            y = labels_of(X, self.schema_)
         predicted, labels = self.predict(X), label_column(y)
         check_lengths(predicted, labels)
         return float(np.average(np.asarray(predicted == labels, dtype=bool), weights=sample_weight))
@@ -269,6 +310,31 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         """
         Path(path).write_text(to_json(self.published()), encoding="utf-8")
 
+    def report(
+        self,
+        path: str | Path,
+        *,
+        scores: Any = None,
+        title: str | None = None,
+        card: Mapping[str, str] | None = None,
+    ) -> None:
+        """Write a page about the model that may be published: one HTML file that needs no network.
+
+        Parameters
+        ----------
+        path : str or Path
+            Of the file, which is replaced if it exists.
+        scores : Evaluation, optional
+            Private scores, as `privfit.metrics.evaluate` gives them.
+        title : str, optional
+            Heading of the page.
+        card : mapping of str to str, optional
+            A model card's fields by name, "Intended use" for example.
+        """
+        bought = None if scores is None else scores.to_dict()
+        html = render(self.published(), scores=bought, title=title, card=card)
+        Path(path).write_text(html, encoding="utf-8")
+
     def to_sklearn(self) -> Any:
         """Return a plain scikit-learn estimator or pipeline that predicts the same, clipping included.
 
@@ -285,7 +351,10 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         tags.classifier_tags.multi_class = False
         # At these budgets the noise drowns a toy table of a few dozen records, as it must.
         tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = self.schema is None
+        if self.schema is not None:
+            tags.target_tags.required = False
+            tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
 
@@ -308,6 +377,9 @@ _REFERENCE = """
         any other, as in the paper.
     fit_intercept : bool
         Whether to add a constant feature.
+    schema : Schema, str or path, optional
+        What is public about a raw table, or the TOML file that says it: tables are encoded by it alone, and
+        classes, bounds and names come from it.
     classes : pair of labels, optional
         The two labels, in any order: as in scikit-learn the later one in sorted order is the positive
         class. Needs declaring unless they are 0 and 1 or booleans, because the set of labels may not be
@@ -333,6 +405,10 @@ _REFERENCE = """
     ----------
     coef_, intercept_, classes_, n_features_in_, feature_names_in_
         As in scikit-learn's linear classifiers.
+    schema_ : Schema or None
+        The schema of the fit.
+    weights_ : tuple of Weight
+        With a schema, a table of what each column and category adds to the score, which prints as one.
     feature_bounds_ : pair of arrays or None
         Lowest and highest value of every column that the model knows, declared or bought; predictions clip
         the features to them, as the fit did.
@@ -394,7 +470,7 @@ class DPLogisticRegression(_DPLinearClassifier):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            The same columns as in `fit`.
+            The same columns as in `fit`; with a schema, a raw table or the path of one.
 
         Returns
         -------

@@ -32,8 +32,8 @@ def warn_about_fitted_steps(estimator: Any) -> tuple[str, ...]:
     if steps:
         leak(
             f"What the pipeline learnt in {', '.join(steps)} was",
-            "declare what is public with SchemaEncoder or feature_bounds=(low, high), buy bounds with "
-            "PrivateBounds, or fit the step on public data and wrap it in FrozenEstimator",
+            "declare what is public with schema=, SchemaEncoder or feature_bounds=(low, high), buy bounds "
+            "with PrivateBounds, or fit the step on public data and wrap it in FrozenEstimator",
         )
     return steps
 

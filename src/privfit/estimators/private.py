@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from privfit.accounting import Concentrated, Direct, Gaussian, Ledger, Promise
+from privfit.accounting import AccountError, Concentrated, Direct, Gaussian, Ledger, Promise
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.family import Family, FamilyTotal
 from privfit.estimators.pipelines import drawn_with_repetition, is_cut_off, warn_about_fitted_steps
@@ -68,6 +68,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     """The settings epsilon, delta, rho, ledger, noise and random_state, and what they mean."""
 
     default_epsilon: ClassVar[float] = 1.0
+    _subject: ClassVar[str] = "fit"  # what is paid for
 
     epsilon: float | None
     delta: float
@@ -87,7 +88,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             refuse_in_strict_mode("models without privacy", "choose another solver")
         if self.ledger is None:
             refuse_in_strict_mode(
-                "a fit without an account", "share one by ledger=Ledger(epsilon=..., delta=...)"
+                f"a {self._subject} without an account", "share one by ledger=Ledger(epsilon=..., delta=...)"
             )
         if self.noise == "seeded":
             refuse_in_strict_mode(
@@ -101,6 +102,10 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         if private:
             _warn_of_weak_promises(epsilon, self.delta, n_records)
         return Terms(promised, private, epsilon, self.delta, self._noise_source())
+
+    @property
+    def _purchase(self) -> str:
+        return f"this {self._subject} of {type(self).__name__}"
 
     @property
     def _asked_epsilon(self) -> float:
@@ -141,12 +146,21 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     # -- the account, opened when nothing but the looks is left to do -------------------------------------
 
     def _open_account(self, terms: Terms) -> Ledger:
-        """Open an account for this fit, or a portion of the shared one. Nothing is charged."""
+        """Open an account for this fit, or a portion of the shared one, which one that lasts reserves."""
         if terms.promise is None:  # nothing can be bought, and nothing has to be
             return Ledger.keeping(Concentrated(MIN_RHO))
         if self.ledger is None:
             return Ledger.keeping(terms.promise)
-        return self.ledger.portion(terms.promise, what=f"this fit of {type(self).__name__}")
+        return self.ledger.portion(terms.promise, what=self._purchase)
+
+    def _settle(self, ledger: Ledger) -> None:
+        """Give back what a fit that ended well reserved and did not spend."""
+        try:
+            ledger.settle()
+        except AccountError as error:  # no reason to lose a model that was paid for
+            warn_caller(
+                f"All that this fit reserved stays spent, because it cannot be settled. {error}", UserWarning
+            )
 
     def _look_around(self) -> Surroundings:
         """Say what was done to the records before they came here, or refuse it in strict mode."""
@@ -165,13 +179,15 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             assumptions.append("no record was drawn twice, which resampling with repetition does not keep")
         return Surroundings(tuple(assumptions), unknown)
 
-    def _join_family(self, terms: Terms, surroundings: Surroundings) -> FamilyTotal | None:
+    def _join_family(
+        self, terms: Terms, surroundings: Surroundings, *, is_score: bool = False
+    ) -> FamilyTotal | None:
         """Count a fit that is about to begin, unless a shared account does, and say what they add up to."""
         if self.ledger is not None:
             return None
         promise = terms.promise if terms.private else None
-        total = self._own_family.add(promise, unknown=surroundings.unknown)
-        if terms.private and total.fits != 1:
+        total = self._own_family.add(promise, unknown=surroundings.unknown, is_score=is_score)
+        if terms.private and not total.is_single:
             uncovered(
                 f"Beware: {total}. Share an account between fits, ledger=Ledger(epsilon=..., delta=...), or "
                 "construct a new estimator for other people's data."
@@ -248,6 +264,22 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
 
     def _get_params_html(self, deep: bool = True, **display: Any) -> Any:
         return super()._get_params_html(deep=False, **display)  # what notebooks show
+
+    # -- notebooks: scikit-learn's diagram, and below it what was promised ---------------------------------
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + self._promise_html()
+
+    def _repr_mimebundle_(self, **wanted: Any) -> dict[str, str]:
+        shown: dict[str, str] = super()._repr_mimebundle_(**wanted)
+        return (
+            shown | {"text/html": shown["text/html"] + self._promise_html()}
+            if "text/html" in shown
+            else shown
+        )
+
+    def _promise_html(self) -> str:
+        return self.privacy_._repr_html_() if self._is_fitted else ""
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {**super().__getstate__(), **self._kinship()}

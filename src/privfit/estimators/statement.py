@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from html import escape
 
 from privfit.accounting import Direct, Gaussian, Promise
 from privfit.accounting.amounts import written_up
@@ -101,7 +102,7 @@ class PrivacyStatement:
             sentences.append(
                 f"It was paid from a shared account, which promises {_in_short(self.account)} in all"
             )
-        if self.family is not None and self.family.fits != 1:
+        if self.family is not None and not self.family.is_single:
             sentences.append(f"Bookkeeping, not a promise: {self.family}")
         total = sum(self.spending.values())
         if total:
@@ -113,6 +114,16 @@ class PrivacyStatement:
 
     def __str__(self) -> str:
         return self.text
+
+    def _repr_html_(self) -> str:
+        promised = "none" if self.promise is None else _in_short(self.promise)
+        rows = {"Promise": promised, "About": self.relation, "Rests on": "; ".join(self.assumptions)}
+        cells = "".join(
+            f'<tr><th scope="row">{name}</th><td style="text-align:left">{escape(text)}</td></tr>'
+            for name, text in rows.items()
+        )
+        words = f"<details><summary>In plain words</summary><p>{escape(self.text)}</p></details>"
+        return f"<table><caption>What was promised</caption><tbody>{cells}</tbody></table>{words}"
 
 
 def _in_short(promise: Promise) -> str:

@@ -6,12 +6,13 @@ is named with its dtype and what to do about it, and nothing that a record says 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy import sparse
+
+from privfit.schema.frames import dtype_name
 
 _NUMBERS = "biuf"  # dtype kinds: booleans, integers, floats
 _SIZES = ("8", "16", "32", "64")
@@ -25,10 +26,9 @@ _POLARS_NUMBERS = (
 # the words of scikit-learn, without the number of records
 _NO_COLUMNS = "Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."
 
-_ENCODE = """Encode the table by what is public about its columns:
-    from privfit.preprocessing import Schema, SchemaEncoder
-    schema = Schema.from_toml("schema.toml")  # names, bounds and categories
-    model = sklearn.pipeline.make_pipeline(SchemaEncoder(schema), model)"""
+_ENCODE = """Say what is public about the columns, and the table is encoded by that:
+    print(privfit.Schema.draft(X), file=open("schema.toml", "w"))  # then fill in bounds and categories
+    model = DPLogisticRegression(schema="schema.toml")"""
 
 
 def check_table(X: Any) -> Any:
@@ -71,13 +71,6 @@ def _frame_columns(X: Any) -> list[tuple[str, str, bool]] | None:
 def _is_arrow_number(dtype: Any) -> bool:
     name = str(dtype)
     return name == "bool" or name.lstrip("u").startswith(("int", "float", "halffloat", "double"))
-
-
-def dtype_name(dtype: Any) -> str:
-    """Name a dtype without its details, among which can be widths, categories and names of fields."""
-    if isinstance(dtype, np.dtype):
-        return dtype.type.__name__.rstrip("_")
-    return re.split(r"\W", str(dtype))[0]
 
 
 def as_array(values: Any) -> np.ndarray[Any, np.dtype[Any]] | None:
@@ -147,12 +140,10 @@ def _refuse_dtype(dtype: np.dtype[Any], where: str) -> None:
 
 def _no_numbers(where: str, dtype: str) -> ValueError:
     subject = where[0].upper() + where[1:]
-    if dtype.startswith(
-        ("datetime", "timedelta", "Datetime", "Date", "Duration", "Time", "timestamp", "date", "time")
-    ):
-        advice = "turn it into a number of days or years since a public date"
+    if dtype.startswith(("timedelta", "Duration", "Time", "duration", "time32", "time64")):
+        advice = "turn it into a number"
     else:
-        advice = "encode it with privfit.preprocessing.SchemaEncoder, or leave it out"
+        advice = "declare what is public about it in a schema, or leave it out"
     error = ValueError(f"{subject} has dtype {dtype}, which holds no numbers; {advice}.")
     error.add_note(_ENCODE)
     return error

@@ -137,6 +137,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         family = self._join_family(terms, surroundings)
 
         low, high, unresolved = self._buy(curator, ledger.rho)
+        self._settle(ledger)
         if sparse.issparse(X):
             low, high = np.minimum(low, 0.0), np.maximum(high, 0.0)
         self.bounds_ = low, high

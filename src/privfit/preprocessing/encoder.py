@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -10,9 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from privfit.preprocessing.cells import number, reading
-from privfit.preprocessing.columns import columns_of
-from privfit.preprocessing.schema import Categorical, Numeric, Schema
+from privfit.schema import Schema, encode
+from privfit.schema.frames import columns_of, opened
 
 
 class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
@@ -50,12 +48,12 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     @property
     def n_features_in_(self) -> int:
         """Number of columns before encoding."""
-        return len(self.schema.columns)
+        return len(Schema.of(self.schema).features)
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
         """Column names before encoding."""
-        return np.array([column.name for column in self.schema.columns], dtype=object)
+        return np.array([column.name for column in Schema.of(self.schema).features], dtype=object)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check that X has the schema's columns, by their dtypes; nothing else is looked at or kept.
@@ -72,7 +70,8 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         self : object
             The encoder, as it was.
         """
-        columns_of(X, self.schema)
+        features = Schema.of(self.schema).features
+        columns_of(opened(X, [fact.name for fact in features]), features)
         return self
 
     def transform(self, X: Any) -> csr_matrix | NDArray[np.float32]:
@@ -95,27 +94,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         TypeError, ValueError
             If X lacks a column, or one cannot hold what the schema declares. No cell is quoted.
         """
-        columns = columns_of(X, self.schema)
-        shape = (len(columns[0]), len(columns))
-        # Every column puts exactly one entry in every row; those that are zero are dropped at the end.
-        values = np.empty(shape, dtype=np.float32)
-        features = np.empty(shape, dtype=np.int32)
-        width = 0
-        for j, (fact, column) in enumerate(zip(self.schema.columns, columns, strict=True)):
-            if isinstance(fact, Numeric):
-                scaled = _rescaled(column, fact)
-                missing = np.isnan(scaled)
-                values[:, j] = np.where(missing, 1.0 if fact.other else 0.5, scaled)
-                features[:, j] = width + (missing & fact.other)
-            else:
-                codes = _codes(column, fact)
-                values[:, j] = codes >= 0
-                features[:, j] = width + np.maximum(codes, 0)
-            width += len(fact.feature_names)
-        row_starts = np.arange(shape[0] + 1) * shape[1]
-        encoded = csr_matrix((values.ravel(), features.ravel(), row_starts), shape=(shape[0], width))
-        encoded.eliminate_zeros()
-        return encoded if self.sparse_output else encoded.toarray()
+        return encode(X, Schema.of(self.schema), sparse=self.sparse_output)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Name the encoded features: a numeric column's name, ``column=category`` or ``column=other``.
@@ -132,7 +111,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         """
         if input_features is not None and list(input_features) != list(self.feature_names_in_):
             raise ValueError("input_features must be the schema's column names in order.")
-        return np.array(self.schema.feature_names, dtype=object)
+        return np.array(Schema.of(self.schema).feature_names, dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -141,66 +120,3 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _rescaled(column: Any, fact: Numeric) -> NDArray[np.float64]:
-    """Map [low, high] to [0, 1], what lies beyond to 0 or 1, and what is missing to NaN."""
-    cells = _cells(column)
-    if isinstance(cells, np.ndarray):
-        numbers = cells.astype(np.float64)
-    else:
-        numbers = np.fromiter(map(number, cells), dtype=np.float64, count=len(cells))
-    scaled: NDArray[np.float64] = (np.clip(numbers, fact.low, fact.high) - fact.low) / (fact.high - fact.low)
-    return scaled
-
-
-def _codes(column: Any, fact: Categorical) -> NDArray[np.int32]:
-    """Position of each value in the public list; when it is not there, that of "other", or -1."""
-    positions = {reading(category): code for code, category in enumerate(fact.categories)}
-    unlisted = len(positions) if fact.other else -1
-    cells = _cells(column)
-    if isinstance(cells, np.ndarray):
-        return _codes_of_numbers(cells.astype(np.float64), positions, unlisted)
-    codes = _CodesSeen(positions, unlisted)
-    try:
-        found = list(map(codes.__getitem__, zip(map(type, cells), cells, strict=True)))
-    except TypeError:  # a cell that is a list or the like cannot be remembered
-        found = [positions.get(reading(cell), unlisted) for cell in cells]
-    return np.array(found, dtype=np.int32)
-
-
-class _CodesSeen(dict[tuple[type, Any], int]):
-    """The codes of cells met before, so that each text is read once.
-
-    Cells are remembered with their type, because equal cells may read differently: 1 + 0j is no number here.
-    """
-
-    def __init__(self, positions: dict[Any, int], unlisted: int) -> None:
-        self.positions = positions
-        self.unlisted = unlisted
-
-    def __missing__(self, key: tuple[type, Any]) -> int:
-        self[key] = code = self.positions.get(reading(key[1]), self.unlisted)
-        return code
-
-
-def _codes_of_numbers(
-    numbers: NDArray[np.float64], positions: dict[Any, int], unlisted: int
-) -> NDArray[np.int32]:
-    """Look up numbers among the categories that are numbers, each of which a float holds exactly."""
-    listed = sorted((float(said), code) for said, code in positions.items() if not isinstance(said, str))
-    if not listed:
-        return np.full(len(numbers), unlisted, dtype=np.int32)
-    values, codes = (np.array(part) for part in zip(*listed, strict=True))
-    nearest = np.minimum(np.searchsorted(values, numbers), len(values) - 1)
-    return np.where(values[nearest] == numbers, codes[nearest], unlisted).astype(np.int32)
-
-
-def _cells(column: Any) -> Sequence[Any] | NDArray[Any]:
-    """Return a column's cells: an array if all are stored as numbers or truth values, else a list."""
-    if hasattr(column, "cast") and column.dtype.is_integer():
-        column = column.cast(float)  # because polars has longer integers than NumPy
-    values = column.to_numpy() if hasattr(column, "to_numpy") else column
-    if not isinstance(values, np.ndarray):
-        return list(values)
-    return values if values.dtype.kind in "biuf" else values.tolist()

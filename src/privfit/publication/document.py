@@ -47,6 +47,7 @@ def to_json(model: Published) -> str:
         "kind": model.kind,
         "classes": list(model.classes),
         "feature_names": None if model.feature_names is None else list(model.feature_names),
+        "columns": None if model.columns is None else list(model.columns),
         "weights": model.weights.tolist(),
         "intercept": model.intercept,
         "preprocessing": {
@@ -108,8 +109,11 @@ def _checked(written: dict[str, Any]) -> Published:
         raise ValueError("its bounds are not as many as its weights.")
     if bounds is not None and (bounds[0] > bounds[1]).any():
         raise ValueError("a lower bound in it is above the upper one.")
-    names = written["feature_names"]
-    if names is not None and prepared["schema"] is None and len(names) != len(weights):
+    names, columns = (
+        None if written[key] is None else tuple(written[key]) for key in ("feature_names", "columns")
+    )
+    named = names if columns is None else columns
+    if named is not None and len(named) != len(weights):
         raise ValueError("its feature names are not as many as its weights.")
     first, second = written["classes"]
     if type(first) is not type(second) or first == second:
@@ -120,7 +124,8 @@ def _checked(written: dict[str, Any]) -> Published:
         intercept=float(_numbers("intercept", [written["intercept"]])[0]),
         has_intercept=prepared["has_intercept"],
         classes=(first, second),
-        feature_names=None if names is None else tuple(names),
+        feature_names=names,
+        columns=columns,
         bounds=bounds,
         unit_rows=prepared["unit_rows"],
         schema=prepared["schema"],

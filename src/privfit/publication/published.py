@@ -31,6 +31,8 @@ class Published:
         The two labels; positive scores mean the second.
     feature_names : tuple of str, optional
         Of the columns that were given to the fit, if they had names.
+    columns : tuple of str, optional
+        Names of the weights, where a schema makes several of one column.
     bounds : pair of arrays, optional
         What columns are clipped to.
     unit_rows : bool
@@ -51,12 +53,18 @@ class Published:
     has_intercept: bool
     classes: tuple[Any, ...]
     feature_names: tuple[str, ...] | None
+    columns: tuple[str, ...] | None
     bounds: tuple[Vector, Vector] | None
     unit_rows: bool
     schema: dict[str, Any] | None
     steps: tuple[dict[str, Any], ...]
     privacy: dict[str, Any]
     versions: dict[str, str]
+
+    @property
+    def weight_names(self) -> tuple[str, ...] | None:
+        """Names of the numbers that weights are multiplied with, if they have any."""
+        return self.feature_names if self.columns is None else self.columns
 
 
 def versions() -> dict[str, str]:

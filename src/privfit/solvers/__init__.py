@@ -7,6 +7,7 @@ from privfit.solvers.baselines import Majority, NonPrivate
 from privfit.solvers.dpagd import DPAGD
 from privfit.solvers.dpagd_modern import ModernDPAGD
 from privfit.solvers.dpsgd import SGDMA, SGDAdv
+from privfit.solvers.frank_wolfe import FrankWolfe
 from privfit.solvers.gradient_descent import GradientDescent
 from privfit.solvers.objective_perturbation import ObjectivePerturbation
 from privfit.solvers.output_perturbation import OutputPerturbation
@@ -21,6 +22,7 @@ __all__ = [
     "ApproximateMinimaPerturbation",
     "BudgetWarning",
     "Facts",
+    "FrankWolfe",
     "GradientDescent",
     "Majority",
     "ModernDPAGD",

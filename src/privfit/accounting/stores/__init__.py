@@ -1,6 +1,6 @@
 """Where an account lives: its entries, and who may add to them."""
 
-from privfit.accounting.stores.base import Entry, Store
+from privfit.accounting.stores.base import AccountError, BrokenChain, Entry, Store
 from privfit.accounting.stores.memory import MemoryStore
 
-__all__ = ["Entry", "MemoryStore", "Store"]
+__all__ = ["AccountError", "BrokenChain", "Entry", "MemoryStore", "Store"]

@@ -9,7 +9,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge: what was asked, how it was blurred, what it cost, and on which day.
+    """One charge: what was asked, how it was blurred, what it cost, on which day, and who asked.
 
     Not at which second, because entries are published, and how long a question took may depend on the data.
 
@@ -18,9 +18,13 @@ class Entry:
     what, mechanism : str
         What was asked and how the answer was blurred.
     rho, delta : float
-        The price in approximate zCDP.
+        The price in approximate zCDP; negative, or 0, for what a settled reservation gives back.
     when : str
         The day, in UTC, as YYYY-MM-DD.
+    who : str
+        The user name, in an account that outlives its process.
+    settles : int or None
+        The number of the reservation that this entry settles; entries are numbered from 1.
     """
 
     what: str
@@ -28,6 +32,16 @@ class Entry:
     rho: float
     delta: float
     when: str
+    who: str = ""
+    settles: int | None = None
+
+
+class AccountError(OSError):
+    """The place where an account lives cannot be reached, read or written; one sentence says why."""
+
+
+class BrokenChain(ValueError):
+    """Entries of an account were changed, removed or inserted after they had been written."""
 
 
 class Store(Protocol):
@@ -35,7 +49,15 @@ class Store(Protocol):
 
     A store knows no budget. The ledger decides, between reading the totals and adding an entry, while
     everybody else is held off.
+
+    Attributes
+    ----------
+    lasting : bool
+        Whether the account outlives this process and is open to others. Then a portion of it is set aside
+        before the first look, because nobody would count the looks of a process that was killed.
     """
+
+    lasting: bool
 
     def exclusive(self) -> AbstractContextManager[object]:
         """Hold off every other reader and writer of the account; may be entered again by the same thread.
@@ -48,8 +70,8 @@ class Store(Protocol):
         """Raise `RuntimeError` if entries added here would not reach the account."""
         ...
 
-    def append(self, entry: Entry) -> None:
-        """Add an entry; to be called with everybody else held off."""
+    def append(self, entry: Entry) -> int:
+        """Add an entry, with everybody else held off, and return its number."""
         ...
 
     @property

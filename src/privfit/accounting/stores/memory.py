@@ -23,6 +23,8 @@ class MemoryStore:
         False for a record of an account that is not open in this process.
     """
 
+    lasting = False
+
     def __init__(self, entries: Iterable[Entry] = (), *, writable: bool = True) -> None:
         self._entries: list[Entry] = []
         self._rho = self._delta = 0
@@ -41,14 +43,16 @@ class MemoryStore:
         if self._process != os.getpid():
             raise RuntimeError(
                 "This ledger is a copy whose account is not open in this process (it was unpickled or "
-                "forked), so it cannot spend; run the fits in one process (n_jobs=1), or open another ledger."
+                "forked), so it cannot spend; run the fits in one process (n_jobs=1), or share an account "
+                "in a file, Ledger.open('sqlite:///people.db', dataset=..., epsilon=..., delta=...)."
             )
 
-    def append(self, entry: Entry) -> None:
-        """Add an entry."""
+    def append(self, entry: Entry) -> int:
+        """Add an entry, and return its number."""
         self._entries.append(entry)
         self._rho += units(entry.rho)
         self._delta += units(entry.delta)
+        return len(self._entries)
 
     @property
     def entries(self) -> tuple[Entry, ...]:

@@ -10,7 +10,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from privfit.preprocessing.cells import number, reading
+from privfit.schema import Numeric
+from privfit.schema.cells import reading
+
+number = Numeric("x", 0, 1).read
 
 
 @pytest.mark.parametrize(

@@ -17,15 +17,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from privfit.preprocessing import Categorical, Label, Numeric, Schema, SchemaEncoder
+from privfit.preprocessing import SchemaEncoder
+from privfit.schema import Categorical, Label, Numeric, Schema
 
 NAMES = ["size", "code", "flag", "word"]
 SCHEMA = Schema(
     [
-        Numeric("size", -10, 10, other=True, text=True),
-        Categorical("code", [0, 1, 2, -7, "1.5", "007x", "1e3"], other=True),
-        Categorical("flag", [True, False], other=True),
-        Categorical("word", ["a", "b", "5", "inf", "0.1"], other=True),
+        Numeric("size", -10, 10, missing="indicator"),
+        Categorical("code", [0, 1, 2, -7, "1.5", "007x", "1e3"], missing="indicator"),
+        Categorical("flag", [True, False], missing="indicator"),
+        Categorical("word", ["a", "b", "5", "inf", "0.1"], missing="indicator"),
     ],
     Label("y", [0, 1]),
 )

@@ -6,6 +6,7 @@ True or b"1". All of these read the same here, so that no record decides how ano
 
 from __future__ import annotations
 
+import datetime
 import math
 import re
 from decimal import Decimal
@@ -19,6 +20,8 @@ _NUMBER = re.compile(
     r"[+-]?(?:(?P<whole>\d+)|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)",
     re.ASCII | re.IGNORECASE,
 )
+_ISO_DATE = re.compile(r"(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?:[T ].*)?", re.ASCII | re.DOTALL)
+EPOCH = datetime.date(1970, 1, 1).toordinal()
 _TRUTH = {"true": 1, "false": 0}
 _LONGEST_WHOLE = 400  # characters; a longer number is infinite to a float, and slow to read exactly
 
@@ -33,6 +36,8 @@ def reading(cell: Any) -> int | float | str | None:
     """
     if isinstance(cell, str):
         return _reading_of_text(cell)
+    if isinstance(cell, bytes):
+        return _reading_of_text(cell.decode("utf-8", errors="replace"))
     if isinstance(cell, np.timedelta64):  # calls itself an integer
         return None
     if type(cell) is int or isinstance(cell, Integral | np.bool_):  # the first is faster
@@ -41,17 +46,31 @@ def reading(cell: Any) -> int | float | str | None:
         return _real(_float(cell))
     if isinstance(cell, Decimal):
         return _reading_of_text(str(cell))
-    if isinstance(cell, bytes):
-        return _reading_of_text(cell.decode("utf-8", errors="replace"))
     return None
 
 
-def number(cell: Any) -> float:
-    """Return the number that a cell says, NaN if it says none."""
-    if type(cell) is float:  # most often, and ten times as fast
-        return cell
-    said = reading(cell)
-    return math.nan if said is None or isinstance(said, str) else float(said)
+def day(cell: Any, pattern: re.Pattern[str] | None = None) -> float:
+    """Return the day that a cell says, counted from 0001-01-01 as Python does, NaN if it says none.
+
+    Text says a date in ISO format, or as `pattern` has it, with groups Y, m and d. The time of day does not
+    matter, and the date is that of the zone in which it was written.
+    """
+    if isinstance(cell, datetime.date):  # so is a datetime, and so is what pandas calls not a time
+        return float(cell.toordinal()) if cell == cell else math.nan
+    if isinstance(cell, np.datetime64):
+        return math.nan if np.isnat(cell) else float(cell.astype("datetime64[D]").astype(np.int64) + EPOCH)
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", errors="replace")
+    if not isinstance(cell, str):
+        return math.nan
+    text = cell.rstrip("\0").strip()
+    match = _ISO_DATE.fullmatch(text) or (pattern.fullmatch(text) if pattern else None)
+    if match is None:
+        return math.nan
+    try:
+        return float(datetime.date(int(match["Y"]), int(match["m"]), int(match["d"])).toordinal())
+    except ValueError:  # the 31st of February
+        return math.nan
 
 
 def _reading_of_text(text: str) -> int | float | str | None:

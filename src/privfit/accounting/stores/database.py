@@ -1,0 +1,209 @@
+"""A database that holds accounts: its address, its transactions, and what can go wrong, in one sentence.
+
+SQLite and PostgreSQL differ in how a transaction holds others off and in nothing else. Connections are opened
+for one transaction each, because SQLite forbids carrying one over into a forked process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import cached_property
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+
+from privfit.accounting.stores.base import AccountError
+
+FORMS = "'sqlite:///people.db' or 'postgresql://user@host/database'"
+
+
+class Database:
+    """Where accounts live, by its URL.
+
+    Parameters
+    ----------
+    url : str
+        ``sqlite:///file`` or ``postgresql://user@host/database``.
+    timeout : float
+        For how many seconds to wait for others.
+    """
+
+    def __init__(self, url: str, timeout: float) -> None:
+        self._url, self.timeout = _parsed(url), timeout
+        self.is_file = self._url.get_backend_name() == "sqlite"
+        self.url = _without_password(self._url)  # what is shown, and what is pickled
+
+    @property
+    def path(self) -> Path:
+        """The file of a SQLite database."""
+        return Path(str(self._url.database))
+
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        options = {"poolclass": sa.NullPool, "hide_parameters": True, "isolation_level": "AUTOCOMMIT"}
+        if self.is_file:
+            return sa.create_engine("sqlite://", creator=self._connect_to_file, **options)
+        try:
+            waiting = {"connect_timeout": max(1, math.ceil(self.timeout))}
+            return sa.create_engine(self._url, connect_args=waiting, **options)
+        except ImportError:
+            raise AccountError(
+                "Accounts on PostgreSQL need psycopg; install it by pip install 'privfit[postgres]'."
+            ) from None
+
+    def _connect_to_file(self) -> sqlite3.Connection:
+        # mode=rw, because a file that is not there must not be made, least of all with others' permissions
+        location = f"{self.path.as_uri()}?mode=rw"
+        connection = sqlite3.connect(location, uri=True, timeout=self.timeout, isolation_level=None)
+        # EXTRA is FULL and a commit that a loss of power just after it does not undo
+        connection.execute("PRAGMA synchronous = EXTRA")
+        return connection
+
+    def exists(self) -> bool:
+        """Return whether there is something to read: a file; of a server that is not known beforehand."""
+        return not self.is_file or os.path.exists(self.path)
+
+    def create_file(self) -> None:
+        """Make the file of a SQLite database, for its owner alone, unless it is there."""
+        if self.exists():
+            return
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            pass  # another process was faster
+        except FileNotFoundError:
+            raise AccountError(f"There is no directory {self.path.parent}; make it first.") from None
+        except OSError as error:
+            raise AccountError(
+                f"The file {self.path} cannot be made ({error.strerror}); choose another directory."
+            ) from None
+
+    @contextmanager
+    def writing(self, lock: str) -> Iterator[sa.Connection]:
+        """Hold off others who write under this lock, and make it durable when the context is left.
+
+        So it is if the context is left by an exception that is none of the database's: what was charged
+        stays charged. The lock on a server is an advisory one, because locking a row needs the right to
+        change it, and nobody should have that.
+        """
+        if self.is_file:
+            begin = ["BEGIN IMMEDIATE"]
+        else:
+            key = int.from_bytes(hashlib.sha256(lock.encode()).digest()[:8], signed=True)
+            begin = [
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # what is read after a lock is the latest
+                "SET LOCAL synchronous_commit TO on",
+                f"SET LOCAL lock_timeout TO {max(1, round(1000 * self.timeout))}",
+                f"SELECT pg_advisory_xact_lock({key})",
+            ]
+        with self._transaction(begin) as connection:
+            yield connection
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Read at one moment, whoever writes meanwhile."""
+        begin = ["BEGIN" if self.is_file else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
+        with self._transaction(begin) as connection:
+            yield connection
+
+    @contextmanager
+    def _transaction(self, begin: list[str]) -> Iterator[sa.Connection]:
+        with self._explained(), self._engine.connect() as connection:
+            for statement in begin:
+                connection.exec_driver_sql(statement)
+            try:
+                yield connection
+            except SQLAlchemyError:
+                _roll_back(connection)
+                raise
+            except BaseException:
+                connection.exec_driver_sql("COMMIT")
+                raise
+            try:
+                connection.exec_driver_sql("COMMIT")
+            except SQLAlchemyError:  # a reader may have held it off for too long
+                _roll_back(connection)
+                raise
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Say in one sentence what went wrong, without what drivers quote."""
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            raise AccountError(self._sentence(getattr(error, "orig", None) or error)) from None
+
+    def _sentence(self, error: BaseException) -> str:
+        reason = self._reason_of_file(error) if self.is_file else self._reason_of_server(error)
+        return f"The account at {self.url} cannot be used: {reason}."
+
+    def _reason_of_file(self, error: BaseException) -> str:
+        code = str(getattr(error, "sqlite_errorname", type(error).__name__))
+        reasons = {
+            "SQLITE_CANTOPEN": "the file or its journal cannot be opened; check path and permissions",
+            "SQLITE_READONLY": "the file is read-only for this user; ask its owner, or make it writable",
+            "SQLITE_PERM": "this user has no access to the file; ask its owner",
+            "SQLITE_NOTADB": "the file is no SQLite database; check the path, or restore it from a backup",
+            "SQLITE_CORRUPT": "the file is damaged; restore it from a backup",
+            "SQLITE_BUSY": f"another process kept it locked for {self.timeout:g} seconds; try again",
+            "SQLITE_FULL": "the disk is full; make room",
+        }
+        if "no such table" in str(error):
+            return "the file holds no accounts; name the budget to open one"
+        known = [reason for name, reason in reasons.items() if code.startswith(name)]
+        return known[0] if known else f"SQLite failed with {code}; check the disk"
+
+    def _reason_of_server(self, error: BaseException) -> str:
+        code, text = getattr(error, "sqlstate", None), str(error)
+        reasons = {
+            "55P03": f"another process kept it locked for {self.timeout:g} seconds; try again",
+            "42P01": "the database holds no accounts; name the budget to open one",
+            "42501": "this user may not write there; ask for INSERT on its tables",
+            "25006": "the server is read-only; connect to the one that is written to",
+            "28P01": "user or password is wrong; set PGPASSWORD, or write it to ~/.pgpass",
+            "3D000": "there is no such database; create it first",
+        }
+        if code in reasons:
+            return reasons[code]
+        if "password" in text:  # of a connection that failed, libpq tells only in words
+            return reasons["28P01"]
+        if "does not exist" in text:
+            return reasons["3D000"]
+        if code is None:
+            return "the server cannot be reached, or the connection was cut; check host, port and network"
+        return f"PostgreSQL failed with {code}; see the server's log"
+
+
+def _without_password(url: sa.URL) -> str:
+    kept = url.username, None, url.host, url.port, url.database, url.query
+    return sa.URL.create(url.get_backend_name(), *kept).render_as_string()
+
+
+def _roll_back(connection: sa.Connection) -> None:
+    with suppress(SQLAlchemyError):  # a connection that was cut has rolled back already
+        connection.exec_driver_sql("ROLLBACK")
+
+
+def _parsed(url: str) -> sa.URL:
+    """Read a URL; what is wrong with it is said without quoting it, because it may hold a password."""
+    try:
+        parsed = sa.make_url(url)
+        backend = parsed.get_backend_name()
+    except (ArgumentError, NoSuchModuleError, ValueError):
+        raise ValueError(f"This is no address of a store of accounts; write {FORMS}.") from None
+    if any("password" in name for name in parsed.query):
+        raise ValueError(f"A password must not stand in the query of an address; write {FORMS}.")
+    if backend == "postgresql" or parsed.drivername == "postgres":
+        return parsed.set(drivername="postgresql+psycopg")
+    if backend != "sqlite":
+        raise ValueError(f"Accounts cannot be kept by {backend}; write {FORMS}.")
+    name = parsed.database or ":memory:"
+    if name == ":memory:" or name.startswith("file:") or parsed.query:
+        raise ValueError(f"An account has to be kept in a plain file to last; write {FORMS}.")
+    return parsed.set(drivername="sqlite", database=os.path.abspath(name))

@@ -1,0 +1,20 @@
+"""When and by whom: as much as an entry may say of it."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from datetime import UTC, datetime
+
+
+def today() -> str:
+    """Return the day in UTC; a finer time would tell how long a look took."""
+    return datetime.now(UTC).date().isoformat()
+
+
+def user_name() -> str:
+    """Return who runs this process, as the system says; it is a note, not a proof."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container's user need not have a name
+        return f"user {os.getuid()}" if hasattr(os, "getuid") else "unknown"

@@ -1,0 +1,296 @@
+"""The page: sections in the order in which people ask."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from privfit.accounting.amounts import written_up
+from privfit.publication.published import Published
+from privfit.report.charts import bars, line
+from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds
+
+KINDS = {"logistic": "Logistic regression", "svm": "Linear support vector machine"}
+CARD_FIELDS = (
+    "Intended use",
+    "People and data it was trained on",
+    "Who is responsible, and how to reach them",
+    "Where it should not be used",
+    "Known limits",
+)
+WEIGHTS_DRAWN, WEIGHTS_LISTED = 20, 5_000  # of a page that stays below a megabyte
+SEEDED = "SEEDED NOISE"
+
+
+def render(
+    model: Published,
+    *,
+    scores: Mapping[str, Any] | None = None,
+    title: str | None = None,
+    card: Mapping[str, str] | None = None,
+) -> str:
+    """Return the page of a model.
+
+    Parameters
+    ----------
+    model : Published
+        Everything that may be published of it.
+    scores : mapping, optional
+        What `privfit.metrics.evaluate(...).to_dict()` gave: private scores.
+    title : str, optional
+        Heading of the page.
+    card : mapping of str to str, optional
+        A model card's fields, by name; usual ones that are missing are shown as not stated.
+
+    Returns
+    -------
+    html : str
+        One file that needs nothing else.
+    """
+    heading = title or f"{KINDS[model.kind]} with differential privacy"
+    sections = [
+        ("promise", "What was promised", _promise(model)),
+        ("means", "What that means for one person", _meaning(model)),
+        ("public", "What was taken for public", _public(model)),
+        ("budget", "What the budget bought", _budget(model)),
+        ("weights", "What the model says", _weights(model)),
+        ("scores", "How good it is", _scores(scores)),
+        ("card", "Model card", _card(model, card or {})),
+        ("verify", "How to verify this", _verify(model)),
+    ]
+    style = files("privfit.report").joinpath("style.css").read_text(encoding="utf-8")
+    contents = "".join(f'<li><a href="#{name}">{escape(text)}</a></li>' for name, text, _ in sections)
+    body = "".join(
+        f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(text)}</h2>{html}</section>'
+        for name, text, html in sections
+    )
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'; img-src data:\">"
+        '<link rel="icon" href="data:,">'
+        f"<title>{escape(heading)}</title><style>{style}</style></head><body>"
+        '<a class="skip" href="#promise">Skip to the promise</a>'
+        f"<header><h1>{escape(heading)}</h1>{_warnings(model)}{_facts(model)}"
+        f'<nav aria-label="Contents"><ul>{contents}</ul></nav></header>'
+        f"<main>{body}</main>"
+        f"<footer><p>Made by privfit {escape(model.versions.get('privfit', ''))}.{_origin(model)}</p>"
+        "</footer></body></html>\n"
+    )
+
+
+def _origin(model: Published) -> str:
+    if model.privacy["promise"] is None:
+        return ""
+    return " Everything on this page was released with privacy or was public."
+
+
+def _warnings(model: Published) -> str:
+    if model.privacy["promise"] is None:
+        return (
+            '<p class="warning" role="alert">This model promises no privacy. Do not publish it if the data '
+            "are sensitive.</p>"
+        )
+    if any(SEEDED in assumption for assumption in model.privacy["assumptions"]):
+        return (
+            '<p class="warning" role="alert">Made with seeded noise, for research only: whoever knows the '
+            "seed can remove the noise. Not for publication.</p>"
+        )
+    return ""
+
+
+def _facts(model: Published) -> str:
+    promise = model.privacy["promise"]
+    facts = [("model", KINDS[model.kind]), ("weights", f"{len(model.weights):,}")]
+    if promise is not None and promise["epsilon"] is not None:
+        facts = [
+            ("epsilon", written_up(promise["epsilon"])),
+            ("delta", written_up(promise["delta"])),
+            *facts,
+        ]
+    facts.append(("positive class", str(model.classes[1])))
+    cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
+    return f'<dl class="facts">{cells}</dl>'
+
+
+def _promise(model: Published) -> str:
+    return f"<p>{escape(_before(model.privacy['text'], ' It rests on:'))}</p>"
+
+
+def _meaning(model: Published) -> str:
+    promise = model.privacy["promise"]
+    if promise is None or promise["epsilon"] is None:
+        return "<p>Nothing: there is no promise about single people to speak of.</p>"
+    odds = Odds.of(promise)
+    rows = []
+    for before in BELIEFS:
+        least, most = odds.belief_after(before)
+        rows.append((f"{before:.0%}", _rounded_down(least), _rounded_up(most)))
+    exactly = "" if odds.mu is None else ", exactly, because all noise was Gaussian"
+    return (
+        "<p>Whatever somebody believed about one person before, on any grounds, the model can move it only "
+        f"so far, except with probability {escape(written_up(promise['delta']))}:</p>"
+        + _table(("believed before", "at least, after", "at most, after"), rows, "Belief about one person")
+        + "<p>Somebody who knows everything about everybody else, sees the model, and has to say whether one "
+        f"person was in the table is right in at most {_rounded_up(odds.best_guess())} of cases (guessing: "
+        f"50%){exactly}. A test that wrongly accuses {FALSE_ALARMS:.0%} of those who were not in it finds at "
+        f"most {_rounded_up(odds.power())} of those who were.</p>"
+        "<p>This is about what taking part adds. It does not hide what is true of people in general: "
+        "learning that is the purpose of the model.</p>"
+    )
+
+
+def _rounded_up(share: float) -> str:
+    return f"{math.ceil(1000.0 * share) / 10.0:.1f}%"  # a limit is never stated too low
+
+
+def _rounded_down(share: float) -> str:
+    return f"{math.floor(1000.0 * share) / 10.0:.1f}%"
+
+
+def _public(model: Published) -> str:
+    return "<p>The promise rests on these:</p>" + _list(model.privacy["assumptions"])
+
+
+def _budget(model: Published) -> str:
+    spending = model.privacy["spending"]
+    total = sum(spending.values())
+    if not total:
+        return "<p>Nothing was bought.</p>"
+    rows = sorted(spending.items(), key=lambda item: -item[1])
+    shares = [(what, rho, f"{rho / total:.1%}") for what, rho in rows]
+    parts = [bars(shares, caption="The budget by what it bought")]
+    prices = [step["rho_gradient"] + step["rho_selection"] for step in model.steps]
+    if any(prices):
+        about = f"{len(prices)} steps, the cheapest for {min(prices):.3g}, the dearest for {max(prices):.3g}"
+        parts.append(
+            line(
+                prices,
+                title="The budget by step",
+                about=about,
+                x_label="step",
+                y_label="price of a step (rho)",
+            )
+        )
+    return "".join(parts) + _list(model.privacy["notes"])
+
+
+def _weights(model: Published) -> str:
+    names = model.weight_names or [f"column {i}" for i in range(len(model.weights))]
+    spans = [1.0] * len(names) if model.bounds is None else (model.bounds[1] - model.bounds[0]).tolist()
+    effects = [weight * span for weight, span in zip(model.weights.tolist(), spans, strict=True)]
+    order = sorted(range(len(names)), key=lambda i: -abs(effects[i]))
+    drawn = [(names[i], effects[i], f"{effects[i]:+.2f}") for i in order[:WEIGHTS_DRAWN]]
+    first, second = map(str, model.classes)
+    meaning = "over a column's whole range" if model.bounds is not None else "for one more of a column's unit"
+    intro = (
+        f"<p>How the score changes {meaning}; to the right it speaks for <b>{escape(second)}</b>, to the "
+        f"left for <b>{escape(first)}</b>"
+        + (", and 0.69 doubles the odds" if model.kind == "logistic" else "")
+        + ". The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
+    )
+    largest = f"the largest of {len(names):,}" if len(names) > len(drawn) else "all of them"
+    listed = order[:WEIGHTS_LISTED]
+    rows = [
+        (names[i], f"{model.weights[i]:.6g}", *(() if model.bounds is None else _bounds(model, i)))
+        for i in listed
+    ]
+    head = ("column", "weight", *(() if model.bounds is None else ("clipped below", "clipped above")))
+    left_out = len(order) - len(listed)
+    caption = f"Intercept {model.intercept:.6g}." + (
+        f" The {left_out:,} smallest weights are in the model file only." if left_out else ""
+    )
+    return (
+        intro
+        + bars(drawn, caption=f"Weights, {largest}")
+        + f"<details><summary>All weights as a table</summary>{_table(head, rows, caption)}</details>"
+    )
+
+
+def _bounds(model: Published, i: int) -> tuple[str, str]:
+    assert model.bounds is not None  # asked for only then
+    return f"{model.bounds[0][i]:.6g}", f"{model.bounds[1][i]:.6g}"
+
+
+def _scores(scores: Mapping[str, Any] | None) -> str:
+    if scores is None:
+        return (
+            "<p>No private scores were bought. An exact score on the records would be a look at them that "
+            "nobody paid for; <code>privfit.metrics.evaluate</code> buys scores with their noise.</p>"
+        )
+    rows = [
+        (
+            name.replace("_", " "),
+            f"{score['value']:.3f}",
+            *(_range(score[w]) for w in ("interval", "population")),
+        )
+        for name, score in scores.items()
+        if "value" in score
+    ]
+    caption = "On records that were held out, bought with noise; ranges hold with a confidence of 95%"
+    head = ("score", "value", "on these records", "in the population")
+    return (
+        _table(head, rows, caption)
+        + f"<p>{escape(_before(scores['privacy']['text'], ' In plain words'))}</p>"
+    )
+
+
+def _range(interval: Sequence[float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+
+
+def _card(model: Published, card: Mapping[str, str]) -> str:
+    fields = {
+        "Kind of model": KINDS[model.kind],
+        "Labels": " and ".join(map(str, model.classes)),
+        **{name: card.get(name, "not stated") for name in CARD_FIELDS},
+        **{name: text for name, text in card.items() if name not in CARD_FIELDS},
+        "Made with": ", ".join(f"{name} {version}" for name, version in model.versions.items()),
+    }
+    return _table(("field", "entry"), fields.items(), "What to know before using it")
+
+
+def _verify(model: Published) -> str:
+    kinds = {
+        "concentrated": "zero-concentrated differential privacy; claims P1 to P4",
+        "gaussian": "Gaussian differential privacy, accounted for exactly; claim P7",
+        "direct": "a single release, analysed by itself; claim P5",
+    }
+    promise = model.privacy["promise"]
+    theorem = "no promise, so nothing to verify" if promise is None else kinds[promise["kind"]]
+    return _list(
+        [
+            f"The promise: {theorem} in docs/privacy.md of privfit, with proofs.",
+            "The account, if the fit was paid from a lasting one: `privfit budget verify` checks its chain "
+            "of entries.",
+            "The model: its JSON file follows a published JSON Schema and holds every number on this page.",
+            "The noise: exact samplers and the operating system's entropy, unless a warning is at the top of "
+            "this page.",
+        ]
+    )
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    heads = "".join(f'<th scope="col">{escape(text)}</th>' for text in head)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(text)}</td>" for text in rest)}</tr>'
+        for first, *rest in rows
+    )
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
+        f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{lines}</tbody></table></div>"
+    )
+
+
+def _list(items: Iterable[str]) -> str:
+    entries = "".join(f"<li>{escape(item)}</li>" for item in items)
+    return f"<ul>{entries}</ul>" if entries else ""
+
+
+def _before(text: str, mark: str) -> str:
+    return text.split(mark, 1)[0].rstrip(".") + "."

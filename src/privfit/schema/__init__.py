@@ -1,0 +1,24 @@
+"""Public facts about a table, and the encoding that follows from them alone."""
+
+from privfit.schema.check import Findings
+from privfit.schema.column import Identifier, Ignored
+from privfit.schema.encoding import encode, labels_of
+from privfit.schema.levels import Boolean, Categorical, Label, Ordinal
+from privfit.schema.numbers import Date, Integer, Numeric
+from privfit.schema.schema import Schema
+
+__all__ = [
+    "Boolean",
+    "Categorical",
+    "Date",
+    "Findings",
+    "Identifier",
+    "Ignored",
+    "Integer",
+    "Label",
+    "Numeric",
+    "Ordinal",
+    "Schema",
+    "encode",
+    "labels_of",
+]

@@ -1,0 +1,171 @@
+"""What in a table does not fit its schema, counted by column and without quoting a value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.schema.cells import day, reading
+from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
+from privfit.schema.encoding import Distinct, readings, stored
+from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
+from privfit.schema.levels import Boolean, Label
+from privfit.schema.schema import Schema
+
+FOR_THE_CUSTODIAN = (
+    "For the custodian of the data alone, not for publication: this counts records, which nobody paid for."
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a column that the schema does not expect.
+
+    Attributes
+    ----------
+    column : str
+        The column's name; "" for the table as a whole.
+    what : str
+        What it is, without a value.
+    records : int or None
+        In how many records; None if it is about the column and not about records.
+    fits : bool
+        Whether the schema says what becomes of it.
+    """
+
+    column: str
+    what: str
+    records: int | None = None
+    fits: bool = False
+
+    def __str__(self) -> str:
+        count = "" if self.records is None else f" in {self.records} record{'s' * (self.records != 1)}"
+        return f"{self.column or 'the table'}: {self.what}{count}"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What `Schema.check` found, for the custodian of the data alone.
+
+    Attributes
+    ----------
+    found : tuple of Finding
+        Everything that was found, in the order of the columns.
+    """
+
+    found: tuple[Finding, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing was found but what the schema provides for."""
+        return all(finding.fits for finding in self.found)
+
+    def __str__(self) -> str:
+        listed = map(str, self.found) if self.found else ["Everything fits the schema."]
+        return "\n".join([FOR_THE_CUSTODIAN, *listed])
+
+    __repr__ = __str__
+
+
+def checked(table: Any, schema: Schema) -> Findings:
+    """Compare a table with its schema."""
+    table = opened(table)
+    refuse_what_is_no_table(table)
+    names = column_names(table)
+    if names is None:
+        raise TypeError("The table must have named columns to be checked; make it a frame.")
+    declared: list[Column] = [*schema.columns, schema.label]
+    found: list[Finding] = []
+    for fact in declared:
+        if isinstance(fact, Ignored):
+            continue
+        if fact.name not in names:
+            found.append(Finding(fact.name, "is declared, but is not in the table"))
+            continue
+        try:
+            (column,) = columns_of(table, [fact])
+        except (TypeError, ValueError) as refusal:  # by its dtype or shape
+            found.append(Finding(fact.name, f"cannot be read: {refusal}"))
+        else:
+            found.extend(_in_column(fact, column))
+    unknown = [str(name) for name in names if name not in {fact.name for fact in declared}]
+    found.extend(Finding(name, "is not in the schema, and is ignored", fits=True) for name in unknown)
+    if schema.records is not None and names and len(table[next(iter(names))]) != schema.records:
+        found.append(Finding("", "does not have as many records as the schema declares"))
+    return Findings(tuple(found))
+
+
+def _in_column(fact: Column, column: Any) -> Iterator[Finding]:
+    if isinstance(fact, Identifier):
+        yield from _counted(fact, _repetitions(column))
+        return
+    assert isinstance(fact, Feature | Label)
+    said = readings(fact, column)
+    empty = _empty(stored(column), np.isnan(said))
+    problems = [
+        ("cells are missing", empty),
+        (_MISFIT.get(type(fact), "cells do not fit"), np.isnan(said) & ~empty),
+    ]
+    covered = isinstance(fact, Feature) and fact.missing != "refuse"
+    yield from _counted(fact, problems[:1], fits=covered)
+    yield from _counted(fact, problems[1:])
+    if isinstance(fact, Scale) and not isinstance(fact, Boolean):
+        low, high = fact.ends
+        beyond = [
+            ("values are below the low bound", said < low),
+            ("values are above the high bound", said > high),
+        ]
+        yield from _counted(fact, beyond)
+
+
+_MISFIT: dict[type[Column], str] = {Label: "labels are none of the declared classes"}
+
+
+def _counted(
+    fact: Column, problems: list[tuple[str, NDArray[np.bool_]]], *, fits: bool = False
+) -> Iterator[Finding]:
+    for what, records in problems:
+        if records.any():
+            yield Finding(fact.name, what, int(records.sum()), fits)
+
+
+def _is_empty(cell: Any) -> bool:
+    return reading(cell) is None and math.isnan(day(cell))
+
+
+def _empty(cells: Any, suspects: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of the records under suspicion have a cell that says nothing at all."""
+    empty = np.zeros(len(suspects), dtype=bool)
+    if isinstance(cells, Distinct):
+        positions = np.unique(cells.codes[suspects])
+        positions = positions[positions >= 0].astype(np.intp)
+        silent = [
+            place for place, cell in zip(positions, cells.at(positions), strict=True) if _is_empty(cell)
+        ]
+        return suspects & np.isin(cells.codes, [-1, *silent])
+    if isinstance(cells, np.ndarray):
+        return np.isnat(cells) if cells.dtype.kind == "M" else np.isnan(cells.astype(np.float64))
+    empty[suspects] = [_is_empty(cells[record]) for record in np.flatnonzero(suspects)]
+    return empty
+
+
+def _repetitions(column: Any) -> list[tuple[str, NDArray[np.bool_]]]:
+    """Find records without an id, and records whose id was there before."""
+    cells = stored(column)
+    if isinstance(cells, Distinct):
+        said = [*map(reading, cells.at(np.arange(len(cells.cells)))), None]
+        keys = [said[code] for code in cells.codes.tolist()]
+    else:
+        keys = list(map(reading, cells.tolist() if isinstance(cells, np.ndarray) else cells))
+    seen: set[Any] = set()
+    again = np.zeros(len(keys), dtype=bool)
+    for record, key in enumerate(keys):
+        again[record] = key is not None and key in seen
+        seen.add(key)
+    missing = np.array([key is None for key in keys], dtype=bool)
+    return [("ids are missing", missing), ("ids were there before, so one person has several records", again)]

@@ -1,0 +1,156 @@
+"""Schemas as TOML text and as plain dictionaries, with nothing lost either way."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar
+
+from privfit.schema.column import Column, Feature, Identifier, Ignored
+from privfit.schema.levels import Boolean, Categorical, Label, Ordinal
+from privfit.schema.numbers import Date, Integer, Numeric
+
+TYPES: dict[str, type[Column]] = {
+    "numeric": Numeric,
+    "integer": Integer,
+    "boolean": Boolean,
+    "categorical": Categorical,
+    "ordinal": Ordinal,
+    "date": Date,
+    "id": Identifier,
+    "ignored": Ignored,
+}
+TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
+PUBLIC_FACTS = ("records", "taken_from_data")  # of the table as a whole
+
+Fact = TypeVar("Fact", bound=Column)
+
+
+# -- reading ------------------------------------------------------------------------------------------------
+
+
+def parsed(text: str, source: str) -> dict[str, Any]:
+    """Return the document that TOML text stands for."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ValueError(f"{source} is not valid TOML: {error}.") from None
+
+
+def facts(document: Mapping[str, Any], source: str) -> dict[str, Any]:
+    """Return what a schema is made of: columns, label and what is public about the table as a whole."""
+    _check_keys(document, (*PUBLIC_FACTS, "columns", "label"), source, optional=PUBLIC_FACTS)
+    columns, label = document["columns"], document["label"]
+    if not isinstance(columns, list) or not all(isinstance(column, Mapping) for column in columns):
+        raise ValueError(f"{source}: write each column as a table of its own, under [[columns]].")
+    if not isinstance(label, Mapping):
+        raise ValueError(f"{source}: write the label as a table, under [label].")
+    try:
+        return {
+            **{key: document[key] for key in PUBLIC_FACTS if key in document},
+            "columns": [_column(table, number) for number, table in enumerate(columns, 1)],
+            "label": _fact(Label, label, "the label"),
+        }
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from None
+
+
+def _column(table: Mapping[str, Any], number: int) -> Column:
+    where = f"column {table['name']!r}" if table.get("name") else f"column number {number}"
+    kind = table.get("type")
+    if kind == "":
+        raise _unfilled(where, ["type"])
+    if not isinstance(kind, str) or kind not in TYPES:
+        raise ValueError(f"{where} needs a type, one of {', '.join(TYPES)}.")
+    return _fact(TYPES[kind], {key: value for key, value in table.items() if key != "type"}, where)
+
+
+def _fact(kind: type[Fact], table: Mapping[str, Any], where: str) -> Fact:
+    taken = fields(kind)
+    optional = [field.name for field in taken if field.default is not MISSING]
+    blank = [
+        field.name for field in taken if field.name not in optional and table.get(field.name) in ("", [])
+    ]
+    if blank:
+        raise _unfilled(where, blank)
+    _check_keys(table, [field.name for field in taken], where, optional)
+    return kind(**table)
+
+
+def _unfilled(where: str, keys: Sequence[str]) -> ValueError:
+    return ValueError(f"{where} is not filled in yet: give its {' and '.join(keys)} from public knowledge.")
+
+
+def _check_keys(
+    table: Mapping[str, Any], known: Sequence[str], where: str, optional: Sequence[str] = ()
+) -> None:
+    for key in table:
+        if key not in known:
+            raise ValueError(f"{where} has an unknown key {key!r}; the keys are {', '.join(known)}.")
+    for key in known:
+        if key not in table and key not in optional:
+            raise ValueError(f"{where} has no key {key!r}.")
+
+
+# -- writing ------------------------------------------------------------------------------------------------
+
+
+def document(
+    columns: Sequence[Column], label: Label, records: int | None, taken_from_data: bool
+) -> dict[str, Any]:
+    """Return a schema as tables in tables, without what is as it is by default."""
+    whole: dict[str, Any] = {} if records is None else {"records": records}
+    if taken_from_data:
+        whole["taken_from_data"] = True
+    return {
+        **whole,
+        "columns": [_table(column, type=TYPE_NAMES[type(column)]) for column in columns],
+        "label": _table(label),
+    }
+
+
+def _table(fact: Column, **more: str) -> dict[str, Any]:
+    said = {field.name: getattr(fact, field.name) for field in fields(fact)}
+    kept = {field.name: said[field.name] for field in fields(fact) if said[field.name] != field.default}
+    return {"name": fact.name} | more | {key: kept[key] for key in _in_order(fact, kept)}
+
+
+def _in_order(fact: Column, keys: Mapping[str, Any]) -> list[str]:
+    """Put what every feature has after what the type is about."""
+    common = [field.name for field in fields(Feature)] if isinstance(fact, Feature) else []
+    return [key for key in keys if key not in common] + [key for key in keys if key in common]
+
+
+def plain(value: Any) -> Any:
+    """Return a document as JSON can hold it: lists for tuples, and dates in ISO format."""
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value.isoformat() if isinstance(value, datetime.date) else value
+
+
+def toml(document: Mapping[str, Any]) -> str:
+    """Write a document as TOML text."""
+    whole = [f"{key} = {toml_value(document[key])}\n" for key in PUBLIC_FACTS if key in document]
+    tables = [_toml_table("[[columns]]", column) for column in document["columns"]]
+    return "\n".join(["".join(whole)] * bool(whole) + [*tables, _toml_table("[label]", document["label"])])
+
+
+def _toml_table(header: str, table: Mapping[str, Any]) -> str:
+    return "\n".join([header, *(f"{key} = {toml_value(value)}" for key, value in table.items()), ""])
+
+
+def toml_value(value: Any) -> str:
+    """Write one value as TOML does."""
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(toml_value, value))}]"
+    if isinstance(value, float):
+        return repr(value)
+    if isinstance(value, datetime.date):
+        return value.isoformat()
+    # JSON writes strings, integers and truth values as TOML does, except that it leaves DEL as it is
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,233 @@
+"""Templates of schemas: what a custodian fills in from public knowledge."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from privfit.leaks import uncovered
+from privfit.schema.cells import day, reading
+from privfit.schema.document import TYPES, toml_value
+from privfit.schema.encoding import Distinct, stored
+from privfit.schema.files import header_of, is_csv
+from privfit.schema.frames import column_names, dtype_name, dtype_of, kind_of, opened, refuse_what_is_no_table
+from privfit.schema.numbers import Date, Numeric
+
+_MOST_CATEGORIES = 50  # a text column with more distinct values than that is no list of categories
+# ISO dates, and 31.12.2026, which is read in one way only, unlike 05/06/2026
+_ANY_DATE = Date("any", datetime.date.min, datetime.date.max, format="%d.%m.%Y")
+_UNITS = ("", "$", "€", "£", "%")
+
+_REVEALED = (
+    "the types, lowest and highest values, categories and classes of this draft were read off the records: "
+    "the lowest and the highest value are those of single people, a category may be one person's, and "
+    "whoever sees this file, or a model made by it, learns that such people are in the table"
+)
+
+_HEAD = """\
+# What is public about the table. Fill in what is left blank, "" or [], from public knowledge: a code book, a
+# law, common sense. Do not look at the records for it, because what is found there is nobody's to publish.
+"""
+_LEAK_HEAD = """\
+# NOT FOR PUBLICATION, AND NOT COVERED BY ANY PROMISE:
+# {what}.
+# Replace every such value by one from public knowledge, and remove the next line, before you publish.
+taken_from_data = true
+"""
+_GUIDE = """\
+#
+# type         also say                        a cell is
+# numeric      low, high, [unit, thousands]    a number; the unit ("$") may stand beside it in text
+# integer      low, high, [unit, thousands]    a whole number
+# boolean      [words = ["no", "yes"]]         true or false, 1 or 0, or one of the two words
+# categorical  categories                      one of a list; each becomes an indicator
+# ordinal      order                           one of a list with an order, the lowest first
+# date         low, high, [format]             2026-05-27, or as format = "%d.%m.%Y" has it
+# id                                           who it is: never a feature
+# ignored                                      nothing that matters here
+#
+# missing = "fill": a cell that is missing or does not fit counts as the middle, or as fill = ...;
+#           "indicator": it has an indicator of its own; "refuse": the table is refused.
+
+# records = 1000  # the number of records, if it is public
+"""
+_BLANKS: dict[str, dict[str, Any]] = {
+    "": {},
+    "numeric": {"low": "", "high": "", "unit": ""},
+    "integer": {"low": "", "high": "", "unit": ""},
+    "boolean": {},
+    "categorical": {"categories": []},
+    "ordinal": {"order": []},
+    "date": {"low": "", "high": ""},
+    "id": {},
+    "ignored": {},
+}
+
+
+@dataclass(frozen=True)
+class _Guess:
+    """A type, what is known of its keys, and a remark."""
+
+    type: str
+    known: Mapping[str, Any] = field(default_factory=dict)
+    remark: str = ""
+
+
+def drafted(table: Any, *, label: str | None, leak: bool) -> str:
+    """Write the template of a schema for a table."""
+    if leak:
+        uncovered(f"Beware: {_REVEALED}; fill them in from public knowledge instead.")
+    if is_csv(table) and not leak:
+        guesses = {name: _Guess("id" if _is_id(name) else "") for name in header_of(table)[0]}
+    else:
+        guesses = _guessed(table, leak=leak)
+    if label is not None and label not in guesses:
+        raise ValueError(f"The table has no column {label!r} to be the label.")
+    blocks = [_column(name, guess) for name, guess in guesses.items() if name != label]
+    head = (
+        _HEAD
+        + (_LEAK_HEAD.format(what=textwrap.fill(_REVEALED, 106, subsequent_indent="# ")) if leak else "")
+        + _GUIDE
+    )
+    classes = _classes(opened(table)[label]) if leak and label is not None else []
+    return "\n".join([head, *blocks, _label(label or "", classes)])
+
+
+def _guessed(table: Any, *, leak: bool) -> dict[str, _Guess]:
+    table = opened(table)
+    refuse_what_is_no_table(table)
+    names = column_names(table)
+    if names is None:
+        raise TypeError(f"A draft is made of a frame or the path of a file, not of {type(table).__name__}.")
+    guesses = {}
+    for name in map(str, names):
+        guess = _by_dtype(dtype_of(table[name]))
+        if _is_id(name):
+            guess = _Guess("id")
+        elif leak and guess.type != "ignored":
+            guess = _by_cells(guess, table[name])
+        guesses[name] = guess
+    return guesses
+
+
+def _is_id(name: str) -> bool:
+    return re.search(r"(?:^|[\W_])id$", name, re.IGNORECASE) is not None
+
+
+def _by_dtype(dtype: Any) -> _Guess:
+    if dtype is None:
+        return _Guess("")
+    name, kind = dtype_name(dtype), kind_of(dtype)
+    number = "numeric"
+    if name.lower().startswith("bool"):
+        number = "boolean"
+    elif name.lower().startswith(("int", "uint")):
+        number = "integer"
+    types = {"numbers": number, "text": "categorical", "dates": "date", "anything": "", "neither": "ignored"}
+    remark = "or whatever the text says" if kind == "text" else f"the dtype is {name}"
+    return _Guess(types[kind], remark=remark)
+
+
+# -- what the records give away -----------------------------------------------------------------------------
+
+
+def _by_cells(guess: _Guess, column: Any) -> _Guess:
+    cells = stored(column)
+    if isinstance(cells, np.ndarray):
+        return _by_array(guess, cells)
+    distinct = cells.at(np.arange(len(cells.cells))) if isinstance(cells, Distinct) else cells
+    filled = [cell for cell in distinct if reading(cell) is not None or not math.isnan(day(cell))]
+    dates = [_ANY_DATE.read(cell) for cell in filled]
+    if dates and not any(map(math.isnan, dates)):
+        first, last = (datetime.date.fromordinal(int(end)) for end in (min(dates), max(dates)))
+        iso = not any(math.isnan(day(cell)) for cell in filled)
+        return _Guess("date", {**_ends(first, last), **({} if iso else {"format": _ANY_DATE.format})})
+    said = {reading(cell): cell for cell in filled}
+    if said and all(_text(cell).lower() in ("true", "false") for cell in said.values()):
+        return _Guess("boolean")
+    for unit in _UNITS:
+        numeric = Numeric("-", 0, 1, unit=unit, thousands=",")
+        numbers = [numeric.read(cell) for cell in said.values()]
+        if numbers and not any(map(math.isnan, numbers)):
+            marks = {"unit": unit, "thousands": ","} if any(isinstance(key, str) for key in said) else {}
+            return _of_numbers(numbers, marks)
+    if len(said) <= _MOST_CATEGORIES:
+        return _Guess("categorical", {"categories": sorted(map(str, said))})
+    return _Guess("ignored", remark=f"text with more than {_MOST_CATEGORIES} different values")
+
+
+def _text(cell: Any) -> str:
+    return cell.decode("utf-8", errors="replace") if isinstance(cell, bytes) else str(cell)
+
+
+def _by_array(guess: _Guess, cells: np.ndarray[Any, Any]) -> _Guess:
+    if cells.dtype.kind == "M":
+        days = cells.astype("datetime64[D]")[~np.isnat(cells)]
+        return _Guess("date", _ends(days.min().item(), days.max().item()) if len(days) else {})
+    if guess.type == "boolean":
+        return guess
+    numbers = cells.astype(np.float64)
+    return _of_numbers(numbers[np.isfinite(numbers)].tolist(), {})
+
+
+def _of_numbers(numbers: list[float], marks: Mapping[str, Any]) -> _Guess:
+    finite = [number for number in numbers if math.isfinite(number)]
+    whole = all(number.is_integer() for number in finite)
+    if not finite:
+        return _Guess("numeric", marks)
+    low, high = (int(end) if whole else end for end in (min(finite), max(finite)))
+    return _Guess("integer" if whole else "numeric", {**_ends(low, high), **marks})
+
+
+def _ends(low: Any, high: Any) -> dict[str, Any]:
+    return {"low": low, "high": high} if low < high else {}
+
+
+def _classes(column: Any) -> list[Any]:
+    cells = stored(column)
+    if isinstance(cells, np.ndarray):
+        distinct = np.unique(cells).tolist()
+        truths = str(dtype_of(column)).lower().startswith("bool")
+        distinct = [bool(value) if truths else value for value in distinct if value == value]
+    else:
+        distinct = cells.at(np.arange(len(cells.cells))) if isinstance(cells, Distinct) else cells
+    said = {reading(cell): cell for cell in distinct if reading(cell) is not None}
+    if len(said) > _MOST_CATEGORIES:
+        return []
+    if all(isinstance(cell, bool) for cell in said.values()):
+        return sorted(map(bool, said))
+    whole = all(isinstance(key, int) for key in said)
+    return sorted(map(int, said)) if whole else sorted(map(str, said))  # type: ignore[arg-type]
+
+
+# -- text ---------------------------------------------------------------------------------------------------
+
+
+def _column(name: str, guess: _Guess) -> str:
+    choices = "" if guess.type else f"one of {', '.join(TYPES)}"
+    lines = [
+        "[[columns]]",
+        f"name = {toml_value(name)}",
+        _line("type", guess.type, guess.remark or choices),
+        *(_line(key, value) for key, value in (_BLANKS[guess.type] | dict(guess.known)).items()),
+    ]
+    if _BLANKS[guess.type]:
+        lines.append('missing = "fill"')
+    return "\n".join([*lines, ""])
+
+
+def _label(name: str, classes: list[Any]) -> str:
+    remark = "" if name else "the column to predict; take it out of the columns above"
+    positive = '# positive = ""  # the class whose odds are spoken of'
+    return "\n".join(["[label]", _line("name", name, remark), _line("classes", classes), positive, ""])
+
+
+def _line(key: str, value: Any, remark: str = "") -> str:
+    return f"{key} = {toml_value(value)}" + (f"  # {remark}" if remark else "")

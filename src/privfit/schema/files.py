@@ -1,0 +1,122 @@
+"""Tables in CSV and Parquet files.
+
+CSV files have no types. Readers guess them from all cells of a column, so that one record decides how the
+others are read; here every cell stays the bytes that it is, and the schema says what they mean. Parquet
+files have types.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+_DELIMITERS = (",", ";", "\t", "|")
+_CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
+_PARQUET = (".parquet", ".pq")
+
+
+def read_file(path: str | PathLike[str], names: Sequence[str] | None = None) -> Any:
+    """Return the columns of these names, or all, as an Arrow table. Cells of a CSV file are bytes.
+
+    What is wrong with a file is said without quoting it.
+    """
+    lowered = fspath(path).lower()
+    if lowered.endswith(_CSV):
+        _refuse_what_is_no_file(path)
+        return _read_csv(path, names)
+    if lowered.endswith(_PARQUET):
+        _refuse_what_is_no_file(path)
+        return _read_parquet(path, names)
+    raise ValueError(
+        "X is a text, and not the path of a table: its name must end in .csv, .csv.gz, .tsv or .parquet."
+    )
+
+
+def is_csv(path: Any) -> bool:
+    """Tell whether a path is that of a CSV file, whose cells are all text."""
+    return isinstance(path, str | PathLike) and fspath(path).lower().endswith(_CSV)
+
+
+def header_of(path: str | PathLike[str], names: Sequence[str] | None = None) -> tuple[list[str], str]:
+    """Return the names in the first line of a CSV file, and what separates them.
+
+    That is the mark by which the line has all of `names`, or else the most columns; records do not matter.
+    """
+    open_file = gzip.open if fspath(path).lower().endswith(".gz") else open
+    try:
+        with open_file(path, "rb") as lines:
+            line = _first_record(lines).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError(f"The first line of {_shown(path)} is not UTF-8 text.") from None
+    except (gzip.BadGzipFile, EOFError):
+        raise ValueError(f"{_shown(path)} cannot be unpacked.") from None
+    headers = {mark: next(csv.reader(io.StringIO(line), delimiter=mark), []) for mark in _DELIMITERS}
+    wanted = set(names or ())
+    delimiter = max(_DELIMITERS, key=lambda mark: (wanted <= set(headers[mark]), len(headers[mark])))
+    header = headers[delimiter]
+    if not any(header) or len(set(header)) < len(header):
+        raise ValueError(f"The first line of {_shown(path)} must name every column once.")
+    return header, delimiter
+
+
+def _first_record(lines: Any) -> bytes:
+    """Return the first line, with those after it while a quotation is open."""
+    record: bytes = lines.readline()
+    while record.count(b'"') % 2 and (more := lines.readline()):
+        record += more
+    return record
+
+
+def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
+    import pyarrow
+    from pyarrow import csv as arrow_csv
+
+    header, delimiter = header_of(path, names)
+    kept = [name for name in header if names is None or name in names]
+    try:
+        return arrow_csv.read_csv(
+            fspath(path),
+            parse_options=arrow_csv.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=len(header) > 1,  # else an empty line is a record whose cell is missing
+            ),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(kept, pyarrow.large_binary()),
+                include_columns=kept,
+                strings_can_be_null=False,
+                check_utf8=False,
+            ),
+        )
+    except (pyarrow.ArrowException, OSError):  # whose message quotes the line
+        raise ValueError(
+            f"{_shown(path)} has a line that does not have as many values as the first, or an open quotation."
+        ) from None
+
+
+def _read_parquet(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
+    import pyarrow
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(fspath(path)) as file:
+            present = file.schema_arrow.names
+            return file.read(columns=None if names is None else [name for name in present if name in names])
+    except (pyarrow.ArrowException, OSError):
+        raise ValueError(f"{_shown(path)} is not a Parquet file that can be read.") from None
+
+
+def _refuse_what_is_no_file(path: str | PathLike[str]) -> None:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"There is no file {_shown(path)}.")
+
+
+def _shown(path: str | PathLike[str]) -> str:
+    """Write a path; one that is as long as a record may be one."""
+    text = fspath(path)
+    return text if len(text) <= 200 and text.isprintable() else "The text given for a path"

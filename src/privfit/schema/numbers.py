@@ -1,0 +1,223 @@
+"""Columns of numbers and of dates, between two public bounds."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+import sys
+from dataclasses import KW_ONLY, dataclass
+from functools import cache
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from privfit.schema.cells import day, reading
+from privfit.schema.column import Numbers, Scale
+
+_GROUPING = (",", " ", "'", "_")  # not ".", which a library may have taken for a decimal point
+
+
+@dataclass(frozen=True)
+class Numeric(Scale):
+    """A column of numbers between two public bounds.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    low, high : float
+        The bounds. Numbers beyond them count as the nearer one.
+    unit : str
+        What one of them is, "years" or "$". A cell of text may have it before or after its number.
+    missing : {"fill", "indicator", "refuse"}
+        What becomes of a cell that says no number: it counts as `fill`, or has an indicator of its own, or
+        the table is refused.
+    fill : float, optional
+        A public number for such cells; by default the middle between the bounds.
+    thousands : str
+        What may stand between groups of three digits: a comma, a space, "'" or "_".
+    """
+
+    low: float
+    high: float
+    _: KW_ONLY
+    thousands: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        bounds = (self.low, self.high)
+        numbers = all(isinstance(bound, Real) and not isinstance(bound, bool) for bound in bounds)
+        if not numbers or not all(abs(bound) <= sys.float_info.max for bound in bounds):
+            raise ValueError(f"The bounds of column {self.name!r} must be finite numbers, not {bounds}.")
+        self._keep_bounds()
+        if not 0 < self.ends[1] - self.ends[0] < math.inf:
+            raise ValueError(f"Column {self.name!r} needs low < high, a finite distance apart, not {bounds}.")
+        if self.thousands and self.thousands not in _GROUPING:
+            raise ValueError(f"thousands of column {self.name!r} must be one of , space ' _ or nothing.")
+        self._check_fill()
+
+    def _keep_bounds(self) -> None:
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The bounds."""
+        return float(self.low), float(self.high)
+
+    def read(self, cell: Any) -> float:
+        """Return the number that a cell says, NaN if it says none."""
+        said = reading(cell)
+        if isinstance(said, str) and (self.unit or self.thousands):
+            said = reading(self._bare(said))
+        return math.nan if said is None or isinstance(said, str) else float(said)
+
+    def _bare(self, text: str) -> str:
+        """Take the unit and the marks between groups of digits out of a text that is no number as it is."""
+        sign, body = (text[0], text[1:]) if text[0] in "+-" else ("", text)
+        if self.unit:
+            body = body.strip().removeprefix(self.unit).removesuffix(self.unit).strip()
+        if self.thousands and re.fullmatch(
+            rf"[+-]?\d{{1,3}}(?:{self.thousands}\d{{3}})+(?:\.\d*)?", body, re.ASCII
+        ):
+            body = body.replace(self.thousands, "")
+        return sign + body
+
+    def read_numbers(self, numbers: Numbers) -> Numbers:
+        """Numbers are what they are."""
+        return numbers
+
+    def step(self, level: str) -> str:
+        """Say from where to where the column's feature goes."""
+        return "" if level else f"from {self.low:.15g} to {self.high:.15g} {self.unit}".rstrip()
+
+
+@dataclass(frozen=True)
+class Integer(Numeric):
+    """A column of whole numbers between two public bounds; others do not fit.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    low, high : int
+        The bounds. Numbers beyond them count as the nearer one.
+    unit : str
+        What one of them is, "years" or "$". A cell of text may have it before or after its number.
+    missing : {"fill", "indicator", "refuse"}
+        What becomes of a cell that says no whole number: it counts as `fill`, or has an indicator of its own,
+        or the table is refused.
+    fill : int, optional
+        A public number for such cells; by default the middle between the bounds.
+    thousands : str
+        What may stand between groups of three digits: a comma, a space, "'" or "_".
+    """
+
+    low: int
+    high: int
+
+    def _keep_bounds(self) -> None:
+        if not all(isinstance(bound, Integral) for bound in (self.low, self.high)):
+            raise ValueError(
+                f"The bounds of column {self.name!r} must be whole numbers, because it is an integer."
+            )
+        object.__setattr__(self, "low", int(self.low))
+        object.__setattr__(self, "high", int(self.high))
+
+    def read(self, cell: Any) -> float:
+        """Return the whole number that a cell says, NaN if it says none."""
+        said = super().read(cell)
+        return said if math.isinf(said) or said == said // 1 else math.nan
+
+    def read_numbers(self, numbers: Numbers) -> Numbers:
+        """Numbers that are not whole do not fit."""
+        return np.where(np.floor(numbers) == numbers, numbers, np.nan)
+
+
+@dataclass(frozen=True)
+class Date(Scale):
+    """A column of days between two public dates.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    low, high : datetime.date, or str in ISO format
+        The first and the last day. Days before and after count as the nearer one.
+    unit : str
+        Not used: a date's unit is the day.
+    missing : {"fill", "indicator", "refuse"}
+        What becomes of a cell that says no date: it counts as `fill`, or has an indicator of its own, or
+        the table is refused.
+    fill : datetime.date, or str in ISO format, optional
+        A public day for such cells; by default the middle.
+    format : str
+        How text says a date, besides 2026-05-27: %d, %m and %Y with a mark between them, as in "%d.%m.%Y".
+        A time of day after it, and the time zone, are left alone.
+    """
+
+    low: datetime.date
+    high: datetime.date
+    _: KW_ONLY
+    format: str = "%Y-%m-%d"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for end in ("low", "high", "fill"):
+            if end != "fill" or self.fill is not None:
+                object.__setattr__(self, end, self._as_date(end))
+        if not self.low < self.high:
+            raise ValueError(f"Column {self.name!r} needs low < high, not {self.low} and {self.high}.")
+        if self.unit:
+            raise ValueError(f"Column {self.name!r} is a date, whose unit is the day; remove unit.")
+        if not isinstance(self.format, str) or _pattern(self.format) is None:
+            raise ValueError(
+                f"format of column {self.name!r} must have %Y, %m and %d with one mark between them, "
+                f'such as "%d.%m.%Y", not {self.format!r}.'
+            )
+
+    def _as_date(self, end: str) -> datetime.date:
+        value = getattr(self, end)
+        if isinstance(value, str):
+            try:
+                value = datetime.date.fromisoformat(value)
+            except ValueError:
+                value = None
+        if type(value) is not datetime.date:
+            raise ValueError(f"{end} of column {self.name!r} must be a date such as 2026-05-27.")
+        return value
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last day, counted from 0001-01-01."""
+        return float(self.low.toordinal()), float(self.high.toordinal())
+
+    def read(self, cell: Any) -> float:
+        """Return the day that a cell says, NaN if it says none."""
+        return day(cell, _pattern(self.format))
+
+    def read_numbers(self, numbers: Numbers) -> Numbers:
+        """Return NaN, because a number is no date."""
+        return np.full(len(numbers), np.nan)
+
+    def read_days(self, days: Numbers) -> Numbers:
+        """Days are what they are."""
+        return days
+
+    def step(self, level: str) -> str:
+        """Say from where to where the column's feature goes."""
+        return "" if level else f"from {self.low} to {self.high}"
+
+
+@cache
+def _pattern(format: str) -> re.Pattern[str] | None:
+    """Return what a date in this format looks like, with groups Y, m and d; None if it is no format."""
+    parts = re.fullmatch(r"%([Ymd])([-/. ])%([Ymd])([-/. ])%([Ymd])", format)
+    if parts is None or {parts[1], parts[3], parts[5]} != {"Y", "m", "d"} or format == "%Y-%d-%m":
+        return None
+    digits = {"Y": r"(?P<Y>\d{4})", "m": r"(?P<m>\d{1,2})", "d": r"(?P<d>\d{1,2})"}
+    first, second, third = (digits[part] for part in parts.group(1, 3, 5))
+    marks = [re.escape(mark) for mark in parts.group(2, 4)]
+    return re.compile(rf"{first}{marks[0]}{second}{marks[1]}{third}(?:[T ].*)?", re.ASCII | re.DOTALL)

@@ -1,0 +1,238 @@
+"""What may be known about a data set without looking at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from privfit.schema import document
+from privfit.schema.column import Column, Feature, Identifier, first_repeated
+from privfit.schema.levels import Label
+
+if TYPE_CHECKING:
+    from privfit.schema.check import Findings
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The public facts of a data set.
+
+    Parameters
+    ----------
+    columns : sequence of Numeric, Integer, Boolean, Categorical, Ordinal, Date, Identifier or Ignored
+        The columns, in order.
+    label : Label
+        The column to predict.
+    records : int, optional
+        The number of records, if it is public.
+    taken_from_data : bool
+        Whether bounds and categories were read off the records, as ``draft(leak=True)`` does. Fits then warn
+        that their promise does not cover it, and strict mode refuses them.
+
+    Examples
+    --------
+    >>> from privfit.schema import Numeric
+    >>> schema = Schema([Numeric("age", 0, 120, unit="years")], Label("ill", [False, True]))
+    >>> print(schema.to_toml())
+    [[columns]]
+    name = "age"
+    type = "numeric"
+    low = 0.0
+    high = 120.0
+    unit = "years"
+    <BLANKLINE>
+    [label]
+    name = "ill"
+    classes = [false, true]
+    <BLANKLINE>
+    >>> Schema.from_toml(schema.to_toml()) == schema
+    True
+    """
+
+    columns: Sequence[Column]
+    label: Label
+    records: int | None = None
+    taken_from_data: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        if not self.features:
+            raise ValueError("A schema needs at least one column that is a feature.")
+        repeated = first_repeated([column.name for column in self.columns])
+        if repeated is not None:
+            raise ValueError(f"The schema names column {repeated!r} more than once.")
+        if self.label.name in {column.name for column in self.columns}:
+            raise ValueError(f"Column {self.label.name!r} is the label; take it out of the columns.")
+        repeated = first_repeated(self.feature_names)
+        if repeated is not None:
+            raise ValueError(f"Two columns of the schema would both become the feature {repeated!r}.")
+        if sum(isinstance(column, Identifier) for column in self.columns) > 1:
+            raise ValueError("A schema has at most one id; declare the other columns as ignored.")
+        counted = isinstance(self.records, int) and not isinstance(self.records, bool)
+        if self.records is not None and (not counted or self.records < 1):
+            raise ValueError(f"records must be a positive whole number, not {self.records!r}.")
+        if not isinstance(self.taken_from_data, bool):
+            raise ValueError(f"taken_from_data must be True or False, not {self.taken_from_data!r}.")
+
+    @property
+    def features(self) -> tuple[Feature, ...]:
+        """The columns that become features, in order."""
+        return tuple(column for column in self.columns if isinstance(column, Feature))
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The encoded features, in the order of the columns."""
+        return tuple(name for column in self.features for name in column.feature_names)
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that a fit reads: those that become features, and the label."""
+        return [fact.name for fact in (*self.features, self.label)]
+
+    # -- reading and writing ---------------------------------------------------------------------------
+
+    @classmethod
+    def of(cls, source: Schema | str | PathLike[str]) -> Schema:
+        """Return a schema, whether given as it is or as a TOML file.
+
+        Parameters
+        ----------
+        source : Schema, str or path
+            The schema, or what `from_toml` takes.
+
+        Returns
+        -------
+        schema : Schema
+            The schema.
+        """
+        if isinstance(source, Schema):
+            return source
+        if not isinstance(source, str | PathLike):
+            raise TypeError(
+                f"schema must be a privfit.Schema or the path of a TOML file, not {type(source).__name__}."
+            )
+        return cls.from_toml(source)
+
+    @classmethod
+    def from_toml(cls, source: str | PathLike[str]) -> Schema:
+        """Read a schema from a TOML file, or from TOML text.
+
+        Parameters
+        ----------
+        source : str or path
+            A string with more than one line is the text, because no schema fits into one line. Any other
+            names a file.
+
+        Returns
+        -------
+        schema : Schema
+            What it says.
+
+        Raises
+        ------
+        ValueError
+            If it is no TOML, or not a schema, or a draft that is not filled in; the message names the column.
+        """
+        if isinstance(source, str) and "\n" in source:
+            return cls._from(document.parsed(source, "The schema"), "The schema")
+        try:
+            text = Path(source).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise ValueError(f"{fspath(source)} is not UTF-8 text.") from None
+        return cls._from(document.parsed(text, fspath(source)), fspath(source))
+
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Schema:
+        """Make a schema of what `to_dict` returned.
+
+        Parameters
+        ----------
+        facts : dict
+            The keys and values of the TOML file; dates may be text in ISO format.
+
+        Returns
+        -------
+        schema : Schema
+            An equal schema.
+        """
+        if not isinstance(facts, Mapping):
+            raise ValueError(f"A schema is made of a dict, not of {type(facts).__name__}.")
+        return cls._from(facts, "The schema")
+
+    @classmethod
+    def _from(cls, facts: Mapping[str, Any], source: str) -> Schema:
+        known = document.facts(facts, source)
+        try:
+            return cls(**known)
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from None
+
+    def to_toml(self) -> str:
+        """Write the schema as TOML text, from which `from_toml` makes an equal schema.
+
+        Returns
+        -------
+        text : str
+            A table for each column, and one for the label.
+        """
+        return document.toml(self._document())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the schema as JSON can hold it, from which `from_dict` makes an equal schema.
+
+        Returns
+        -------
+        facts : dict
+            The keys and values of the TOML file, with dates as text in ISO format.
+        """
+        plain: dict[str, Any] = document.plain(self._document())
+        return plain
+
+    def _document(self) -> dict[str, Any]:
+        return document.document(self.columns, self.label, self.records, self.taken_from_data)
+
+    # -- the custodian's tools --------------------------------------------------------------------------
+
+    @staticmethod
+    def draft(table: Any, *, label: str | None = None, leak: bool = False) -> str:
+        """Write a template of a schema, from the names and dtypes of a table's columns alone.
+
+        Parameters
+        ----------
+        table : data frame, pyarrow table, or path of a CSV or Parquet file
+            Of a CSV file, which has no dtypes, the first line is read.
+        label : str, optional
+            The column to predict.
+        leak : bool
+            Whether to look at the records and fill in types, bounds, categories and classes. That gives away
+            values that single people have, which no fit pays for: a `PrivacyLeakWarning` says so, strict mode
+            refuses, and so does the schema by ``taken_from_data = true``.
+
+        Returns
+        -------
+        text : str
+            TOML with comments. `from_toml` refuses it until what is left blank is filled in.
+        """
+        from privfit.schema.draft import drafted
+
+        return drafted(table, label=label, leak=leak)
+
+    def check(self, table: Any) -> Findings:
+        """List by column what does not fit the schema, without quoting a value.
+
+        Parameters
+        ----------
+        table : data frame, dict of columns, pyarrow table, or path of a CSV or Parquet file
+            The records.
+
+        Returns
+        -------
+        findings : Findings
+            What was found, to be printed. It counts records, and so is for the custodian of the data alone.
+        """
+        from privfit.schema.check import checked
+
+        return checked(table, self)
