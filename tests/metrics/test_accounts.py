@@ -133,6 +133,22 @@ def test_a_search_stops_when_the_account_is_empty():
         )
 
 
+def test_a_score_is_reserved_and_settled_on_an_account_that_lasts_also_by_workers(tmp_path):
+    ledger = Ledger.open(f"sqlite:///{tmp_path}/people.db", dataset="census", epsilon=3, delta=1e-6)
+    metrics.evaluate(public_model(), X, Y, rho=0.01, ledger=ledger)
+    reserved, settled = ledger.entries
+    assert reserved.what == settled.what == "this set of scores"
+    assert settled.settles == 1
+    assert ledger.spent == pytest.approx(0.01, rel=1e-9)
+    scorer = metrics.make_scorer("accuracy", rho=0.002)
+    before, model = ledger.spent, DPLogisticRegression(**(FIT | {"rho": 0.001}), ledger=ledger)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cross_val_score(model, X, Y, cv=2, scoring=scorer, n_jobs=2, error_score="raise")
+    assert sum(entry.what == "this set of scores" for entry in ledger.entries) == 2 + 4
+    assert ledger.spent - before >= 2 * 0.002
+
+
 def test_without_an_account_scores_count_in_the_family_of_the_model():
     model = fitted()
     found, messages = warned(lambda: metrics.evaluate(model, X, Y, rho=0.01))

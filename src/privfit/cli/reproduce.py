@@ -170,11 +170,13 @@ def _cells(
 
 
 def _once(cells: Sequence[Cell], epsilons: Collection[float]) -> list[Cell]:
-    """Keep one fit of each kind: the first fold, and one epsilon unless some are named."""
+    """Keep one fit of each algorithm for each task: first fold, first value, one epsilon unless named."""
     from privfit.experiments.cells import SMOKE_EPSILON, select
 
-    first = [cell for cell in cells if cell.fold == 0]
-    return select(first, epsilons=epsilons or (SMOKE_EPSILON,))
+    first: dict[Cell, Cell] = {}
+    for cell in select(cells, epsilons=epsilons or (SMOKE_EPSILON,)):
+        first.setdefault(cell._replace(value=None, repetition=0, fold=0), cell)
+    return list(first.values())
 
 
 def _clear(out: Path) -> None:

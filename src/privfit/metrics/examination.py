@@ -97,6 +97,7 @@ class Examination(PrivateFit):
         )
         family = self._join_family(terms, Surroundings(), is_score=True)
         released = curator.measure(strategy.question, ledger.rho, of=curator.at(np.ones(1)))
+        self._settle(ledger)
         first, second = predictions.labels.classes.tolist()
         return Evaluation(
             Cells.estimated(released, strategy, self.n_records),
