@@ -69,6 +69,9 @@ def reproduce(
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes, one core each.")] = os.cpu_count() or 1,
     out: Annotated[Path, typer.Option(file_okay=False, help="Directory of the results.")] = Path("results"),
+    source: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Directory whose rows adopt takes over.")
+    ] = None,
     docs: Annotated[Path, typer.Option(file_okay=False, help="Directory of the documents.")] = Path("docs"),
     seed: Annotated[
         int | None, typer.Option(min=0, help="Of folds and noise; by default that of the published results.")
@@ -93,7 +96,7 @@ def reproduce(
     seed = SEED if seed is None else seed
     console = Console(stderr=True, markup=False, highlight=False)
     if what in (What.ADOPT, What.SUMMARY, What.CLAIMS):
-        _without_running(what, out, docs, seed, console)
+        _without_running(what, out, source, docs, seed, console)
         return
     names = _names(what)
     cells = _cells(
@@ -117,11 +120,15 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _without_running(what: What, out: Path, docs: Path, seed: int, console: Console) -> None:
+def _without_running(
+    what: What, out: Path, source: Path | None, docs: Path, seed: int, console: Console
+) -> None:
     """Check, describe or judge what is there."""
-    for directory, content in ((out, "results"), (docs, "documents")):
-        if not directory.is_dir() and (content == "results" or what is What.CLAIMS):
-            raise Mistake(f"There are no {content} in {directory}: it is not a directory.")
+    needed = {"results": [out, *([source] if source else [])], "documents": [docs] * (what is What.CLAIMS)}
+    for content, directories in needed.items():
+        for directory in directories:
+            if not directory.is_dir():
+                raise Mistake(f"There are no {content} in {directory}: it is not a directory.")
     if what is What.CLAIMS:
         from privfit.experiments.claims import Evidence
         from privfit.experiments.claims.page import write_documents
@@ -132,7 +139,7 @@ def _without_running(what: What, out: Path, docs: Path, seed: int, console: Cons
     if what is What.ADOPT:
         from privfit.experiments.adoption import adopt
 
-        adopt(out, seed=seed, console=console)
+        adopt(out, seed=seed, console=console, source=source)
     _describe(out, seed, console)
 
 
