@@ -355,7 +355,9 @@ def test_a_model_file_keeps_the_schema_and_predicts_raw_tables(kind, files, tmp_
 def test_plain_models_take_the_encoded_table():
     fitted = model().fit(PEOPLE)
     X = pd.DataFrame(encode(PEOPLE, SCHEMA, sparse=False), columns=FEATURES)
-    np.testing.assert_allclose(fitted.to_sklearn().predict_proba(X), fitted.predict_proba(PEOPLE), rtol=1e-5)
+    np.testing.assert_allclose(
+        fitted.to_sklearn(encoded=True).predict_proba(X), fitted.predict_proba(PEOPLE), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
