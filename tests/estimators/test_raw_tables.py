@@ -83,11 +83,12 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def by_hand():
-    """The same fit as it was done before: encode, then declare everything again."""
+    """The same fit as it was done before: encode, then declare everything again; predict in doubles."""
     encoder = SchemaEncoder(SCHEMA, sparse_output=False)
     settings = SEEDED | {"classes": ("well", "unwell"), "feature_bounds": (0, 1)}
     X = encoder.transform(PEOPLE)
-    return DPLogisticRegression(**settings).fit(X, PEOPLE["ill"]), X
+    exact = encode(PEOPLE, SCHEMA, sparse=False, dtype=np.float64)
+    return DPLogisticRegression(**settings).fit(X, PEOPLE["ill"]), exact
 
 
 @pytest.mark.parametrize("table", TABLES)

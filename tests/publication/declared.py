@@ -1,11 +1,14 @@
 """Models with a schema: one for every type of column and every policy, and tables that try them."""
 
 import datetime
+from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pandas as pd
 
 from privfit import DPLogisticRegression, Schema
+from privfit.estimators.publishing import restored
 from privfit.schema import Boolean, Categorical, Date, Identifier, Ignored, Integer, Label, Numeric, Ordinal
 
 LABEL = Label("outcome", ["well", "unwell"], positive="unwell")
@@ -98,16 +101,26 @@ def people(n=300, seed=0):
     return frame
 
 
+@cache
+def _fitted(kind, **settings):
+    """A fit of four records, whose facts are then changed."""
+    table = {"age": [1.0, 2.0, 3.0, 4.0], "outcome": ["well", "unwell", "well", "unwell"]}
+    schema = schema_of(Numeric("age", 0, 9))
+    return kind(8.0, 1e-6, schema=schema, noise="seeded", random_state=1, **settings).fit(table)
+
+
 def trained(schema, seed=0, kind=DPLogisticRegression, **settings):
-    """A model of this schema whose weights are made up, so that every feature matters; it asked nothing."""
-    rng = np.random.default_rng(seed)
-    words = {fact.name: [None if fact.missing != "refuse" else _good(fact)] * 4 for fact in schema.features}
-    table = words | {"outcome": ["well", "unwell", "well", "unwell"]}
-    model = kind(8.0, 1e-6, schema=schema, noise="seeded", random_state=1, **settings).fit(table)
-    model.coef_ = rng.normal(0, 2, model.coef_.shape)
-    model.intercept_ = rng.normal(0, 1, 1)
-    return model
-
-
-def _good(fact):
-    return getattr(fact, "low", None) or (getattr(fact, "categories", None) or getattr(fact, "order", [0]))[0]
+    """A model of this schema whose weights are made up, so that every feature matters."""
+    rng, fitted = np.random.default_rng(seed), _fitted(kind, **settings)
+    p = len(schema.feature_names)
+    facts = replace(
+        fitted.published(),
+        weights=rng.normal(0, 2, p),
+        intercept=rng.normal() if fitted.fit_intercept else 0.0,
+        classes=tuple(sorted(schema.label.classes)),
+        feature_names=tuple(fact.name for fact in schema.features),
+        columns=schema.feature_names,
+        bounds=(np.zeros(p), np.ones(p)),
+        schema=schema.to_dict(),
+    )
+    return restored(kind(schema=schema), facts, fitted.privacy_)

@@ -209,10 +209,9 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
             Not divided by the norm of the weights, as in scikit-learn.
         """
         check_is_fitted(self)
-        if self.schema_ is None:
-            X = self._validated(X, reset=False)
-        else:  # in double precision, because what the model is converted to has no other
-            X = encoded(X, self.schema_, np.float64)
+        # a raw table in double precision, because what the model is converted to has no other
+        schema = self.schema_
+        X = self._validated(X, reset=False) if schema is None else encoded(X, schema, np.float64)
         return self.preparation_.scores(X, self.coef_.ravel(), self.intercept_[0])
 
     @property

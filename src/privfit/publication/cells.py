@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.publication.published import Published, Vector
-from privfit.schema import Boolean, Categorical, Date, Integer, Numeric, Ordinal, Schema, encode
+from privfit.schema import Boolean, Categorical, Date, Integer, Label, Ordinal, Schema, encode
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature, Scale
+
+LARGEST_EXACT = 2.0**53  # different integers from there on may be the same double
 
 
 @dataclass(frozen=True)
@@ -71,32 +73,66 @@ def cells_of(model: Published) -> list[Cells]:
         In the order of the schema.
     """
     schema = Schema.from_dict(model.schema or {})
-    return [_cells(fact, schema) for fact in schema.features]
+    return [_cells(fact) for fact in schema.features]
 
 
-def _cells(fact: Feature, schema: Schema) -> Cells:
-    def encoded(cells: Sequence[Any]) -> NDArray[np.float64]:
-        alone = Schema([fact], schema.label)
-        rows: NDArray[np.float64] = encode({fact.name: cells}, alone, sparse=False, dtype=np.float64)
-        return rows
+def _cells(fact: Feature) -> Cells:
+    if isinstance(fact, Date):
+        raise ValueError(
+            f"Column {fact.name!r} is a date, which only privfit and its NumPy file read; convert the model "
+            "for encoded columns, with encoded=True."
+        )
+    words = _stored(fact)
+    features = None if words is None else encoded_alone(fact, words)
+    return Cells(fact, words, features, None if fact.missing == "refuse" else encoded_alone(fact, [None])[0])
 
-    words = _words(fact)
-    features = None if words is None else encoded(words)
-    return Cells(fact, words, features, None if fact.missing == "refuse" else encoded([None])[0])
+
+def encoded_alone(fact: Feature, cells: Sequence[Any]) -> NDArray[np.float64]:
+    """Return the features that some cells of a column become.
+
+    Parameters
+    ----------
+    fact : Feature
+        What the schema says about the column.
+    cells : sequence
+        The cells.
+
+    Returns
+    -------
+    rows : array of shape (number of cells, number of the column's features)
+        Numbers between 0 and 1.
+    """
+    alone = Schema([fact], Label(f"not {fact.name}", [False, True]))
+    rows: NDArray[np.float64] = encode({fact.name: cells}, alone, sparse=False, dtype=np.float64)
+    return rows
 
 
-def _words(fact: Feature) -> tuple[str, ...] | tuple[float, ...] | None:
+def listed(fact: Feature) -> tuple[str, ...] | None:
+    """Return the words of a column that lists them.
+
+    Parameters
+    ----------
+    fact : Feature
+        What the schema says about the column.
+
+    Returns
+    -------
+    words : tuple of str, or None
+        As the schema writes them.
+    """
     match fact:
-        case Numeric():
-            return None
-        case Categorical(categories=listed) | Ordinal(order=listed) | Boolean(words=listed):
-            said = [reading(word) for word in listed]
+        case Categorical(categories=words) | Ordinal(order=words) | Boolean(words=words):
+            return tuple(words)
         case _:
-            what = "date" if isinstance(fact, Date) else "type"
-            raise ValueError(
-                f"Column {fact.name!r} has a {what} that only privfit reads; convert the model for encoded "
-                "columns, with encoded=True."
-            )
+            return None
+
+
+def _stored(fact: Feature) -> tuple[str, ...] | tuple[float, ...] | None:
+    """Return the words as a column has them that is stored as what it is."""
+    words = listed(fact)
+    if words is None:
+        return None
+    said = [reading(word) for word in words]
     numbers = tuple(float(value) for value in said if isinstance(value, int | float))
-    is_numbers = len(numbers) == len(listed) and not fact.places.only_as_text
-    return numbers if is_numbers else tuple(listed)
+    exact = all(abs(number) < LARGEST_EXACT for number in numbers)
+    return numbers if exact and len(numbers) == len(words) else words

@@ -97,8 +97,8 @@ def _places(column: Cells, values: Any) -> OrdinalEncoder:
     """Return what numbers the words; a gap is not a number, unless the schema refuses it."""
     if not column.is_text and (np.diff(values) < 0.0).any():
         raise ValueError(
-            f"Column {column.name!r} has numbers for levels in an order that does not rise, which scikit-learn "
-            "cannot follow; convert the model for encoded columns, with encoded=True."
+            f"Column {column.name!r} has numbers for levels in an order that does not rise, which "
+            "scikit-learn cannot follow; convert the model for encoded columns, with encoded=True."
         )
     values = values.astype(object) if column.is_text else values
     unknown = {} if column.missing is None else {"unknown_value": np.nan}
