@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from privfit.cli.drawing import bar, sparkline
+from privfit.cli.options import Delta, Epsilon
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from privfit.solvers import Step
-
-Epsilon = Annotated[float, typer.Option(help="How much anyone may learn of one person; smaller is stricter.")]
-Delta = Annotated[float, typer.Option(help="The probability with which the promise may fail.")]
 
 
 def demo(epsilon: Epsilon = 1.0, delta: Delta = 1e-6) -> None:

@@ -15,6 +15,7 @@ from privfit.estimators.statement import PrivacyStatement
 from privfit.publication import Published, from_json
 from privfit.publication.document import LARGEST_FILE
 from privfit.publication.published import versions
+from privfit.schema import Schema
 from privfit.solvers import Step
 
 if TYPE_CHECKING:
@@ -32,10 +33,10 @@ def published(model: _DPLinearClassifier) -> Published:
         has_intercept=preparation.intercept,
         classes=tuple(model.classes_.tolist()),
         feature_names=None if names is None else tuple(map(str, names)),
-        columns=None,
+        columns=None if model.schema_ is None else model.schema_.feature_names,
         bounds=preparation.bounds,
         unit_rows=preparation.unit_rows,
-        schema=None,
+        schema=None if model.schema_ is None else model.schema_.to_dict(),
         steps=tuple(asdict(step) for step in model.trace_),
         privacy=statement_to_dict(model.privacy_),
         versions=versions(),
@@ -48,7 +49,8 @@ def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     model.coef_, model.intercept_ = facts.weights.reshape(1, -1).copy(), np.array([facts.intercept])
     model.n_iter_, model.trace_ = len(facts.steps), tuple(Step(**step) for step in facts.steps)
     model.preparation_ = Preparation(facts.bounds, facts.has_intercept, facts.unit_rows)
-    model.n_features_in_ = len(facts.weights)
+    model.schema_ = None if facts.schema is None else Schema.from_dict(facts.schema)
+    model.n_features_in_ = len(facts.weights) if model.schema_ is None else len(model.schema_.features)
     if facts.feature_names is not None:
         model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
     model.ledger_ = None  # the account stays where the data are
@@ -78,7 +80,7 @@ def load(path: str | Path) -> Any:
         facts = from_json(path.read_text(encoding="utf-8"))
         statement = statement_from_dict(facts.privacy)
         estimator = {"logistic": DPLogisticRegression, "svm": DPLinearSVC}[facts.kind]
-        model = estimator(classes=facts.classes)
+        model = estimator(classes=facts.classes) if facts.schema is None else estimator()
         if statement.promise is not None:
             model.set_params(epsilon=statement.epsilon, delta=statement.delta)
         return restored(model, facts, statement)
