@@ -33,10 +33,12 @@ from privfit.questions import (
     Moments,
     Norms,
     RisesAlong,
+    ScoreSums,
     SecondMoments,
     VerticesAt,
 )
 
+SHARES = np.array([[1.0, 0.0], [-0.25, 0.5], [0.0, 0.0], [0.0, 1.0], [0.75, 0.75], [-1.0, 0.5]])
 STEPS = 2.0 * np.arange(21) / 20
 EDGES = 4.0 * 2.0 ** -np.arange(8.0)
 RHO = 0.01
@@ -98,6 +100,7 @@ QUESTIONS = {
     "CurveNorms": lambda c, q: c.measure(CurveNorms(EDGES, q.folds), RHO),
     "Magnitudes": lambda c, q: c.measure(Magnitudes(), RHO),
     "Histograms": lambda c, q: c.measure(Histograms(np.tile([-1.0, 0.0, 0.0, 1e4], (c.n_features, 1))), RHO),
+    "ScoreSums": lambda c, q: c.measure(ScoreSums([-0.5, 0.5], SHARES), RHO, of=c.at(q.w)),
     "Moments": lambda c, q: c.measure(Moments(q.clip, 0.3 * q.clip, q.folds, 0.7), RHO),
     "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),

@@ -13,7 +13,18 @@ PACKAGES = (
     "privfit",
     *(
         f"privfit.{name}"
-        for name in ("accounting", "datasets", "estimators", "preprocessing", "schema", "solvers")
+        for name in (
+            "accounting",
+            "datasets",
+            "estimators",
+            "metrics",
+            "planning",
+            "preprocessing",
+            "publication",
+            "report",
+            "schema",
+            "solvers",
+        )
     ),
 )
 

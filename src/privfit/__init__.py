@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from privfit import accounting as accounting
     from privfit import datasets as datasets
     from privfit import estimators as estimators
+    from privfit import metrics as metrics
     from privfit import planning as planning
     from privfit import preprocessing as preprocessing
     from privfit import schema as schema
@@ -50,7 +51,16 @@ _MODULE_OF = {
     "plan": "planning",
     "strict": "leaks",
 }
-_SUBPACKAGES = ("accounting", "datasets", "estimators", "planning", "preprocessing", "schema", "solvers")
+_SUBPACKAGES = (
+    "accounting",
+    "datasets",
+    "estimators",
+    "metrics",
+    "planning",
+    "preprocessing",
+    "schema",
+    "solvers",
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -482,6 +482,7 @@ def test_no_password_is_shown_or_pickled():
     assert failure.value.__suppress_context__
 
 
+@pytest.mark.slow
 def test_a_password_reaches_workers_by_the_environment(postgres_url, monkeypatch):
     ledger = Ledger.open(postgres_url, dataset=uuid.uuid4().hex, rho=1.0)
     record = pickle.dumps(ledger).hex()

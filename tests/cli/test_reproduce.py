@@ -1,9 +1,16 @@
+import io
+import math
 import sys
 
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 from privfit.cli import app
+from privfit.experiments.cells import EXPERIMENTS, SEED
+from privfit.experiments.fit import Outcome
+from privfit.experiments.results import Results
+from privfit.experiments.run import run
 
 MODULE = sys.modules["privfit.cli.reproduce"]
 
@@ -15,7 +22,7 @@ def reproduce(*arguments):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--quick", "--full"], "Give one of --quick, --full and --repeats."),
+        (["--quick", "--full"], "Give one of --quick, --full, --repeats and --smoke."),
         (["--repeats", 0], "'--repeats'"),
         (["--jobs", "many"], "'--jobs'"),
         (["--seed", -1], "'--seed'"),
@@ -46,13 +53,89 @@ def test_a_directory_that_cannot_be_written_is_one_sentence(tmp_path):
     assert below.output == f"Error: {tmp_path / 'file' / 'new'}: Not a directory.\n"
 
 
-def test_an_experiment_whose_data_are_missing_is_an_error(tmp_path, monkeypatch):
+@pytest.mark.parametrize("what", ["kddcup99", "all"])
+def test_missing_data_are_one_sentence_before_anything_runs(tmp_path, monkeypatch, what):
     monkeypatch.setenv("PRIVFIT_DATA", str(tmp_path / "nowhere"))
-    result = reproduce("kddcup99", "--out", tmp_path)
+    result = reproduce(what, "--data-set", "kddcup99", "--out", tmp_path)
     assert result.exit_code == 2
-    assert "KDDCup99 is left out: the environment variable PRIVFIT_DATA is" in result.stderr
-    assert "Error: Nothing of kddcup99 could be run, because its data could not be had." in result.stderr
+    assert result.output.startswith("Error: KDDCup99 cannot be had: the environment variable PRIVFIT_DATA is")
+    assert result.output.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+def test_missing_data_are_an_error_although_there_are_rows_of_an_earlier_run(tmp_path, monkeypatch):
+    cell = next(EXPERIMENTS["kddcup99"].cells(1))
+    results = Results(tmp_path / "kddcup99.csv", SEED)
+    with results.appending():
+        results.append(cell, Outcome(0.9, 0.1, 1.0, 10, 395_216))
+    before = results.path.read_bytes()
+    monkeypatch.setenv("PRIVFIT_DATA", str(tmp_path / "nowhere"))
+    assert reproduce("kddcup99", "--out", tmp_path).exit_code == 2
+    assert results.path.read_bytes() == before
+
+
+def test_a_data_set_that_nobody_may_pass_on_is_missed_only_if_it_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRIVFIT_DATA", str(tmp_path))
+    result = reproduce("svm", "--data-set", "ipums-us", "--out", tmp_path / "new")
+    assert result.exit_code == 2
+    assert "IPUMS-US cannot be had: IPUMS-US.dat cannot be downloaded, because the terms" in result.stderr
+    assert "dataset/IPUMS-US.dat of github.com/ppmlguy/DP-AGD" in result.stderr
+    assert run([], tmp_path, seed=1, jobs=1, console=Console(quiet=True)) == {}
+    us = [cell for cell in EXPERIMENTS["svm"].cells(1) if cell.dataset == "ipums-us"]
+    said = io.StringIO()
+    assert run(us, tmp_path, seed=1, jobs=1, console=Console(file=said, width=500)) == {}
+    assert said.getvalue().startswith("IPUMS-US is left out: ")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--data-set", "aduld"], "--data-set aduld is not part of this; there are: adult."),
+        (["--algorithm", "sgd-ma"], "--algorithm sgd-ma is not part of this; there are: dpagd"),
+        (["--epsilon", 0.3], "--epsilon 0.3 is not part of this; there are: 0.1, 0.2, 0.4, 0.8."),
+    ],
+)
+def test_a_filter_that_nothing_passes_is_one_sentence(tmp_path, options, sentence):
+    result = reproduce("splits", "--out", tmp_path / "new", *options)
+    assert result.exit_code == 2
+    assert result.output.startswith(f"Error: {sentence}")
+    assert result.output.count("\n") == 1
+    assert not (tmp_path / "new").exists()
+
+
+def test_filters_that_exclude_each_other_are_one_sentence():
+    with pytest.raises(
+        MODULE.Mistake, match="No experiment has all that --data-set, --algorithm and --epsilon"
+    ):
+        MODULE._cells(["splits", "kddcup99"], ["adult"], ["privgene"], [], 1)
+
+
+def test_filters_keep_what_they_name_and_references_at_every_epsilon():
+    kept = MODULE._cells(["logistic"], ["adult"], ["dpagd", "majority"], [0.1, 0.4], 1)
+    assert {(c.dataset, c.algorithm, c.epsilon) for c in kept} == {
+        ("adult", "dpagd", 0.1),
+        ("adult", "dpagd", 0.4),
+        ("adult", "majority", math.inf),
+    }
+    assert len(kept) == 3 * 5
+
+
+def test_a_smoke_test_has_one_fit_of_everything():
+    every = MODULE._cells(list(EXPERIMENTS), (), (), (), 1)
+    once = MODULE._once(every, ())
+
+    def kinds(cells):
+        return [cell._replace(epsilon=0.0, fold=0) for cell in cells]
+
+    assert set(kinds(once)) == set(kinds(every))
+    assert len(once) == len(set(kinds(once)))
+
+
+@pytest.mark.parametrize("what", ["adopt", "summary"])
+def test_results_that_are_not_there_are_one_sentence(tmp_path, what):
+    result = reproduce(what, "--out", tmp_path / "none")
+    assert result.exit_code == 2
+    assert result.output == f"Error: There are no results in {tmp_path / 'none'}: it is not a directory.\n"
 
 
 def test_ctrl_c_says_that_what_is_finished_is_kept(tmp_path, monkeypatch):

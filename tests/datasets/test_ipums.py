@@ -77,7 +77,8 @@ def test_missing_file_says_what_to_put_where(name, cache):
     with pytest.raises(
         FileNotFoundError,
         match=rf"^{name.upper()}\.dat cannot be downloaded, because the terms of IPUMS forbid passing "
-        "extracts on; put it",
+        rf"extracts on \(the paper's authors list it as dataset/{name.upper()}\.dat of "
+        r"github\.com/ppmlguy/DP-AGD, under those terms\); put it",
     ):
         load(name)
 

@@ -97,6 +97,15 @@ def test_full_file_has_its_own_name(tmp_path, cache):
     assert load("kddcup99", subset="full", data_dir=tmp_path).data.shape == (2, 122)
 
 
+def test_the_full_file_is_taken_when_it_is_at_hand_and_never_fetched(tmp_path, cache):
+    assert kddcup99.subset_at_hand(tmp_path) == "10%"
+    (tmp_path / "kddcup.data.gz").touch()
+    assert kddcup99.subset_at_hand(tmp_path) == "full"
+    cache.mkdir(exist_ok=True)
+    (cache / "kddcup.data.gz").write_bytes(b"not the official file")
+    assert kddcup99.subset_at_hand() == "10%"
+
+
 @pytest.mark.parametrize(
     "spoilt",
     [

@@ -10,6 +10,7 @@ from sklearn.model_selection import GridSearchCV
 from privfit import BudgetExceeded, DPLogisticRegression, Ledger
 from privfit.accounting import AccountError
 from privfit.curator import Curator
+from privfit.metrics import evaluate
 from privfit.preprocessing import PrivateBounds
 
 RNG = np.random.default_rng(5)
@@ -102,6 +103,16 @@ def test_a_model_is_not_lost_if_its_account_cannot_be_settled(ledger, monkeypatc
     assert ledger.spent == model.privacy_.rho
 
 
+def test_scores_are_paid_from_the_account_and_settled(ledger):
+    model = DPLogisticRegression(**FIT, ledger=ledger).fit(X, Y)
+    scores = evaluate(model, X, Y, rho=0.01, ledger=ledger)
+    assert [entry.mechanism for entry in ledger.entries] == ["reserved", "settled"] * 2
+    assert ledger.entries[2].rho == 0.01
+    assert scores.privacy.rho == 0.01
+    ledger.verify()
+
+
+@pytest.mark.slow
 def test_a_search_in_two_processes_draws_every_fit_from_one_account(ledger):
     model = DPLogisticRegression(epsilon=0.3, delta=1e-6, n_records=400, ledger=ledger)
     search = GridSearchCV(model, {"alpha": [0.0, 1e-3, 1e-2]}, cv=2, n_jobs=2, error_score="raise")
@@ -114,6 +125,7 @@ def test_a_search_in_two_processes_draws_every_fit_from_one_account(ledger):
     ledger.verify()
 
 
+@pytest.mark.slow
 def test_a_search_in_two_processes_stops_when_the_account_is_empty(tmp_path):
     ledger = Ledger.open(f"sqlite:///{tmp_path}/people.db", dataset="census", epsilon=0.7, delta=1e-6)
     model = DPLogisticRegression(epsilon=0.3, delta=1e-6, n_records=400, ledger=ledger)

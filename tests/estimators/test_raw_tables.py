@@ -1,5 +1,6 @@
 """Estimators that take raw tables by a schema."""
 
+import json
 import pickle
 import traceback
 
@@ -16,9 +17,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.validation import check_is_fitted
 
-from privfit import DPLinearSVC, DPLogisticRegression, Ledger, PrivacyLeakError, PrivacyLeakWarning, strict
+from privfit import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    Ledger,
+    PrivacyLeakError,
+    PrivacyLeakWarning,
+    load,
+    strict,
+)
 from privfit.preprocessing import SchemaEncoder
-from privfit.schema import Categorical, Date, Identifier, Integer, Label, Numeric, Schema
+from privfit.schema import Categorical, Date, Identifier, Integer, Label, Numeric, Schema, encode
 
 CANARY = "P000000"
 SCHEMA = Schema(
@@ -323,3 +332,50 @@ def test_the_encoded_matrix_separates_what_can_be_separated(by_hand):
     """The encoding itself is sound: without noise, age alone decides."""
     _, X = by_hand
     assert LogisticRegression(C=1e6, max_iter=2000).fit(X, PEOPLE["ill"]).score(X, PEOPLE["ill"]) > 0.98
+
+
+# -- model files
+
+
+@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearSVC])
+def test_a_model_file_keeps_the_schema_and_predicts_raw_tables(kind, files, tmp_path):
+    fitted = model(kind).fit(PEOPLE)
+    fitted.save(tmp_path / "model.json")
+    loaded = load(tmp_path / "model.json")
+    assert loaded.schema_ == SCHEMA
+    assert loaded.weights_ == fitted.weights_
+    assert loaded.feature_names_in_.tolist() == fitted.feature_names_in_.tolist()
+    assert loaded.n_features_in_ == 4
+    for table in ("pandas", "csv", "parquet"):
+        raw = TABLES[table](files)
+        np.testing.assert_array_equal(loaded.decision_function(raw), fitted.decision_function(raw))
+    assert loaded.score(PEOPLE) == fitted.score(PEOPLE)
+
+
+def test_plain_models_take_the_encoded_table():
+    fitted = model().fit(PEOPLE)
+    X = pd.DataFrame(encode(PEOPLE, SCHEMA, sparse=False), columns=FEATURES)
+    np.testing.assert_allclose(fitted.to_sklearn().predict_proba(X), fitted.predict_proba(PEOPLE), rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda written: written["columns"].reverse(),
+        lambda written: written["feature_names"].reverse(),
+        lambda written: written["preprocessing"]["schema"].pop("label"),
+        lambda written: written["preprocessing"]["schema"]["columns"].pop(1),
+        lambda written: written["preprocessing"]["schema"].update(label=[{}]),
+        lambda written: written["preprocessing"]["schema"]["columns"][1].update(low={}),
+        lambda written: written["preprocessing"]["schema"]["columns"][1].update(name=["age"]),
+        lambda written: written["preprocessing"]["schema"]["columns"][1].update(type={}),
+    ],
+)
+def test_a_model_file_with_another_schema_is_refused_in_one_sentence(spoil, tmp_path):
+    path = tmp_path / "model.json"
+    model().fit(PEOPLE).save(path)
+    written = json.loads(path.read_text())
+    spoil(written)
+    path.write_text(json.dumps(written))
+    with pytest.raises(ValueError, match=r"model\.json is no model file: .*\.$"):
+        load(path)

@@ -3,7 +3,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from privfit.experiments.cells import ALGORITHMS, EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
+from privfit.experiments.cells import ALGORITHMS, COMPARED, EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
 from privfit.experiments.fit import solver_of
 from privfit.solvers import DPAGD, SGDMA, SOLVERS, get_solver
 
@@ -11,9 +11,22 @@ CELL = Cell("logistic", "adult", "logistic", "dpagd", 0.1, None, 0, 0)
 
 
 def test_every_algorithm_is_a_solver_with_its_settings_except_the_one_that_is_not_private():
-    solvers = {name: solver_of(CELL._replace(algorithm=name)) for name in ALGORITHMS}
+    solvers = {name: solver_of(CELL._replace(algorithm=name)) for name in COMPARED}
     assert {name for name, solver in solvers.items() if type(solver) not in SOLVERS.values()} == {FAULTY}
-    assert len({repr(solver) for solver in solvers.values()}) == len(ALGORITHMS)
+
+
+def test_no_two_algorithms_are_the_same():
+    assert len({repr(solver_of(CELL._replace(algorithm=name))) for name in ALGORITHMS}) == len(ALGORITHMS)
+
+
+def test_what_is_not_private_is_called_so():
+    for name in ALGORITHMS:
+        private = solver_of(CELL._replace(algorithm=name)).private
+        assert private != (name.endswith("NOT-PRIVATE") or name in ("nonprivate", "majority"))
+        assert ("NOT PRIVATE" in ALGORITHMS[name]) == name.endswith("NOT-PRIVATE")
+
+
+def test_an_unregistered_algorithm_cannot_be_had_by_name():
     with pytest.raises(ValueError, match="solver must be one of"):
         get_solver(FAULTY)
 

@@ -3,17 +3,19 @@ import math
 import numpy as np
 import pytest
 
-from privfit.experiments.cells import ALGORITHMS, EXPERIMENTS, FAULTY
+from privfit.experiments.cells import COMPARED, EXPERIMENTS, FAULTY
 from privfit.experiments.curves import curves
 from privfit.experiments.fit import Outcome
 from privfit.experiments.results import Results
 from privfit.experiments.summary import summarise
 
 pytest.importorskip("matplotlib")
+import matplotlib as mpl
 from matplotlib.colors import to_rgb
 from matplotlib.image import imread
 
-from privfit.experiments.figures import HIGHEST, compose, draw
+from privfit.experiments.figures import HIGHEST, LOWEST, compose, draw
+from privfit.experiments.styles import INK, LOOKS, PAPER, STYLES
 
 
 def rows_of(name, repeats=2, without=()):
@@ -49,7 +51,7 @@ def test_figures_render_and_are_not_empty(name, tmp_path):
     png, svg = tmp_path / f"{name}.png", tmp_path / f"{name}.svg"
     assert png.stat().st_size < 200_000
     pixels = imread(png)[..., :3]
-    for colour in ("#332288", "#CC6677"):  # a curve of each figure
+    for colour in ("#56b4e9", "#d55e00"):  # a curve of each figure
         near = np.abs(pixels - np.array(to_rgb(colour))).max(axis=2) < 0.02
         assert near.sum() > 100
     assert "</svg>" in svg.read_text()
@@ -63,37 +65,96 @@ def test_the_same_results_make_the_same_files(tmp_path):
     assert files[0] == files[1]
 
 
-def test_panels_are_laid_out_as_in_the_paper():
+def test_a_row_of_panels_for_each_data_set_that_is_there():
     figure = compose(EXPERIMENTS["logistic"], rows_of("logistic", without=("ipums-us",)))
-    top, below = figure.axes[:4], figure.axes[4:]
-    assert [ax.get_title() for ax in top] == ["Adult", "BANK", "IPUMS-US", "IPUMS-BR"]
-    assert [ax.get_ylabel() for ax in top] == ["test accuracy"] * 4
-    assert [ax.get_ylabel() for ax in below] == ["objective"] * 4
-    for ax in (top[2], below[2]):
-        assert "no IPUMS-US data" in ax.texts[0].get_text()
-        assert not ax.containers
-    for ax in (top[0], below[3]):
-        assert len(ax.containers) == len(ALGORITHMS) - 2
+    left, right = figure.axes[::2], figure.axes[1::2]
+    assert [ax.get_title().split(",")[0] for ax in left] == ["Adult", "BANK", "IPUMS-BR"]
+    assert [ax.get_ylabel() for ax in left] == ["test accuracy"] * 3
+    assert [ax.get_ylabel() for ax in right] == ["objective less NonPrivate's"] * 3
+    for ax in figure.axes:
+        assert len(ax.containers) == len(COMPARED) - 2
         assert all(container.has_yerr for container in ax.containers)
     (legend,) = figure.legends
-    labels = [text.get_text() for text in legend.get_texts()]
-    assert sorted(labels) == sorted(ALGORITHMS.values())
-    assert "NOT PRIVATE" in ALGORITHMS[FAULTY]
-
-    beside = compose(EXPERIMENTS["kddcup99"], rows_of("kddcup99"))
-    assert [ax.get_ylabel() for ax in beside.axes] == ["test accuracy", "objective"] * 2
+    assert sorted(text.get_text() for text in legend.get_texts()) == sorted(COMPARED.values())
+    assert "NOT PRIVATE" in COMPARED[FAULTY]
 
 
-def test_an_objective_that_explodes_does_not_flatten_the_others():
+def test_letters_are_legible_at_800_pixels():
+    with mpl.rc_context(LOOKS):
+        figure = compose(EXPERIMENTS["svm"], rows_of("svm"))
+        figure.canvas.draw()
+    scale = 800 / (figure.get_figwidth() * 72)  # pixels of a point
+    for ax in figure.axes:
+        for text in (ax.title, ax.xaxis.label, ax.yaxis.label, *ax.get_xticklabels(), *ax.get_yticklabels()):
+            assert text.get_fontsize() * scale >= 11
+        assert ax.get_window_extent().height / figure.dpi / figure.get_figwidth() * 800 > 150
+    assert figure.get_tightbbox().xmax <= figure.get_figwidth() + 0.02
+
+
+def test_errors_of_kddcup99_are_on_a_logarithmic_axis():
+    rows = rows_of("kddcup99")
+    figure = compose(EXPERIMENTS["kddcup99"], rows)
+    assert [ax.get_ylabel() for ax in figure.axes[::2]] == ["test error"] * 2
+    assert {ax.get_yscale() for ax in figure.axes} == {"log"}
+    drawn = dict(zip(COMPARED, figure.axes[0].containers, strict=False))["adaptive"]
+    accuracy = curves(EXPERIMENTS["kddcup99"], rows, ("kddcup99", "logistic"), "accuracy")["adaptive"]
+    np.testing.assert_allclose(
+        np.array(drawn[0].get_ydata(), float), [1 - point.mean for point in accuracy.values()]
+    )
+
+
+@pytest.mark.parametrize(("objective", "edge"), [(900.0, "above"), (0.1, "below")])
+def test_what_runs_out_of_a_panel_is_marked_at_its_edge(objective, edge):
     rows = rows_of("svm")
     for cell in rows:
-        if (cell.algorithm, cell.epsilon) == ("sgd-adv", 0.05):
-            rows[cell] = rows[cell]._replace(objective=900.0)
+        if cell.algorithm == "nonprivate":
+            rows[cell] = rows[cell]._replace(objective=0.2)
+        if (cell.algorithm, cell.epsilon, cell.dataset) == ("dpagd", 0.05, "bank"):
+            rows[cell] = rows[cell]._replace(objective=objective)
     figure = compose(EXPERIMENTS["svm"], rows)
-    assert figure.axes[4].get_ylim()[1] == HIGHEST["hinge"]
+    marked = [[line for line in ax.lines if str(line.get_gid()).startswith(edge)] for ax in figure.axes]
+    assert [len(lines) for lines in marked] == [0, 0, 0, 1, 0, 0, 0, 0]
+    (arrow,) = marked[3]
+    assert arrow.get_gid() == f"{edge} DP-AGD"
+    assert list(arrow.get_xdata()) == [0.05]
+    low, high = figure.axes[3].get_ylim()
+    assert high <= HIGHEST
+    assert low >= LOWEST
 
 
-def test_the_summary_says_what_was_run_and_what_is_missing(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "default"), [("splits", 60.0), ("gamma", 0.1), ("c-grad", 3.0), ("c-obj", 3.0)]
+)
+def test_a_parameter_figure_marks_the_default_and_names_the_algorithms(name, default):
+    figure = compose(EXPERIMENTS[name], rows_of(name))
+    for ax in figure.axes:
+        labels = dict(zip(ax.get_xticks(), (tick.get_text() for tick in ax.get_xticklabels()), strict=True))
+        assert labels[default] == f"{default:g}\ndefault"
+        assert set(labels) == {*EXPERIMENTS[name].values, default}
+    (legend,) = figure.legends
+    assert all(text.get_text().startswith("DP-AGD") for text in legend.get_texts())
+
+
+def test_every_algorithm_has_a_look_of_its_own():
+    looks = [STYLES[name] for name in COMPARED]
+    assert len(set(looks)) == len(looks)
+    private = [STYLES[name] for name in COMPARED if name not in ("nonprivate", "majority")]
+    assert len({look.shape for look in private}) >= len(private) - 1  # one relative shares a shape, hollow
+
+
+def test_a_drawing_follows_the_readers_choice_of_light_or_dark(tmp_path):
+    draw(EXPERIMENTS["gamma"], rows_of("gamma"), tmp_path)
+    svg = (tmp_path / "gamma.svg").read_text()
+    assert "@media (prefers-color-scheme: dark)" in svg
+    body = svg[svg.index("</style>") :]
+    assert "fill: var(--paper)" in body
+    assert "fill: var(--ink)" in body
+    for fixed in (INK, PAPER, "#000000", "#ffffff", "black", "white"):
+        assert fixed not in body
+
+
+def test_the_summary_says_what_was_run_and_what_is_missing(tmp_path, monkeypatch):
+    monkeypatch.setattr("privfit.experiments.summary.fingerprint", lambda name: "0123")
     results = Results(tmp_path / "logistic.csv", seed=3)
     rows = rows_of("logistic", repeats=1, without=("ipums-us",))
     failed = [cell for cell in rows if cell.algorithm == "privgene" and cell.epsilon == 0.05][:4]
@@ -103,8 +164,9 @@ def test_the_summary_says_what_was_run_and_what_is_missing(tmp_path):
                 results.append(cell, outcome)
     page = summarise(tmp_path, seed=3)
     assert "1 x 5-fold" in page
-    assert "There were no IPUMS-US data where this was run." in page
-    assert "Fits that failed or were not run: 4 of PrivGene." in page
+    prose = page.replace("\n", " ")
+    assert "There were no IPUMS-US data where this was run." in prose
+    assert "Fits that failed or were not run: 4 of PrivGene." in prose
     estimate = curves(EXPERIMENTS["logistic"], results.finished(), ("adult", "logistic"), "accuracy")[
         "dpagd"
     ][0.05]

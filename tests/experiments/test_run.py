@@ -14,8 +14,11 @@ from typer.testing import CliRunner
 
 from privfit.cli import app
 from privfit.experiments.cells import EXPERIMENTS, Cell
+from privfit.experiments.cells import SEED as SEED_OF_PAPER
+from privfit.experiments.fit import Outcome
+from privfit.experiments.provenance import read
 from privfit.experiments.results import Results
-from privfit.experiments.run import run
+from privfit.experiments.run import _check_size, run
 
 SEED = 5
 # With few splits DP-AGD takes few steps, so that a cell takes a tenth of a second.
@@ -130,5 +133,35 @@ def test_reproduce_from_the_command_line(tmp_path, monkeypatch):
         assert (tmp_path / name).stat().st_size > 5000
     page = (tmp_path / "summary.md").read_text()
     assert "10 fits, 1 x 5-fold" in page
+    assert len(read(tmp_path)) == 1
+    assert (tmp_path / "environment.txt").exists()
+    (row, *_) = Results(tmp_path / "splits.csv", SEED_OF_PAPER).finished().values()
+    assert row.records == 39_073
     for name in ("DP-AGD", "DP-AGD, steps up to 2"):
         assert f"| {name}, ε = 0.1 | 0." in page
+
+
+@pytest.mark.slow
+def test_a_smoke_test_runs_on_few_records_in_a_directory_of_its_own_and_anew(tmp_path):
+    stale = tmp_path / "smoke" / "splits.csv"
+    stale.parent.mkdir()
+    stale.write_text("what an earlier version left\n")
+    arguments = ["reproduce", "splits", "--smoke", "--jobs", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert [path.name for path in tmp_path.iterdir()] == ["smoke"]
+    rows = Results(stale, SEED_OF_PAPER).finished()
+    assert {cell.value for cell in rows} == set(EXPERIMENTS["splits"].values)
+    assert {(cell.epsilon, cell.fold) for cell in rows} == {(0.4, 0)}
+    assert {outcome.records for outcome in rows.values()} == {3_200}
+
+
+def test_fits_of_the_full_kddcup99_are_not_put_beside_those_of_a_tenth():
+    cell = next(EXPERIMENTS["kddcup99"].cells(1))
+    finished = {cell: Outcome(0.9, 0.1, 1.0, 10, 395_216)}
+    _check_size("kddcup99", 494_021, finished)
+    _check_size("adult", 48_842, finished)
+    with pytest.raises(
+        ValueError, match="on 395,216 records and the table here has 4,898,431: give another dir"
+    ):
+        _check_size("kddcup99", 4_898_431, finished)

@@ -6,11 +6,18 @@ import os
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privfit.cli.guard import Mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from rich.console import Console
+
+    from privfit.experiments.cells import Cell
 
 
 class What(StrEnum):
@@ -24,14 +31,40 @@ class What(StrEnum):
     LOGISTIC = "logistic"
     SVM = "svm"
     KDDCUP99 = "kddcup99"
+    AUTHORS = "authors"
+    WATERFALL = "waterfall"
+    ABLATIONS = "ablations"
     ALL = "all"
+    ADOPT = "adopt"
+    SUMMARY = "summary"
+
+
+SMOKE = "smoke"
 
 
 def reproduce(
-    what: Annotated[What, typer.Argument(help="A table or figure of the paper, or all of them.")],
+    what: Annotated[
+        What,
+        typer.Argument(
+            help="A table or figure of the paper, or all of them; adopt: check rows that another run wrote, "
+            "and record them; summary: draw and describe what is there."
+        ),
+    ],
+    data_set: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    algorithm: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    epsilon: Annotated[list[float] | None, typer.Option(help="Only this one; may be repeated.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="1 x 5-fold, the default.")] = False,
     full: Annotated[bool, typer.Option("--full", help="The paper's 20 x 5-fold.")] = False,
     repeats: Annotated[int | None, typer.Option(min=1, help="Any number of repetitions x 5-fold.")] = None,
+    smoke: Annotated[
+        bool,
+        typer.Option(
+            "--smoke", help="Everything once, on a few records, in about a minute; into OUT/smoke, anew."
+        ),
+    ] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Run those rows again that another version made.")
+    ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes, one core each.")] = os.cpu_count() or 1,
     out: Annotated[Path, typer.Option(file_okay=False, help="Directory of the results.")] = Path("results"),
     seed: Annotated[
@@ -40,38 +73,128 @@ def reproduce(
 ) -> None:
     """Run the paper's experiments again.
 
-    Writes CSV, figures (PNG, SVG) and a Markdown summary. What is finished is kept: the same command goes on
-    where the last one was stopped, and more repetitions can be added later. A data set that cannot be had is
-    left out; an experiment without any is an error.
+    Writes CSV, figures (PNG, SVG), a Markdown summary, a record of what was run where by which version, and a
+    lock file of the environment. What is finished is kept: the same command goes on where the last one was
+    stopped, and more repetitions can be added later.
 
-    Example: privfit reproduce logistic --quick --jobs 2
+    Example: privfit reproduce logistic --data-set adult --algorithm dpagd --epsilon 0.1 --jobs 2
     """
-    if quick + full + (repeats is not None) > 1:
-        raise typer.BadParameter("Give one of --quick, --full and --repeats.")
+    if quick + full + smoke + (repeats is not None) > 1:
+        raise typer.BadParameter("Give one of --quick, --full, --repeats and --smoke.")
     if find_spec("matplotlib") is None:
         raise Mistake("Figures need matplotlib; install it with: pip install 'privfit[report]'")
-    from concurrent.futures.process import BrokenProcessPool
-
     from rich.console import Console
 
-    from privfit.experiments.cells import EXPERIMENTS, FULL_REPEATS, SEED
-    from privfit.experiments.figures import draw
-    from privfit.experiments.results import Results
-    from privfit.experiments.run import run
-    from privfit.experiments.summary import summarise
-    from privfit.experiments.table1 import table1, write_table1
+    from privfit.experiments.cells import FULL_REPEATS, OPTIONAL, SEED
 
     seed = SEED if seed is None else seed
-    out.mkdir(parents=True, exist_ok=True)
     console = Console(stderr=True, markup=False, highlight=False)
-    names = [name for name in EXPERIMENTS if what in (name, What.ALL)]
-    if what in (What.TABLE1, What.ALL):
+    if what in (What.ADOPT, What.SUMMARY):
+        if not out.is_dir():
+            raise Mistake(f"There are no results in {out}: it is not a directory.")
+        if what is What.ADOPT:
+            from privfit.experiments.adoption import adopt
+
+            adopt(out, seed=seed, console=console)
+        _describe(out, seed, console)
+        return
+    names = _names(what)
+    cells = _cells(
+        names, data_set or (), algorithm or (), epsilon or (), FULL_REPEATS if full else repeats or 1
+    )
+    if smoke:
+        cells, out = _once(cells, epsilon or ()), out / SMOKE
+        _clear(out)
+    out.mkdir(parents=True, exist_ok=True)
+    if what is What.TABLE1 or (what is What.ALL and not (data_set or algorithm or epsilon)):
+        from privfit.experiments.table1 import table1, write_table1
+
         with console.status("Watching one run of DP-AGD for table 1", spinner="line"):
             write_table1(table1(seed), out)
-    count = FULL_REPEATS if full else repeats or 1
-    cells = [cell for name in names for cell in EXPERIMENTS[name].cells(count)]
+    if replace:
+        _drop_outdated(cells, out, seed, console)
+    failed = _run(cells, out, seed, jobs, console, smoke, () if data_set else OPTIONAL)
+    _describe(out, seed, console)
+    if failed:
+        console.print(f"{failed} cells failed; run the same command again to try only those.")
+        raise typer.Exit(1)
+
+
+def _names(what: What) -> list[str]:
+    from privfit.experiments.cells import EXPERIMENTS, GROUPS
+
+    wanted = GROUPS.get(what, (what,))
+    return [name for name in EXPERIMENTS if what is What.ALL or name in wanted]
+
+
+def _cells(
+    names: Sequence[str],
+    datasets: Collection[str],
+    algorithms: Collection[str],
+    epsilons: Collection[float],
+    repeats: int,
+) -> list[Cell]:
+    """List what is to be run; a filter that nothing can pass is a mistake."""
+    from privfit.experiments.cells import EXPERIMENTS, select
+
+    every = [cell for name in names for cell in EXPERIMENTS[name].cells(repeats)]
+    for option, given, known in (
+        ("data-set", datasets, {cell.dataset for cell in every}),
+        ("algorithm", algorithms, {cell.algorithm for cell in every}),
+        ("epsilon", epsilons, {cell.epsilon for cell in every} - {float("inf")}),
+    ):
+        for value in given:
+            if value not in known:
+                there_are = ", ".join(map(str, sorted(known))) or "none"
+                raise Mistake(f"--{option} {value} is not part of this; there are: {there_are}.")
+    chosen = select(every, datasets=datasets, algorithms=algorithms, epsilons=epsilons)
+    if every and not chosen:
+        raise Mistake("No experiment has all that --data-set, --algorithm and --epsilon ask for.")
+    return chosen
+
+
+def _once(cells: Sequence[Cell], epsilons: Collection[float]) -> list[Cell]:
+    """Keep one fit of each kind: the first fold, and one epsilon unless some are named."""
+    from privfit.experiments.cells import SMOKE_EPSILON, select
+
+    first = [cell for cell in cells if cell.fold == 0]
+    return select(first, epsilons=epsilons or (SMOKE_EPSILON,))
+
+
+def _clear(out: Path) -> None:
+    """Remove what an earlier smoke test left, because its rows may be another version's."""
+    for path in (*out.glob("*.csv"), *out.glob("*.json")):
+        path.unlink()
+
+
+def _drop_outdated(cells: Sequence[Cell], out: Path, seed: int, console: Console) -> None:
+    from privfit.experiments.provenance import drop, unfit
+
+    asked = {(cell.experiment, cell.algorithm) for cell in cells}
+    outdated = {kind: why for kind, why in unfit(out, seed).items() if kind in asked}
+    for (experiment, algorithm), why in outdated.items():
+        console.print(f"Dropped: rows of {algorithm} in {experiment}.csv, which {why}.")
+    drop(out, seed, outdated)
+
+
+def _run(
+    cells: Sequence[Cell],
+    out: Path,
+    seed: int,
+    jobs: int,
+    console: Console,
+    smoke: bool,
+    optional: Collection[str],
+) -> int:
+    """Run the cells and return how many of them failed."""
+    from concurrent.futures.process import BrokenProcessPool
+
+    from privfit.experiments.cells import SMOKE_RECORDS
+    from privfit.experiments.run import run
+
+    records = SMOKE_RECORDS if smoke else None
     try:
-        failed = run(cells, out, seed=seed, jobs=jobs, console=console)
+        return len(run(cells, out, seed=seed, jobs=jobs, console=console, records=records, optional=optional))
     except KeyboardInterrupt as interrupt:
         interrupt.add_note(f"Finished cells are in {out}; run the same command again to go on.")
         raise
@@ -81,16 +204,19 @@ def reproduce(
             "command again to go on, with fewer --jobs."
         )
         raise typer.Exit(1) from None
-    rows = {name: Results(out / f"{name}.csv", seed).finished() for name in names}
-    for name in filter(rows.get, names):
-        draw(EXPERIMENTS[name], rows[name], out)
-    empty = [name for name in names if not rows[name]]
-    if len(empty) < len(names) or what is What.TABLE1:
-        summary = out / "summary.md"
-        summary.write_text(summarise(out, seed), encoding="utf-8")
-        console.print(f"Results: {summary}")
-    if failed:
-        console.print(f"{len(failed)} cells failed; run the same command again to try only those.")
-        raise typer.Exit(1)
-    if empty:
-        raise Mistake(f"Nothing of {', '.join(empty)} could be run, because its data could not be had.")
+
+
+def _describe(out: Path, seed: int, console: Console) -> None:
+    """Draw every figure and write the summary of all that the directory holds."""
+    from privfit.experiments.cells import EXPERIMENTS
+    from privfit.experiments.figures import draw
+    from privfit.experiments.results import Results
+    from privfit.experiments.summary import summarise
+
+    for experiment in EXPERIMENTS.values():
+        rows = Results(out / f"{experiment.name}.csv", seed).finished()
+        if rows:
+            draw(experiment, rows, out)
+    summary = out / "summary.md"
+    summary.write_text(summarise(out, seed), encoding="utf-8")
+    console.print(f"Results: {summary}")

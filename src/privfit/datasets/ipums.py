@@ -15,11 +15,16 @@ from privfit.datasets.sources import Source, locate, reading
 from privfit.leaks import leak
 from privfit.schema import Label, Numeric, Schema
 
-_WHY = "the terms of IPUMS forbid passing extracts on"
-SOURCES = {
-    "ipums-br": Source(file="IPUMS-BR.dat", why=_WHY),
-    "ipums-us": Source(file="IPUMS-US.dat", why=_WHY),
-}
+
+def _source(file: str) -> Source:
+    return Source(
+        file=file,
+        why="the terms of IPUMS forbid passing extracts on (the paper's authors list it as "
+        f"dataset/{file} of github.com/ppmlguy/DP-AGD, under those terms)",
+    )
+
+
+SOURCES = {"ipums-br": _source("IPUMS-BR.dat"), "ipums-us": _source("IPUMS-US.dat")}
 _TASKS = {"ipums-br": "300 dollars a month", "ipums-us": "25,000 dollars a year"}
 _LICENCE = "IPUMS International terms of use, https://international.ipums.org: not to be redistributed"
 _US_LABEL = Label("income", ("<=25K", ">25K"))

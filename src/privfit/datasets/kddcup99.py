@@ -14,7 +14,7 @@ from scipy.sparse import vstack
 from sklearn.utils import Bunch
 
 from privfit.datasets.dataset import CC_BY, Encoding, dataset, encode
-from privfit.datasets.sources import Source, locate, reading
+from privfit.datasets.sources import Source, at_hand, locate, reading
 from privfit.schema import Categorical, Label, Numeric, Schema
 
 _OFFICIAL = "http://kdd.ics.uci.edu/databases/kddcup99/"
@@ -130,6 +130,11 @@ _ROW = np.dtype(
     [(name, f"U{1 + max(map(len, _CATEGORIES[name]))}" if name in _CATEGORIES else "f8") for name in _COLUMNS]
     + [(_LABEL.name, f"U{1 + max(map(len, _OUTCOMES))}")]
 )
+
+
+def subset_at_hand(data_dir: str | os.PathLike[str] | None = None) -> Literal["10%", "full"]:
+    """Say "full" if the full file is here already; it is too large to be fetched without being asked for."""
+    return "10%" if at_hand(SOURCES["full"], data_dir) is None else "full"
 
 
 def load_kddcup99(

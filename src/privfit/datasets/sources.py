@@ -35,12 +35,8 @@ class Source:
     why: str = ""
 
 
-def locate(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Path:
-    """Find a file, or fetch it into the user's cache.
-
-    A file in the user's directory is taken as it is. One in the cache is checked each time, and fetched again
-    if it is not the official one.
-    """
+def at_hand(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Path | None:
+    """Find a file without fetching it: in the user's directory, else an unchanged one in the cache."""
     directory, named_by = data_dir, "data_dir"
     if directory is None:
         directory, named_by = os.environ.get("PRIVFIT_DATA"), "the environment variable PRIVFIT_DATA"
@@ -51,12 +47,23 @@ def locate(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Pa
         for name in (plain, f"{plain}.gz"):
             if Path(directory, name).is_file():
                 return Path(directory, name)
+    cached = cache_directory() / source.file
+    unchanged = source.sha256 is not None and cached.is_file() and file_sha256(cached) == source.sha256
+    return cached if unchanged else None
+
+
+def locate(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Path:
+    """Find a file, or fetch it into the user's cache.
+
+    A file in the user's directory is taken as it is. One in the cache is checked each time, and fetched again
+    if it is not the official one.
+    """
+    found = at_hand(source, data_dir)
+    if found is not None:
+        return found
     if source.sha256 is None:
         raise FileNotFoundError(f"{source.file} cannot be downloaded, because {source.why}; {_ADVICE}.")
-    cached = cache_directory() / source.file
-    if cached.is_file() and file_sha256(cached) == source.sha256:
-        return cached
-    problems = []
+    cached, problems = cache_directory() / source.file, []
     for url in source.urls:
         try:
             download(url, cached, sha256=source.sha256, members=source.members)

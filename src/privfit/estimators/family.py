@@ -1,5 +1,7 @@
 """Fits that belong together: those of one estimator object, of its clones, and all their refits.
 
+So do the private scores of these fits, because a search that pays for them chooses by them.
+
 A search over settings fits dozens of models to the same people and shows one. Each fit without a ledger
 keeps its own promise, but whoever sees the result has seen what all of them released, and no statement may
 look as if it had been one fit. The budgets of a family are added up here. That sum is bookkeeping: nobody
@@ -32,23 +34,37 @@ class FamilyTotal:
         What their fixed budgets add up to; None if that is unknown.
     unknown : str
         Why it is unknown, if it is.
+    scores : int or None
+        How many private scores are among what was added up.
     """
 
     fits: int | None
     epsilon: float | None
     delta: float | None
     unknown: str = ""
+    scores: int | None = 0
+
+    @property
+    def is_single(self) -> bool:
+        """Whether nothing but one fit, or one score, has happened so far."""
+        return self.fits is not None and self.scores is not None and self.fits + self.scores == 1
 
     def __str__(self) -> str:
         if self.epsilon is None or self.delta is None:
             return f"what this estimator, its clones and refits add up to is unknown, because {self.unknown}"
-        if self.fits == 1:
-            return "this was the only fit so far of this estimator and its clones"
+        if self.is_single:
+            return (
+                f"this was the only {'fit' if self.fits else 'score'} so far of this estimator and its clones"
+            )
         total = f"epsilon = {written_up(self.epsilon)}, delta = {written_up(self.delta)}"
         return (
-            f"the {self.fits} fits of this estimator, its clones and refits add up to {total}; "
+            f"the {self._counted()} of this estimator, its clones and refits add up to {total}; "
             "no account capped that"
         )
+
+    def _counted(self) -> str:
+        kinds = ((self.fits, "fit"), (self.scores, "score"))
+        return " and ".join(f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in kinds if count)
 
 
 class Family:
@@ -56,12 +72,13 @@ class Family:
 
     def __init__(self, *, elsewhere: bool = False) -> None:
         self._promises: list[Promise | None] = []
+        self._scores = 0
         self._unknown = _PICKLED if elsewhere else ""
         self._process = os.getpid()
         self._lock = threading.Lock()
 
-    def add(self, promise: Promise | None, *, unknown: str = "") -> FamilyTotal:
-        """Add a fit whose budget is about to be used, and return what there is in all.
+    def add(self, promise: Promise | None, *, unknown: str = "", is_score: bool = False) -> FamilyTotal:
+        """Add a fit, or a score, whose budget is about to be used, and return what there is in all.
 
         `promise` is None for a fit without privacy; `unknown` says why no total can be stated from now on.
         """
@@ -69,16 +86,18 @@ class Family:
             self._lock, self._process, self._unknown = threading.Lock(), os.getpid(), _PICKLED
         with self._lock:
             self._promises.append(promise)
+            self._scores += is_score
             self._unknown = self._unknown or unknown
             return self._total()
 
     def _total(self) -> FamilyTotal:
-        fits = len(self._promises)
+        fits = len(self._promises) - self._scores
         if self._unknown:
-            return FamilyTotal(None, None, None, self._unknown)
+            return FamilyTotal(None, None, None, self._unknown, None)
         if None in self._promises:
-            return FamilyTotal(fits, math.inf, 1.0)
-        return FamilyTotal(fits, *_added([promise for promise in self._promises if promise is not None]))
+            return FamilyTotal(fits, math.inf, 1.0, scores=self._scores)
+        added = _added([promise for promise in self._promises if promise is not None])
+        return FamilyTotal(fits, *added, scores=self._scores)
 
     def __copy__(self) -> Family:
         return self

@@ -68,6 +68,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     """The settings epsilon, delta, rho, ledger, noise and random_state, and what they mean."""
 
     default_epsilon: ClassVar[float] = 1.0
+    _subject: ClassVar[str] = "fit"  # what is paid for
 
     epsilon: float | None
     delta: float
@@ -87,7 +88,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             refuse_in_strict_mode("models without privacy", "choose another solver")
         if self.ledger is None:
             refuse_in_strict_mode(
-                "a fit without an account", "share one by ledger=Ledger(epsilon=..., delta=...)"
+                f"a {self._subject} without an account", "share one by ledger=Ledger(epsilon=..., delta=...)"
             )
         if self.noise == "seeded":
             refuse_in_strict_mode(
@@ -101,6 +102,10 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         if private:
             _warn_of_weak_promises(epsilon, self.delta, n_records)
         return Terms(promised, private, epsilon, self.delta, self._noise_source())
+
+    @property
+    def _purchase(self) -> str:
+        return f"this {self._subject} of {type(self).__name__}"
 
     @property
     def _asked_epsilon(self) -> float:
@@ -146,7 +151,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             return Ledger.keeping(Concentrated(MIN_RHO))
         if self.ledger is None:
             return Ledger.keeping(terms.promise)
-        return self.ledger.portion(terms.promise, what=f"this fit of {type(self).__name__}")
+        return self.ledger.portion(terms.promise, what=self._purchase)
 
     def _settle(self, ledger: Ledger) -> None:
         """Give back what a fit that ended well reserved and did not spend."""
@@ -174,13 +179,15 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             assumptions.append("no record was drawn twice, which resampling with repetition does not keep")
         return Surroundings(tuple(assumptions), unknown)
 
-    def _join_family(self, terms: Terms, surroundings: Surroundings) -> FamilyTotal | None:
+    def _join_family(
+        self, terms: Terms, surroundings: Surroundings, *, is_score: bool = False
+    ) -> FamilyTotal | None:
         """Count a fit that is about to begin, unless a shared account does, and say what they add up to."""
         if self.ledger is not None:
             return None
         promise = terms.promise if terms.private else None
-        total = self._own_family.add(promise, unknown=surroundings.unknown)
-        if terms.private and total.fits != 1:
+        total = self._own_family.add(promise, unknown=surroundings.unknown, is_score=is_score)
+        if terms.private and not total.is_single:
             uncovered(
                 f"Beware: {total}. Share an account between fits, ledger=Ledger(epsilon=..., delta=...), or "
                 "construct a new estimator for other people's data."

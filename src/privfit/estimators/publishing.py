@@ -26,6 +26,7 @@ def published(model: _DPLinearClassifier) -> Published:
     """Return what may be published of a fitted model: no field of it was not released or public."""
     names = getattr(model, "feature_names_in_", None)
     preparation: Preparation = model.preparation_
+    schema: Schema | None = model.schema_
     return Published(
         kind=model._kind,
         weights=model.coef_.ravel().astype(np.float64),
@@ -33,10 +34,10 @@ def published(model: _DPLinearClassifier) -> Published:
         has_intercept=preparation.intercept,
         classes=tuple(model.classes_.tolist()),
         feature_names=None if names is None else tuple(map(str, names)),
-        columns=None if model.schema_ is None else model.schema_.feature_names,
+        columns=None if schema is None else schema.feature_names,
         bounds=preparation.bounds,
         unit_rows=preparation.unit_rows,
-        schema=None if model.schema_ is None else model.schema_.to_dict(),
+        schema=None if schema is None else schema.to_dict(),
         steps=tuple(asdict(step) for step in model.trace_),
         privacy=statement_to_dict(model.privacy_),
         versions=versions(),
@@ -49,8 +50,8 @@ def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     model.coef_, model.intercept_ = facts.weights.reshape(1, -1).copy(), np.array([facts.intercept])
     model.n_iter_, model.trace_ = len(facts.steps), tuple(Step(**step) for step in facts.steps)
     model.preparation_ = Preparation(facts.bounds, facts.has_intercept, facts.unit_rows)
-    model.schema_ = None if facts.schema is None else Schema.from_dict(facts.schema)
-    model.n_features_in_ = len(facts.weights) if model.schema_ is None else len(model.schema_.features)
+    model.schema_ = Schema.of(model.schema) if model.schema is not None else None
+    model.n_features_in_ = len(facts.weights if model.schema_ is None else model.schema_.features)
     if facts.feature_names is not None:
         model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
     model.ledger_ = None  # the account stays where the data are
@@ -80,7 +81,7 @@ def load(path: str | Path) -> Any:
         facts = from_json(path.read_text(encoding="utf-8"))
         statement = statement_from_dict(facts.privacy)
         estimator = {"logistic": DPLogisticRegression, "svm": DPLinearSVC}[facts.kind]
-        model = estimator(classes=facts.classes) if facts.schema is None else estimator()
+        model = estimator(classes=facts.classes) if facts.schema is None else estimator(schema=_schema(facts))
         if statement.promise is not None:
             model.set_params(epsilon=statement.epsilon, delta=statement.delta)
         return restored(model, facts, statement)
@@ -88,6 +89,15 @@ def load(path: str | Path) -> Any:
         raise ValueError(f"{path} is no model file: it is not text.") from None
     except ValueError as error:
         raise ValueError(f"{path} is no model file: {error}") from None
+
+
+def _schema(facts: Published) -> Schema:
+    """Read the schema of a published model, and check that its weights are those of that schema."""
+    schema = Schema.from_dict(facts.schema or {})
+    names = tuple(fact.name for fact in schema.features)
+    if schema.feature_names != facts.columns or names != facts.feature_names:
+        raise ValueError("its schema does not name its weights.")
+    return schema
 
 
 def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class PrivacyStatement:
             sentences.append(
                 f"It was paid from a shared account, which promises {_in_short(self.account)} in all"
             )
-        if self.family is not None and self.family.fits != 1:
+        if self.family is not None and not self.family.is_single:
             sentences.append(f"Bookkeeping, not a promise: {self.family}")
         total = sum(self.spending.values())
         if total:

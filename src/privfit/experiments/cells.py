@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 SEED = 20180823
 FOLDS = 5
 FULL_REPEATS = 20
+SMOKE_RECORDS, SMOKE_EPSILON = 4_000, 0.4  # a smoke test fits everything once
 
 DATASETS = {
     "adult": "Adult",
@@ -21,11 +22,12 @@ DATASETS = {
     "ipums-br": "IPUMS-BR",
     "kddcup99": "KDDCup99",
 }
+OPTIONAL = ("ipums-us",)  # its terms let nobody pass it on, so that most people do not have it
 MODELS = {"logistic": "logistic regression", "hinge": "SVM"}
 
 FAULTY = "dpagd-faulty-NOT-PRIVATE"
 REFERENCES = {"nonprivate": "NonPrivate", "majority": "Majority"}  # they know no epsilon
-ALGORITHMS = {
+COMPARED = {
     "adaptive": "privfit's default (adaptive)",
     "gradient-descent": "noisy gradient descent",
     "dpagd": "DP-AGD",
@@ -42,6 +44,39 @@ ALGORITHMS = {
 }
 # Under which name an algorithm's noise is drawn, because its first rows were made under that one.
 _NOISE_NAMES = {"sgd-pld": "sgd-ma", "sgd-ma": "sgd-rdp"}
+# What the authors' program computes, `experiments.authors`.
+AUTHORS = {
+    "authors-dpagd-NOT-PRIVATE": "authors' DP-AGD: NOT PRIVATE",
+    "authors-objpert-NOT-PRIVATE": "authors' ObjPert: NOT PRIVATE",
+    "authors-outpert-NOT-PRIVATE": "authors' OutPert: NOT PRIVATE",
+    "authors-privgene": "authors' PrivGene",
+    "authors-sgd-adv": "authors' SGD-Adv",
+    "authors-sgd-ma-NOT-PRIVATE": "authors' SGD-MA: NOT PRIVATE",
+}
+# From there to DP-AGD, one correction after the other, and on.
+WATERFALL = {
+    "authors-dpagd-NOT-PRIVATE": "authors' DP-AGD: NOT PRIVATE",
+    "authors-e1-NOT-PRIVATE": "E1: average refinements: NOT PRIVATE",
+    "authors-e4": "E4: select privately",
+    "authors-e5": "E5: take and pay what was chosen, once",
+    "authors-e6": "E6: regularise the objective",
+    "authors-e10": "E10: no cap on steps",
+    "dpagd": "no regulariser: dpagd",
+    "dpagd-tight": "tight conversion",
+    "dpagd-modern": "dpagd-modern",
+    "adaptive": "the default, adaptive",
+}
+# DP-AGD with an idea taken out, `experiments.ablations`.
+ABLATIONS = {
+    "dpagd-no-averaging": "without averaging",
+    "dpagd-no-averaging-capped": "without averaging, steps up to 2",
+    "dpagd-fixed-shares": "first shares for ever",
+    "dpagd-fixed-shares-capped": "first shares for ever, steps up to 2",
+    "dpagd-equal-split": "equal parts",
+    "dpagd-equal-split-capped": "equal parts, steps up to 2",
+    "dpagd-fixed-step": "steps of one length",
+}
+ALGORITHMS = WATERFALL | AUTHORS | ABLATIONS | COMPARED
 EPSILONS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
@@ -90,17 +125,18 @@ class Experiment:
     """A figure of the paper: panels, what its curves are, and what varies along them.
 
     Without a `parameter`, a curve is an algorithm and runs over epsilon. With one, a curve is an algorithm at
-    an epsilon and runs over the parameter's `values`; `parameter` is the field of the DP-AGD solver that is
-    set to them.
+    an epsilon and runs over the parameter's `values`; `parameter` is the field of the solver that is set to
+    them. A `waterfall` has no curves: its algorithms are stages, each of which changes the one before.
     """
 
     name: str
     title: str
     tasks: tuple[tuple[str, str], ...]
-    algorithms: tuple[str, ...] = tuple(ALGORITHMS)
+    algorithms: tuple[str, ...] = tuple(COMPARED)
     epsilons: tuple[float, ...] = EPSILONS
     parameter: str | None = None
     values: tuple[float, ...] = ()
+    waterfall: bool = False
 
     def cells(self, repeats: int) -> Iterator[Cell]:
         """List the cells, repetition by repetition, those that share a fold together."""
@@ -116,6 +152,26 @@ class Experiment:
             for epsilon in (math.inf,) if algorithm in REFERENCES else self.epsilons:
                 for value in self.values or (None,):
                     yield algorithm, epsilon, value
+
+
+def select(
+    cells: Iterable[Cell],
+    *,
+    datasets: Collection[str] = (),
+    algorithms: Collection[str] = (),
+    epsilons: Collection[float] = (),
+) -> list[Cell]:
+    """Keep the cells of these data sets, algorithms and epsilons; nothing named means all of them.
+
+    References without privacy know no epsilon, so they are kept at every one.
+    """
+    return [
+        cell
+        for cell in cells
+        if (not datasets or cell.dataset in datasets)
+        and (not algorithms or cell.algorithm in algorithms)
+        and (not epsilons or math.isinf(cell.epsilon) or cell.epsilon in epsilons)
+    ]
 
 
 def _comparison(name: str, title: str, *tasks: tuple[str, str]) -> Experiment:
@@ -134,6 +190,12 @@ def _effect(name: str, parameter: str, *values: float) -> Experiment:
     )
 
 
+def _of_three(name: str, title: str, loss: str = "logistic", **settings: Any) -> Experiment:
+    tasks = tuple((dataset, loss) for dataset in ("adult", "bank", "ipums-br"))
+    return Experiment(name=name, title=title, tasks=tasks, **({"epsilons": (0.1, 0.4, 1.6)} | settings))
+
+
+_PROGRAMS: dict[str, Any] = {"algorithms": (*AUTHORS, *REFERENCES), "epsilons": EPSILONS}
 _FOUR = ("adult", "bank", "ipums-us", "ipums-br")
 EXPERIMENTS = {
     experiment.name: experiment
@@ -145,5 +207,36 @@ EXPERIMENTS = {
         _comparison("logistic", "Logistic regression", *((name, "logistic") for name in _FOUR)),
         _comparison("svm", "Linear SVM", *((name, "hinge") for name in _FOUR)),
         _comparison("kddcup99", "KDDCup99", ("kddcup99", "logistic"), ("kddcup99", "hinge")),
+        _of_three("authors", "What the authors' program computes: logistic regression", **_PROGRAMS),
+        _of_three("authors-svm", "What the authors' program computes: SVM", "hinge", **_PROGRAMS),
+        _of_three(
+            "waterfall",
+            "From the authors' program to DP-AGD and on: logistic regression",
+            algorithms=(*WATERFALL, *REFERENCES),
+            waterfall=True,
+        ),
+        _of_three(
+            "ablations",
+            "DP-AGD without its ideas: logistic regression",
+            algorithms=("dpagd", "dpagd-capped", *(name for name in ABLATIONS if "step" not in name)),
+        ),
+        _of_three(
+            "ablation-step",
+            "DP-AGD with steps of one length: logistic regression",
+            algorithms=("dpagd-fixed-step",),
+            parameter="alpha",
+            values=(0.02, 0.05, 0.1, 0.2, 0.5, 1.0),
+        ),
+        _of_three(
+            "ablation-iterations",
+            "A number of iterations T fixed beforehand: logistic regression",
+            algorithms=("dpagd-equal-split-capped", "dpagd-fixed-step", "sgd-adv"),
+            parameter="T",
+            values=(10.0, 30.0, 100.0, 300.0, 1000.0),
+        ),
     )
+}
+GROUPS = {
+    "authors": ("authors", "authors-svm", "waterfall"),
+    "ablations": ("ablations", "ablation-step", "ablation-iterations"),
 }

@@ -1,126 +1,183 @@
-"""The figures in the paper's layout: accuracy and objective, one legend for all panels, error bars."""
+"""The paper's figures: accuracy beside objective, a row for each data set, one legend, error bars.
+
+They are eight inches wide, so that letters are legible where a page shows them at 800 pixels.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from io import BytesIO
-from itertools import pairwise
+from io import BytesIO, StringIO
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 from PIL import Image
 
-from privfit.experiments.cells import DATASETS, FAULTY, MODELS, Cell, Experiment
+from privfit.experiments.cells import DATASETS, MODELS, REFERENCES, Cell, Experiment
 from privfit.experiments.curves import METRICS, Curve, Line, Metric, curves, label
 from privfit.experiments.fit import Outcome
+from privfit.experiments.styles import (
+    EPSILON_COLOURS,
+    INK,
+    LOOKS,
+    OTHER,
+    PAPER,
+    STYLES,
+    Style,
+    adapt_to_dark_paper,
+)
+from privfit.experiments.waterfall import waterfalls
+from privfit.solvers import DPAGD
 
-# Paul Tol's "muted" colours, which people with any colour vision can tell apart, each with a shape.
-_STYLES: dict[str | float, tuple[str, str]] = {
-    "adaptive": ("#000000", "o"),
-    "gradient-descent": ("#882255", "D"),
-    "dpagd": ("#332288", "s"),
-    "dpagd-capped": ("#332288", "*"),
-    FAULTY: ("#332288", "s"),
-    "objective-perturbation": ("#117733", "v"),
-    "approximate-minima-perturbation": ("#44AA99", "^"),
-    "output-perturbation": ("#DDCC77", "P"),
-    "privgene": ("#CC6677", "X"),
-    "sgd-adv": ("#88CCEE", "<"),
-    "sgd-ma": ("#AA4499", ">"),
-    "sgd-pld": ("#AA4499", "d"),
-    0.1: ("#332288", "o"),
-    0.2: ("#44AA99", "s"),
-    0.4: ("#CC6677", "^"),
-    0.8: ("#882255", "D"),
-}
-_LOOKS: dict[Any, Any] = {"font.size": 9, "axes.grid": True, "grid.alpha": 0.3, "svg.fonttype": "none"}
-_REFERENCE_DASHES = {"nonprivate": "--", "majority": ":"}
-_DASHES = {FAULTY: "--", "dpagd-capped": ":", "sgd-pld": ":"}  # of those that share a colour with another
-HIGHEST = {"logistic": 1.0, "hinge": 1.5}  # objective at which panels end, about 1.5 times the zero model's
+WIDTH, PANEL_HEIGHT, LEGEND_ROW = 8.0, 2.5, 0.2  # inches
+MANY_TIMES = 10  # wider ranges of a parameter get logarithms
+LOWEST, HIGHEST = 1e-4, 10.0  # objectives beyond these are marked at the edge of their panel
 
 
 def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path) -> None:
-    """Draw one experiment as PNG and as SVG."""
-    with mpl.rc_context(_LOOKS | {"svg.hashsalt": experiment.name}):
-        figure = compose(experiment, rows)
-        figure.savefig(out / f"{experiment.name}.svg", metadata={"Date": None})
-        pixels = BytesIO()
-        figure.savefig(pixels, dpi=120)
-    # a palette makes the file three times smaller
-    Image.open(pixels).convert("RGB").quantize(128).save(out / f"{experiment.name}.png", optimize=True)
+    """Draw one experiment as PNG, and as an SVG that follows the reader's choice of light or dark."""
+    with mpl.rc_context(LOOKS | {"svg.hashsalt": experiment.name}):
+        figures = (
+            waterfalls(experiment, rows)
+            if experiment.waterfall
+            else {experiment.name: compose(experiment, rows)}
+        )
+        for name, figure in figures.items():
+            text, pixels = StringIO(), BytesIO()
+            figure.savefig(text, format="svg", metadata={"Date": None})
+            figure.savefig(pixels, dpi=200)
+            (out / f"{name}.svg").write_text(adapt_to_dark_paper(text.getvalue()), encoding="utf-8")
+            # a palette makes the file three times smaller
+            Image.open(pixels).convert("RGB").quantize(128).save(out / f"{name}.png", optimize=True)
 
 
 def compose(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Figure:
-    """Lay the panels out as the paper does."""
-    tasks = experiment.tasks
-    if len(tasks) > 2:  # accuracy on top, objective below
-        figure = Figure(figsize=(3.4 * len(tasks), 6.4), layout="constrained")
-        axes = figure.subplots(2, len(tasks))
-    else:  # accuracy to the left, objective to the right
-        figure = Figure(figsize=(6.8 * len(tasks), 3.7), layout="constrained")
-        axes = figure.subplots(1, 2 * len(tasks)).reshape(len(tasks), 2).T
-    for row, metric in zip(axes, METRICS, strict=True):
-        for ax, task in zip(row, tasks, strict=True):
+    """Lay out a row of panels for each task of which there are rows."""
+    present = {(cell.dataset, cell.loss) for cell in rows}
+    tasks = [task for task in experiment.tasks if task in present]
+    lines = {line: None for task in tasks for line in curves(experiment, rows, task, "accuracy")}
+    # where a parameter is varied, an algorithm has a column of its own
+    columns = 3 if experiment.parameter is None else min(math.ceil(len(lines) / len(experiment.epsilons)), 3)
+    height = PANEL_HEIGHT * len(tasks) + LEGEND_ROW * math.ceil(len(lines) / columns)
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(len(tasks), len(METRICS), squeeze=False)
+    for row, task in zip(axes, tasks, strict=True):
+        for ax, metric in zip(row, METRICS, strict=True):
             _panel(ax, experiment, curves(experiment, rows, task, metric), task, metric)
     entries = {
         text: key for ax in axes.flat for key, text in zip(*ax.get_legend_handles_labels(), strict=True)
     }
-    columns = min(len(entries), 6)
-    figure.legend(entries.values(), entries, loc="outside upper center", ncols=columns, frameon=False)
+    figure.legend(
+        entries.values(),
+        entries,
+        loc="outside upper center",
+        ncols=columns,
+        frameon=False,
+        fontsize=8.5,
+    )
     return figure
 
 
 def _panel(
-    ax: Axes, experiment: Experiment, found: Mapping[Line, Curve], task: tuple[str, str], metric: Metric
+    ax: Axes, experiment: Experiment, found: dict[Line, Curve], task: tuple[str, str], metric: Metric
 ) -> None:
     dataset, loss = task
-    several_losses = len({loss for _, loss in experiment.tasks}) > 1
-    ax.set_title(f"{DATASETS[dataset]}, {MODELS[loss]}" if several_losses else DATASETS[dataset])
-    ax.set_ylabel("test accuracy" if metric == "accuracy" else "objective")
-    ax.set_xlabel("ε" if experiment.parameter is None else experiment.parameter)
-    if not found:
-        ax.text(
-            0.5,
-            0.5,
-            f"no {DATASETS[dataset]} data here:\nput your own into the directory\nthat PRIVFIT_DATA names",
-            ha="center",
-            va="center",
-            transform=ax.transAxes,
-        )
-        ax.set_xticks([])
-        ax.set_yticks([])
-        return
+    ax.set_title(f"{DATASETS[dataset]}, {MODELS[loss]}")
+    ax.set_xlabel("ε" if experiment.parameter is None else experiment.parameter, labelpad=1)
+    xs = experiment.values or experiment.epsilons
+    if xs[-1] >= MANY_TIMES * xs[0]:
+        ax.set_xscale("log")
+    if metric == "objective":
+        _draw_objectives(ax, found)
+    elif dataset == "kddcup99":  # nearly separable: the errors, not the accuracies, tell the curves apart
+        _draw_all(ax, found, offset=1.0, sign=-1.0)
+        ax.set_ylabel("test error")
+        _use_logarithms(ax)
+    else:
+        _draw_all(ax, found)
+        ax.set_ylabel("test accuracy")
+    names = {x: f"{x:g}" for x in xs}
+    default = getattr(DPAGD(), experiment.parameter or "", None)
+    if default is not None:
+        names[default] = f"{default:g}\ndefault"
+        ax.axvline(default, color=INK, lw=0.8, ls=(0, (1, 2)))
+    ax.set_xticks(list(names), list(names.values()))
+    ax.xaxis.minorticks_off()
+
+
+def _draw_objectives(ax: Axes, found: dict[Line, Curve]) -> None:
+    """Draw on a logarithmic axis, above the objective without privacy where that is known.
+
+    Otherwise one curve that is far off would hide the others. Points beyond the panel become arrows at its
+    edge.
+    """
+    reference = found.get("nonprivate")
+    floor = reference[math.inf].mean if reference else 0.0
+    shown = {line: curve for line, curve in found.items() if line != "nonprivate"}
+    heights = [point.mean - floor for curve in shown.values() for point in curve.values()]
+    positive = [height for height in heights if height > 0.0]
+    low, high = max(0.7 * min(positive), LOWEST), min(1.4 * max(positive), HIGHEST)
+    _use_logarithms(ax)
+    ax.set_ylim(low, high)
+    ax.set_ylabel("objective less NonPrivate's" if reference else "objective")
+    _draw_all(ax, shown, offset=-floor)
+    for line, curve in shown.items():
+        for x, point in curve.items():
+            outside = "below" if point.mean - floor < low else "above" if point.mean - floor > high else None
+            if outside and math.isfinite(x):
+                edge, shape = (0.06, "$↓$") if outside == "below" else (0.94, "$↑$")
+                ax.plot(
+                    [x],
+                    [edge],
+                    transform=ax.get_xaxis_transform(),
+                    marker=shape,
+                    markersize=10,
+                    color=style_of(line).colour,
+                    gid=f"{outside} {label(line)}",
+                    zorder=5,
+                )
+
+
+def _use_logarithms(ax: Axes) -> None:
+    ax.set_yscale("log")
+    ax.yaxis.set_minor_locator(LogLocator(subs=(2, 5)))
+    ax.yaxis.set_minor_formatter("{x:g}")
+    ax.yaxis.set_major_formatter("{x:g}")
+    ax.tick_params(axis="y", which="minor", labelsize=7)
+
+
+def _draw_all(ax: Axes, found: dict[Line, Curve], offset: float = 0.0, sign: float = 1.0) -> None:
+    """Draw every curve as offset + sign * mean."""
     for line, curve in found.items():
-        means = [point.mean for point in curve.values()]
-        if line in _REFERENCE_DASHES:
-            ax.axhline(means[0], ls=_REFERENCE_DASHES[line], color="#777777", lw=1.5, label=label(line))
+        style, means = style_of(line), [offset + sign * point.mean for point in curve.values()]
+        if line in REFERENCES:
+            ax.axhline(means[0], ls=style.dashes, color=style.colour, lw=style.width, label=label(line))
             continue
-        algorithm, style = (line, line) if isinstance(line, str) else line
-        colour, shape = _STYLES[style]
         ax.errorbar(
             list(curve),
             means,
             [point.error for point in curve.values()],
             label=label(line),
-            color=colour,
-            marker=shape,
-            markersize=5,
-            mfc="white" if line == FAULTY else colour,
-            ls=_DASHES.get(algorithm, "-"),
-            lw=2.2 if line == "adaptive" else 1.2,
-            zorder=3 if line == "adaptive" else 2,
-            capsize=2,
+            color=style.colour,
+            marker=style.shape,
+            markersize=4.5,
+            mfc=PAPER if style.hollow else style.colour,
+            ls=style.dashes,
+            lw=style.width,
+            zorder=4 if line == "adaptive" else 3,
+            elinewidth=0.8,
+            capsize=1.5,
         )
-    xs = experiment.values or experiment.epsilons
-    if all(b == 2 * a for a, b in pairwise(xs)):
-        ax.set_xscale("log", base=2)
-    ax.set_xticks(xs, [f"{x:g}" for x in xs])
-    ax.minorticks_off()
-    if metric == "objective":
-        if dataset == "kddcup99":  # separable but for a few records: objectives differ by orders of magnitude
-            ax.set_yscale("log")
-        if ax.get_ylim()[1] > HIGHEST[loss]:
-            ax.set_ylim(top=HIGHEST[loss])
+
+
+def style_of(line: Line) -> Style:
+    """Return the look of a curve: an algorithm's, or an epsilon's colour with the algorithm's dashes."""
+    if isinstance(line, str):
+        return STYLES.get(line, OTHER)
+    algorithm, epsilon = line
+    colour, shape = EPSILON_COLOURS[epsilon]
+    relative = STYLES.get(algorithm, OTHER)
+    return Style(colour, shape, relative.dashes, 1.3, hollow=relative.dashes != "-")

@@ -5,24 +5,28 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy.sparse import vstack
 from sklearn.utils import Bunch
 
 from privfit.curator import Curator
 from privfit.datasets import load
 from privfit.datasets.catalogue import Name
+from privfit.datasets.kddcup99 import subset_at_hand
 from privfit.estimators import DPLinearSVC, DPLogisticRegression
+from privfit.experiments.ablations import VARIANTS
+from privfit.experiments.authors.program import Program, ProgramModel
+from privfit.experiments.authors.programs import PROGRAMS
 from privfit.experiments.cells import EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
 from privfit.experiments.faulty import FaultyDPAGD
 from privfit.leaks import PrivacyLeakWarning
 from privfit.solvers import DPAGD, SGDMA, BudgetWarning, PrivGene, Solution, Solver, get_solver
 
 BATCH = 40_000  # the paper's mini-batch for KDDCup99
-AUTHORS_CAP = 2.0  # of alpha_max in the authors' code (E10)
 
 
 class Outcome(NamedTuple):
@@ -39,27 +43,41 @@ class Outcome(NamedTuple):
     records: int
 
 
-def fit_cell(cell: Cell, seed: int) -> Outcome:
-    """Fit one cell with noise that depends on the seed and the cell alone."""
-    train, test = _fold(cell.dataset, cell.repetition, cell.fold, seed)
-    model = (DPLogisticRegression if cell.loss == "logistic" else DPLinearSVC)(
-        cell.epsilon if math.isfinite(cell.epsilon) else 1.0,  # a reference does not use it
-        cell.delta,
-        solver=solver_of(cell),
-        classes=(0, 1),
-        n_records=len(train[1]),
-        feature_bounds=(0.0, 1.0),
-        noise="seeded",
-        random_state=cell.rng(seed),
-    )
-    started = time.perf_counter()
+def fit_cell(cell: Cell, seed: int, records: int | None = None) -> Outcome:
+    """Fit one cell with noise that depends on the seed and the cell alone; on the first records if told so.
+
+    The seconds are those of the processor, since those of the wall are the neighbours' on a shared machine.
+    """
+    train, test = _fold(cell.dataset, cell.repetition, cell.fold, seed, records)
+    solver = solver_of(cell)
+    model = estimator_of(cell, solver, len(train[1]), cell.rng(seed))
+    seen = _together(train, test) if isinstance(solver, Program) and solver.sees_the_test_fold else train
+    started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)  # the figures show what too small a budget does
-        model.fit(*train)
-    seconds = time.perf_counter() - started
+        model.fit(*seen)
+    seconds = time.process_time() - started
     margins = np.where(train[1] == 1, 1.0, -1.0) * model.decision_function(train[0])
     losses = np.logaddexp(0.0, -margins) if cell.loss == "logistic" else np.maximum(1.0 - margins, 0.0)
     return Outcome(model.score(*test), float(losses.mean()), seconds, model.n_iter_, len(train[1]))
+
+
+def estimator_of(
+    cell: Cell, solver: Solver | Program, n_records: int, rng: np.random.Generator
+) -> DPLogisticRegression | DPLinearSVC | ProgramModel:
+    """Return the cell's model before it is fitted, with what the paper declares public."""
+    if isinstance(solver, Program):
+        return ProgramModel(solver, cell.loss, epsilon=cell.epsilon, delta=cell.delta, rng=rng)
+    return (DPLogisticRegression if cell.loss == "logistic" else DPLinearSVC)(
+        cell.epsilon if math.isfinite(cell.epsilon) else 1.0,  # a reference does not use it
+        cell.delta,
+        solver=solver,
+        classes=(0, 1),
+        n_records=n_records,
+        feature_bounds=(0.0, 1.0),
+        noise="seeded",
+        random_state=rng,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,28 +92,39 @@ class SampledPrivGene(PrivGene):
         return super().solve(curator.sample(min(1.0, self.batch_size / curator.n_records)))
 
 
-def solver_of(cell: Cell) -> Solver:
+def solver_of(cell: Cell) -> Solver | Program:
     """Return the cell's algorithm with the settings of its experiment."""
-    experiment, large = EXPERIMENTS[cell.experiment], cell.dataset == "kddcup99"
+    if cell.algorithm in PROGRAMS:
+        return PROGRAMS[cell.algorithm]
+    large = cell.dataset == "kddcup99"
     if cell.algorithm == "privgene":
         breeding = FOLDS * cell.repetition + cell.fold  # public, and another one for each fit
         return SampledPrivGene(seed=breeding) if large else PrivGene(seed=breeding)
-    if cell.algorithm in ("dpagd", "dpagd-capped", FAULTY):
-        settings: dict[str, Any] = {"batch_size": BATCH if large else None}
-        if cell.algorithm == "dpagd-capped":
-            settings["alpha_cap"] = AUTHORS_CAP
-        if experiment.parameter is not None:
-            settings[experiment.parameter] = cell.value
-        return (FaultyDPAGD if cell.algorithm == FAULTY else DPAGD)(**settings)
-    if cell.algorithm in ("sgd-ma", "sgd-pld"):  # E9
-        return SGDMA(accountant="rdp" if cell.algorithm == "sgd-ma" else "pld")
-    return get_solver(cell.algorithm)
+    solver: Any = _SOLVERS.get(cell.algorithm) or get_solver(cell.algorithm)
+    if large and isinstance(solver, DPAGD):
+        solver = replace(solver, batch_size=BATCH)
+    parameter = EXPERIMENTS[cell.experiment].parameter
+    if parameter is None or cell.value is None:
+        return cast(Solver, solver)
+    if parameter == "T":  # a whole number, which SGD calls otherwise
+        return cast(Solver, replace(solver, **{"T" if hasattr(solver, "T") else "steps": int(cell.value)}))
+    return cast(Solver, replace(solver, **{parameter: cell.value}))
+
+
+_SOLVERS: dict[str, Solver] = {
+    FAULTY: FaultyDPAGD(),
+    "sgd-ma": SGDMA(accountant="rdp"),  # E9
+    "sgd-pld": SGDMA(accountant="pld"),
+    **VARIANTS,
+}
 
 
 def table(dataset: str) -> Bunch:
     """Load the paper's matrix; its bounds are public by declaration, so they are no leak here."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
+        if dataset == "kddcup99":
+            return load("kddcup99", encoding="paper", subset=subset_at_hand())
         return load(cast(Name, dataset), encoding="paper")
 
 
@@ -103,8 +132,14 @@ _table = lru_cache(maxsize=1)(table)
 
 
 @lru_cache(maxsize=1)
-def _fold(dataset: str, repetition: int, fold: int, seed: int) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def _fold(
+    dataset: str, repetition: int, fold: int, seed: int, records: int | None
+) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     table = _table(dataset)
-    X, y = table.data, (table.target == table.classes[1]).astype(int)
+    X, y = table.data[:records], (table.target[:records] == table.classes[1]).astype(int)
     train, test = fold_rows(len(y), dataset, repetition, fold, seed)
     return (X[train], y[train]), (X[test], y[test])
+
+
+def _together(train: tuple[Any, Any], test: tuple[Any, Any]) -> tuple[Any, Any]:
+    return vstack([train[0], test[0]]), np.concatenate([train[1], test[1]])

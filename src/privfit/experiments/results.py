@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -57,6 +57,18 @@ class Results:
     def append(self, cell: Cell, outcome: Outcome) -> None:
         """Add a finished cell, durably."""
         self._write((*cell, self.seed, *outcome))
+
+    def drop(self, unwanted: Callable[[Cell], bool]) -> None:
+        """Take rows of this seed out of the file."""
+        lines = self._whole().decode().splitlines(keepends=True)
+        kept = lines[:1]
+        for line, row in zip(lines[1:], csv.DictReader(lines), strict=True):
+            cell, seed, _ = _parse(row)
+            if seed != self.seed or not unwanted(cell):
+                kept.append(line)
+        new = self.path.with_suffix(".new")
+        new.write_text("".join(kept), encoding="utf-8")
+        new.replace(self.path)
 
     def _whole(self) -> bytes:
         content = self.path.read_bytes() if self.path.exists() else b""

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -16,8 +16,9 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from privfit.experiments.cells import DATASETS, Cell
+from privfit.experiments.cells import DATASETS, FOLDS, OPTIONAL, Cell
 from privfit.experiments.fit import Outcome, fit_cell, table
+from privfit.experiments.provenance import begin
 from privfit.experiments.results import Results
 
 # A worker is one core: `jobs` is then the number of cores that are used.
@@ -27,19 +28,28 @@ ONE_THREAD = dict.fromkeys(
 
 
 def run(
-    cells: Sequence[Cell], out: Path, *, seed: int, jobs: int, console: Console
+    cells: Sequence[Cell],
+    out: Path,
+    *,
+    seed: int,
+    jobs: int,
+    console: Console,
+    records: int | None = None,
+    optional: Collection[str] = OPTIONAL,
 ) -> dict[Cell, BaseException]:
     """Run the cells that are not finished, and return those that failed with the reason.
 
     Failed cells are not written down: the next run tries them again. Ctrl-C lets the cells in progress
-    finish, and a second one drops them.
+    finish, and a second one drops them. Data sets that are `optional` are left out if they cannot be had;
+    without another one nothing is run. Tables are cut to their first `records`.
     """
     tables = {name: Results(out / f"{name}.csv", seed) for name in dict.fromkeys(c.experiment for c in cells)}
     finished = {cell: outcome for results in tables.values() for cell, outcome in results.finished().items()}
-    todo = _with_data([cell for cell in cells if cell not in finished], console)
+    todo = _with_data([cell for cell in cells if cell not in finished], finished, optional, records, console)
     failed: dict[Cell, BaseException] = {}
     if not todo:
         return failed
+    begin(todo, out, seed)
     done = sum(cell in finished for cell in cells)
     clock = _Clock(finished, todo, jobs)
     waiting = iter(todo)
@@ -68,7 +78,7 @@ def run(
             while True:
                 # No more than `jobs` at a time: what has been handed over cannot be called back.
                 while len(running) < jobs and (cell := next(waiting, None)) is not None:
-                    running[pool.submit(fit_cell, cell, seed)] = cell
+                    running[pool.submit(fit_cell, cell, seed, records)] = cell
                 if not running:
                     return failed
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
@@ -89,16 +99,37 @@ def describe(cell: Cell) -> str:
     return ", ".join(f"{name} {value}" for name, value in cell._asdict().items() if value is not None)
 
 
-def _with_data(cells: Sequence[Cell], console: Console) -> list[Cell]:
-    """Leave out the data sets that are not to be had, and say why; fetch those that can be."""
+def _with_data(
+    cells: Sequence[Cell],
+    finished: Mapping[Cell, Outcome],
+    optional: Collection[str],
+    records: int | None,
+    console: Console,
+) -> list[Cell]:
+    """Leave out optional data sets that are not to be had, and say why; fetch those that can be."""
     missing = set()
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         try:
-            table(dataset)
+            size = len(table(dataset).target[:records])
         except OSError as error:
+            if dataset not in optional:
+                raise OSError(f"{DATASETS[dataset]} cannot be had: {error}") from error
             missing.add(dataset)
             console.print(f"{DATASETS[dataset]} is left out: {error}")
+        else:
+            _check_size(dataset, size, finished)
     return [cell for cell in cells if cell.dataset not in missing]
+
+
+def _check_size(dataset: str, size: int, finished: Mapping[Cell, Outcome]) -> None:
+    """Refuse to put fits on the full KDDCup99 beside fits on a tenth of it."""
+    possible = {size - size // FOLDS, size - size // FOLDS - 1}
+    for cell, outcome in finished.items():
+        if cell.dataset == dataset and outcome.records not in possible:
+            raise ValueError(
+                f"{cell.experiment}.csv holds fits of {DATASETS[dataset]} on {outcome.records:,} records and "
+                f"the table here has {size:,}: give another directory as --out."
+            )
 
 
 def _bar(console: Console) -> Progress:

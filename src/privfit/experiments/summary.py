@@ -3,49 +3,51 @@
 from __future__ import annotations
 
 import math
-import platform
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
-import privfit
 from privfit.experiments.cells import (
     ALGORITHMS,
     DATASETS,
     EXPERIMENTS,
-    FAULTY,
     FOLDS,
     MODELS,
     Cell,
     Experiment,
 )
 from privfit.experiments.curves import METRICS, Estimate, Metric, curves, label
+from privfit.experiments.fingerprints import RECORDS, fingerprint
 from privfit.experiments.fit import BATCH, Outcome
+from privfit.experiments.provenance import Run, present, read, unfit
 from privfit.experiments.results import Results
 from privfit.experiments.table1 import EPSILON, Iteration, read_table1
 
 _TERMS = f"""
-- **Noise is seeded** so that every number can be made again. A model that is published needs unseeded noise.
-- **Declared public, as in the paper:** the number of training records, the labels, and the bounds that the
-  features were rescaled by.
+- **Noise is seeded** so that every number can be made again. A model that is published needs
+  unseeded noise.
+- **Declared public, as in the paper:** the number of training records, the labels, and the bounds
+  that the features were rescaled by.
 - **Promise:** (epsilon, delta) for one record added or removed; delta = 1e-8, and 1e-12 for KDDCup99.
-- **Objective** is the mean training loss, neither clipped nor regularised. **Accuracy** is on the fold held
-  out. ± is the standard error over all folds and repetitions; since training folds overlap, it is a little
-  too small. Panels end at an objective of 1 (SVM: 1.5), above which even the zero model, at 0.69 (1), is
-  better; the tables have the rest.
+- **Objective** is the mean training loss, neither clipped nor regularised. **Accuracy** is on the
+  fold held out. ± is the standard error over all folds and repetitions; since training folds
+  overlap, it is a little too small.
+- **Seconds** in the CSV files are those of one core, of the processor and not of the clock on the
+  wall, unless the record of the run says otherwise.
 - **Settings** are the defaults of this package, the same for every data set and epsilon, without a
-  regulariser unless a proof needs one. They are not innocent of these data: the constants of the default
-  solver were chosen on Adult, BANK and IPUMS-BR, two of them on KDDCup99 (docs/research.md), those of some
-  baselines by trying values on Adult, and nothing was paid for that, so comparisons on these tables favour
-  them. The paper tuned its regulariser, and OutPert's iterations and steps, on the data in the same way.
-- **KDDCup99** is the official 10% file. As in the paper DP-AGD works on fresh random batches of about
-  {BATCH:,} records, and PrivGene on a random subset of that size, one for the whole search; neither claims
-  amplification. The paper leaves OutPert out, for its full batches; here they are affordable.
-- **DP-AGD selects its steps privately here.** The published curves come from code whose selection is worth
-  20 times the epsilon it pays for (erratum E4). "{ALGORITHMS[FAULTY]}" shows
-  what that bought, everything else being equal; no solver of this package does it.
+  regulariser unless a proof needs one. They are not innocent of these data: the constants of the
+  default solver were chosen on Adult, BANK and IPUMS-BR, two of them on KDDCup99 (docs/research.md),
+  those of some baselines by trying values on Adult, and nothing was paid for that, so comparisons on
+  these tables favour them. The paper tuned its regulariser, and OutPert's iterations and steps, on
+  the data in the same way.
+- **KDDCup99** is the full file if it is at hand, and the official 10% file otherwise; the tables
+  say how many records there were. As in the paper DP-AGD works on fresh random batches of about
+  {BATCH:,} records, and PrivGene on a random subset of that size, one for the whole search; neither
+  claims amplification. The paper leaves OutPert out, for its full batches; here they are affordable.
+- **DP-AGD selects its steps privately here.** The published curves come from code whose selection
+  is worth 20 times the epsilon it pays for (erratum E4). The curve marked NOT PRIVATE shows what
+  that bought, everything else being equal; no solver of this package does it.
 """
 
 
@@ -54,8 +56,9 @@ def summarise(out: Path, seed: int) -> str:
     parts = [
         "# The paper's experiments, run again",
         "",
-        *_provenance(seed),
+        f"Made by `privfit reproduce` with seed {seed}. Each row of a CSV file is one fit.",
         "",
+        *_provenance(out, seed),
         "## Terms",
         _TERMS.strip(),
         "",
@@ -69,11 +72,55 @@ def summarise(out: Path, seed: int) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _provenance(seed: int) -> Iterator[str]:
-    yield (
-        f"Made by `privfit reproduce` {privfit.__version__} with seed {seed}, "
-        f"Python {platform.python_version()}, NumPy {np.__version__}. Each row of a CSV file is one fit."
+def _provenance(out: Path, seed: int) -> Iterator[str]:
+    """Say which rows were made where by which version, and which of them this version would not make."""
+    yield "## Runs"
+    for run in read(out):
+        packages = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+        yield from _wrapped(
+            f"- Commit {run.commit}, seed {run.seed}, {run.machine}; {packages}. Seconds are {run.clock}. "
+            + "; ".join(f"{names}: {algorithms}" for algorithms, names in _grouped(run).items())
+            + ".",
+            indent="  ",
+        )
+    yield ""
+    yield from _wrapped(
+        "The versions of all packages of the last run are in [environment.txt](environment.txt). To tell "
+        "when a solver has changed, each run keeps a hash of the rounded coefficients of a fixed, seeded fit "
+        f"to {RECORDS:,} records of Adult:"
     )
+    yield ""
+    kinds = present(out, seed)
+    recorded: dict[str, dict[str, None]] = {}
+    for run in read(out):
+        for (_, algorithm), digits in run.kinds().items():
+            recorded.setdefault(algorithm, {})[digits] = None
+    yield "| algorithm | fit when this page was written | fit when the rows were made |"
+    yield "|---|---|---|"
+    for algorithm in dict.fromkeys(algorithm for _, algorithm in kinds):
+        then = ", ".join(recorded.get(algorithm, {})) or "not recorded"
+        yield f"| {algorithm} | {fingerprint(algorithm)} | {then} |"
+    yield ""
+    outdated = unfit(out, seed)
+    if outdated:
+        names = ", ".join(f"{algorithm} in {name}.csv" for name, algorithm in outdated)
+        yield from _wrapped(f"**Outdated:** another version made the rows of {names}.")
+    else:
+        yield "No row is outdated."
+    yield ""
+
+
+def _grouped(run: Run) -> dict[str, str]:
+    """Put experiments with the same algorithms together."""
+    grouped: dict[str, str] = {}
+    for name, algorithms in run.experiments.items():
+        key = ", ".join(algorithms)
+        grouped[key] = f"{grouped[key]}, {name}" if key in grouped else name
+    return grouped
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, 99, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 def _experiment(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Iterator[str]:
@@ -81,11 +128,15 @@ def _experiment(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Iterato
     yield f"## {experiment.title}"
     yield ""
     minutes = sum(row.seconds for row in rows.values()) / 60
-    yield (
-        f"{len(rows):,} fits, {repeats} x {FOLDS}-fold, {minutes:,.0f} minutes of fitting on one core. "
-        f"All fits: [{experiment.name}.csv]({experiment.name}.csv)."
+    yield from _wrapped(
+        " ".join(
+            [
+                f"{len(rows):,} fits, {_repetitions(rows)}, {minutes:,.0f} minutes of fitting on one core.",
+                f"All fits: [{experiment.name}.csv]({experiment.name}.csv).",
+                *_missing(experiment, rows, repeats),
+            ]
+        )
     )
-    yield from _missing(experiment, rows, repeats)
     yield ""
     yield f"![{experiment.title}]({experiment.name}.png)"
     yield ""
@@ -96,6 +147,17 @@ def _experiment(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Iterato
             yield ""
             yield from _table(experiment, rows, task, metric)
             yield ""
+
+
+def _repetitions(rows: Mapping[Cell, Outcome]) -> str:
+    """Say how often each table was divided into folds, where that is not the same for all algorithms, too."""
+    count = {cell.algorithm: 0 for cell in rows}
+    for cell in rows:
+        count[cell.algorithm] = max(count[cell.algorithm], cell.repetition + 1)
+    if len(set(count.values())) == 1:
+        return f"{max(count.values())} x {FOLDS}-fold"
+    fewer = (f"{name} {repeats}" for name, repeats in count.items() if repeats < max(count.values()))
+    return f"{max(count.values())} x {FOLDS}-fold ({', '.join(fewer)} x {FOLDS})"
 
 
 def _missing(experiment: Experiment, rows: Mapping[Cell, Outcome], repeats: int) -> Iterator[str]:
@@ -135,7 +197,7 @@ def _table1(iterations: Sequence[Iteration]) -> Iterator[str]:
     last = iterations[-1]
     yield "## Table 1: the gradient drowns and the objective falls"
     yield ""
-    yield (
+    yield from _wrapped(
         f"One run of DP-AGD on all of Adult, epsilon = {EPSILON:g}; norms are per record. The true gradient "
         "and the objective are NOT PRIVATE: a diagnostic from inside, which no fit releases. All iterations: "
         "[table1.csv](table1.csv)."

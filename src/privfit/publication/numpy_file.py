@@ -67,7 +67,7 @@ def numpy_source(model: Published) -> str:
     return _SOURCE.format(
         promise=_harmless(model.privacy["text"].split(" In plain words")[0]),
         classes=_literal(model.classes),
-        features=_literal(model.feature_names),
+        features=_literal(model.weight_names),
         weights=_literal(model.weights.tolist()),
         intercept=repr(model.intercept),
         bounds=_literal(bounds),

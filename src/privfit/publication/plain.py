@@ -16,6 +16,8 @@ from privfit.publication.published import Published, Vector
 def to_sklearn(model: Published) -> Any:
     """Return a fitted estimator, or a pipeline with the clipping, that predicts the same.
 
+    A model with a schema becomes one that takes the encoded table, `privfit.schema.encode(table, schema)`.
+
     Clipping is done by a MinMaxScaler that clips, and the weights are those of columns between 0 and 1.
 
     Parameters
@@ -97,5 +99,5 @@ def _classifier(model: Published, weights: Vector, intercept: float) -> Any:
 
 
 def _name_features(first: Any, model: Published) -> None:
-    if model.feature_names is not None:
-        first.feature_names_in_ = np.array(model.feature_names, dtype=object)
+    if model.weight_names is not None:
+        first.feature_names_in_ = np.array(model.weight_names, dtype=object)

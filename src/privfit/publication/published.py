@@ -61,6 +61,11 @@ class Published:
     privacy: dict[str, Any]
     versions: dict[str, str]
 
+    @property
+    def weight_names(self) -> tuple[str, ...] | None:
+        """Names of the numbers that weights are multiplied with, if they have any."""
+        return self.feature_names if self.columns is None else self.columns
+
 
 def versions() -> dict[str, str]:
     """Return what a model is being made with."""

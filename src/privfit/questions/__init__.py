@@ -11,6 +11,7 @@ from privfit.questions.magnitudes import Magnitudes
 from privfit.questions.moments import Moments
 from privfit.questions.norms import CurveNorms, Norms
 from privfit.questions.products import HessianAt, SecondMoments
+from privfit.questions.scores import ScoreSums
 from privfit.questions.vertices import VerticesAt
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Moments",
     "Norms",
     "RisesAlong",
+    "ScoreSums",
     "SecondMoments",
     "VerticesAt",
 ]

@@ -180,7 +180,7 @@ def _budget(model: Published) -> str:
 
 
 def _weights(model: Published) -> str:
-    names = model.columns or model.feature_names or [f"column {i}" for i in range(len(model.weights))]
+    names = model.weight_names or [f"column {i}" for i in range(len(model.weights))]
     spans = [1.0] * len(names) if model.bounds is None else (model.bounds[1] - model.bounds[0]).tolist()
     effects = [weight * span for weight, span in zip(model.weights.tolist(), spans, strict=True)]
     order = sorted(range(len(names)), key=lambda i: -abs(effects[i]))

@@ -11,7 +11,7 @@ import numpy as np
 
 from privfit.accounting import BudgetExceeded, Concentrated
 from privfit.accounting.zcdp import Conversion, pure_cost
-from privfit.curator import Curator, SealedLine, Vector
+from privfit.curator import Curator, Measurement, SealedLine, SealedPoint, Vector
 from privfit.questions import Gradient, LossesAlong
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
 from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records
@@ -66,6 +66,13 @@ class LineSearchDescent(ABC):
     def choose(self, curator: Curator, line: SealedLine, steps: Vector, rho: float, penalties: Vector) -> int:
         """Choose one of the steps privately."""
 
+    def again(
+        self, curator: Curator, point: SealedPoint, g: Measurement, rho_ng: float
+    ) -> tuple[Measurement, float]:
+        """Return a better gradient, and its price, after standing still was chosen."""
+        dearer = (1 + self.gamma) * rho_ng
+        return curator.refine(g, dearer - rho_ng), dearer
+
     def answer(self, path: list[Vector]) -> Vector:
         """Return what is released of the points visited: the last one."""
         return path[-1]
@@ -92,15 +99,14 @@ class LineSearchDescent(ABC):
                 g = batch.measure(Gradient(self.C_grad), rho_ng, of=point)
                 tries = 0
                 while True:
-                    direction = _unit(g.value + n_batch * curator.alpha * point.w)  # E1, E6
+                    direction = unit(g.value + n_batch * curator.alpha * point.w)  # E1, E6
                     line = batch.along(point, direction)
                     penalties = _penalties(point.w, direction, steps, n_batch * curator.alpha)
                     i = self.choose(batch, line, steps, rho_nmax, penalties)
                     tries += 1
                     if i > 0:
                         break
-                    rho_old, rho_ng = rho_ng, (1 + self.gamma) * rho_ng
-                    g = batch.refine(g, rho_ng - rho_old)
+                    g, rho_ng = self.again(batch, point, g, rho_ng)
                 point = batch.move(line, steps[i])
                 path.append(point.w)
                 trace.append(Step(len(trace) + 1, float(steps[i]), g.rho, tries * rho_nmax, g.sigma))
@@ -171,7 +177,8 @@ class DPAGD(LineSearchDescent):
         return curator.choose(scores, rho, of=line, shape=self.selection, penalties=penalties)[0]
 
 
-def _unit(v: Vector) -> Vector:
+def unit(v: Vector) -> Vector:
+    """Return the vector divided by its norm; zero stays zero."""
     norm = float(np.linalg.norm(v))
     return v / norm if norm > 0.0 else v
 

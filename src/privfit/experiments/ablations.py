@@ -1,0 +1,117 @@
+"""DP-AGD with one of its ideas taken out: solvers of these experiments alone, as private as DP-AGD is.
+
+No name leads to them, because nobody would want one of them for a model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from privfit.curator import Curator, Measurement, SealedPoint
+from privfit.questions import Gradient
+from privfit.solvers import DPAGD, Solution, Solver
+from privfit.solvers.base import Step
+from privfit.solvers.dpagd import unit
+from privfit.solvers.kit import check_positive, check_whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithoutAveraging(DPAGD):
+    """A gradient that did not help is thrown away, and the better one bought at its full price."""
+
+    name: ClassVar[str] = "dpagd-no-averaging"
+
+    def again(
+        self, curator: Curator, point: SealedPoint, g: Measurement, rho_ng: float
+    ) -> tuple[Measurement, float]:
+        """Pay for all of the next gradient."""
+        dearer = (1 + self.gamma) * rho_ng
+        return curator.measure(Gradient(self.C_grad), dearer, of=point), dearer
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedShares(DPAGD):
+    """The first shares for ever: a gradient that did not help is measured afresh at the same price."""
+
+    name: ClassVar[str] = "dpagd-fixed-shares"
+
+    def again(
+        self, curator: Curator, point: SealedPoint, g: Measurement, rho_ng: float
+    ) -> tuple[Measurement, float]:
+        """Pay the same again."""
+        return curator.measure(Gradient(self.C_grad), rho_ng, of=point), rho_ng
+
+
+@dataclass(frozen=True, kw_only=True)
+class EqualSplit(FixedShares):
+    """The whole budget in equal parts, fixed beforehand: half of each for a gradient, half for a choice.
+
+    Parameters
+    ----------
+    T : float
+        Number of gradients and of choices, whether they lead to a move or not.
+    """
+
+    name: ClassVar[str] = "dpagd-equal-split"
+
+    T: float = 60.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "T")
+
+    def shares(self, curator: Curator) -> tuple[float, float]:
+        """Return two halves of an equal part."""
+        half = curator.remaining / (2 * self.T)
+        return half, half
+
+
+@dataclass(frozen=True, kw_only=True)
+class FixedStep(DPAGD):
+    """All of the budget goes to gradients, in equal parts, and every step has the same length.
+
+    Parameters
+    ----------
+    alpha : float
+        Length of a step.
+    T : int
+        Number of steps.
+    """
+
+    name: ClassVar[str] = "dpagd-fixed-step"
+
+    alpha: float = 0.1
+    T: int = 60
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self, "alpha")
+        check_whole(self, "T")
+
+    def solve(self, curator: Curator) -> Solution:
+        """Follow the directions of noisy gradients."""
+        w = np.zeros(curator.n_weights)
+        trace: list[Step] = []
+        for left in range(self.T, 0, -1):
+            g = curator.measure(Gradient(self.C_grad), curator.remaining / left, of=curator.at(w))
+            w = w - self.alpha * unit(g.value)
+            trace.append(Step(len(trace) + 1, self.alpha, g.rho, 0.0, g.sigma))
+        return Solution(w, tuple(trace))
+
+
+AUTHORS_CAP = 2.0  # of alpha_max in the authors' code (E10)
+
+VARIANTS: dict[str, Solver] = {
+    "dpagd-capped": DPAGD(alpha_cap=AUTHORS_CAP),
+    "dpagd-tight": DPAGD(conversion="tight"),
+    "dpagd-no-averaging": WithoutAveraging(),
+    "dpagd-no-averaging-capped": WithoutAveraging(alpha_cap=AUTHORS_CAP),
+    "dpagd-fixed-shares": FixedShares(),
+    "dpagd-fixed-shares-capped": FixedShares(alpha_cap=AUTHORS_CAP),
+    "dpagd-equal-split": EqualSplit(),
+    "dpagd-equal-split-capped": EqualSplit(alpha_cap=AUTHORS_CAP),
+    "dpagd-fixed-step": FixedStep(),
+}

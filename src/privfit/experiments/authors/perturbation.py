@@ -1,0 +1,93 @@
+"""The authors' ObjPert and OutPert. NOT PRIVATE: their noise is for shorter records than there are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.optimize import fmin_l_bfgs_b
+from sklearn.preprocessing import normalize
+
+from privfit.engine.exact.grids import FloatArray
+from privfit.engine.problem import Problem
+from privfit.experiments.authors.program import Program
+from privfit.losses.loss import Loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorsObjPert(Program):
+    """`obj_pert`. NOT PRIVATE: see docs/authors.md.
+
+    Rows have norm 1 before the bias is added and the square root of 2 afterwards, while the noise is for 1;
+    the bias is not regularised, though the proof needs it; the hinge is not smoothed; what has not converged
+    after 300 iterations is released.
+    """
+
+    regulariser: float = 0.001
+
+    def rows(self, X: Any) -> Any:
+        """Scale the rows to norm 1, before there is a bias."""
+        return normalize(X)
+
+    def learn(
+        self,
+        X: Any,
+        signs: FloatArray,
+        loss: Loss,
+        *,
+        epsilon: float,
+        delta: float,
+        rng: np.random.Generator,
+    ) -> tuple[FloatArray, int]:
+        """Minimise the perturbed objective."""
+        problem = Problem.of(X, signs, loss)
+        n, d = problem.n_records, problem.n_weights
+        b = math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon * rng.standard_normal(d)
+        curvature = (2.0 + 2.0 / epsilon) / n
+        is_feature = np.arange(d) < d - 1
+
+        def objective(w: FloatArray) -> tuple[float, FloatArray]:
+            point, features = problem.at(w), w * is_feature
+            value = point.loss_sum() / n + self.regulariser / 2 * float(w @ w)
+            slope = point.gradient_sum() / n + self.regulariser * w
+            value += curvature / 2 * float(features @ features) + float(b @ w) / n
+            return value, slope + curvature * features + b / n
+
+        w, _, info = fmin_l_bfgs_b(objective, np.zeros(d), maxiter=300)
+        return w, int(info["nit"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthorsOutPert(Program):
+    """`outpert_gd`. NOT PRIVATE: no gradient is clipped, and few are shorter than the 1 of its noise.
+
+    Its script trains on all records and tests on a fifth of them.
+    """
+
+    sees_the_test_fold: ClassVar[bool] = True
+
+    steps: int = 50
+    lipschitz: float = 1.0
+    step: float = 1.0
+    regulariser: float = 0.0001
+
+    def learn(
+        self,
+        X: Any,
+        signs: FloatArray,
+        loss: Loss,
+        *,
+        epsilon: float,
+        delta: float,
+        rng: np.random.Generator,
+    ) -> tuple[FloatArray, int]:
+        """Take full gradient steps and blur where they end."""
+        problem = Problem.of(X, signs, loss)
+        w = np.zeros(problem.n_weights)
+        for _ in range(self.steps):
+            w = w - self.step * (problem.gradient_at(w, math.inf) / problem.n_records + self.regulariser * w)
+        sensitivity = 3 * self.lipschitz * self.steps * self.step / problem.n_records
+        sigma = math.sqrt(2 * math.log(2 / delta)) * sensitivity / epsilon
+        return w + sigma * rng.standard_normal(len(w)), self.steps

@@ -1,0 +1,53 @@
+"""What an algorithm computes, in twelve digits: rows of two versions may stand together if these agree."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from privfit.datasets import load
+from privfit.experiments.cells import Cell, stream
+from privfit.experiments.fit import estimator_of, solver_of
+
+RECORDS = 4_000  # of Adult, which is shipped with the package
+RARE = 0.05  # columns with fewer ones are left out, because their optimal weights are hardly determined
+BATCH = 1_000  # stands for the batches that a large table is worked on in
+DECIMALS = 3  # of a coefficient; the last bits are the machine's
+
+
+@cache
+def fingerprint(algorithm: str) -> str:
+    """Fit a small table with fixed noise and hash the rounded coefficients.
+
+    One fit for each loss, and one on batches if the algorithm takes large tables in batches.
+    """
+    X, y = _small_table()
+    digest = hashlib.sha256()
+    for dataset, loss in (("adult", "logistic"), ("adult", "hinge"), ("kddcup99", "logistic")):
+        cell = Cell("logistic", dataset, loss, algorithm, 0.8, None, 0, 0)
+        solver: Any = solver_of(cell)
+        if dataset == "kddcup99":
+            if solver == solver_of(cell._replace(dataset="adult")):
+                continue
+            solver = replace(solver, batch_size=BATCH)
+        model = estimator_of(cell, solver, len(y), stream(0, "fingerprint", loss))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(X, y)
+        weights = np.append(model.coef_.ravel(), model.intercept_)
+        # adding zero turns the zero with a minus into the other one
+        digest.update(repr((np.round(weights, DECIMALS) + 0.0).tolist()).encode())
+    return digest.hexdigest()[:12]
+
+
+@cache
+def _small_table() -> tuple[Any, Any]:
+    adult = load("adult", encoding="paper", subset="train")
+    X = adult.data[:RECORDS]
+    common = np.asarray(X.mean(axis=0)).ravel() >= RARE
+    return X[:, common], (adult.target[:RECORDS] == adult.classes[1]).astype(int)

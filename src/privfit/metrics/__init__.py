@@ -1,0 +1,33 @@
+"""Private scores: how good a model is on held-out records, with noise, intervals and a price."""
+
+from privfit.metrics.evaluation import Evaluation
+from privfit.metrics.functions import (
+    accuracy,
+    balanced_accuracy,
+    brier_score,
+    calibration_curve,
+    confusion_matrix,
+    evaluate,
+    log_loss,
+    roc_auc,
+    roc_curve,
+)
+from privfit.metrics.scorer import make_scorer
+from privfit.metrics.scores import ConfusionMatrix, Curve, Score
+
+__all__ = [
+    "ConfusionMatrix",
+    "Curve",
+    "Evaluation",
+    "Score",
+    "accuracy",
+    "balanced_accuracy",
+    "brier_score",
+    "calibration_curve",
+    "confusion_matrix",
+    "evaluate",
+    "log_loss",
+    "make_scorer",
+    "roc_auc",
+    "roc_curve",
+]

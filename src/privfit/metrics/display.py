@@ -1,0 +1,39 @@
+"""Scores as a small table, in text and in HTML. Everything shown was released."""
+
+from __future__ import annotations
+
+from html import escape
+
+from privfit.accounting.amounts import written_up
+from privfit.metrics.scores import Score
+
+_TITLES = {"roc_auc": "AUC", "brier_score": "Brier score"}
+
+
+def as_text(scores: dict[str, Score], rho: float) -> str:
+    """Return a line for each score with its interval and what the noise and the bins leave open."""
+    width = max(len(_title(name)) for name in scores)
+    lines = [f"{_title(name):<{width}}  {score}" for name, score in scores.items()]
+    return "\n".join([f"{_CAPTION} (rho = {written_up(rho)}):", *lines])
+
+
+def as_html(scores: dict[str, Score], rho: float) -> str:
+    """Return the same as a table for notebooks and reports, without styles of its own."""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(_title(name))}</th><td>{score.value:.3f}</td>'
+        f"<td>{score.interval[0]:.3f} to {score.interval[1]:.3f}</td>"
+        f"<td>±{score.noise:.3f}</td><td>±{score.binning:.3f}</td></tr>"
+        for name, score in scores.items()
+    )
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("Score", "Value", "95%", "Noise", "Bins"))
+    return (
+        f"<table><caption>{_CAPTION} (rho = {escape(written_up(rho))})</caption>"
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+
+
+_CAPTION = "Private scores on held-out records, with 95% intervals"
+
+
+def _title(name: str) -> str:
+    return _TITLES.get(name, name.replace("_", " ").capitalize())

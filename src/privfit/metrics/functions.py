@@ -1,0 +1,175 @@
+"""Scores by one call. Each call is a release of its own: ask `evaluate` once for several scores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from privfit.accounting import Ledger
+from privfit.metrics.evaluation import Evaluation
+from privfit.metrics.examination import Examination
+from privfit.metrics.scores import ConfusionMatrix, Curve, Score
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    delta: float = 1e-6,
+    ledger: Ledger | None = None,
+    curves: bool = True,
+    n_records: int | None = None,
+    log_loss_clip: float = 0.01,
+    noise: str = "secure",
+    random_state: Any = None,
+) -> Evaluation:
+    """Score a fitted model on held-out records with differential privacy: one release for all scores.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or any scikit-learn classifier of two classes with
+        predict_proba or decision_function that is public.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    rho : float, optional
+        The price in zero-concentrated differential privacy.
+    epsilon, delta : float
+        The price as (epsilon, delta)-DP instead; by default epsilon is 0.1. With rho, delta serves to state
+        the promise.
+    ledger : Ledger, optional
+        The account of the people in X. By default that of the model, because people in a held-out part of a
+        table are people of that table. Without any account the score counts in the model's family of fits.
+    curves : bool
+        Whether to buy the distribution of scores, for AUC, curves, log loss and Brier score. Without it
+        accuracy, balanced accuracy and the confusion matrix have about two thirds of the noise.
+    n_records : int, optional
+        The number of held-out records if it is public. Otherwise it is estimated from what is bought.
+    log_loss_clip : float
+        For the log loss probabilities are clipped to this distance from 0 and 1.
+    noise : {"secure", "seeded"}
+        "secure" draws noise from the operating system's entropy; "seeded" makes it reproducible, for research
+        only.
+    random_state : None, int or numpy.random.Generator
+        The seed of seeded noise.
+
+    Returns
+    -------
+    evaluation : Evaluation
+        Scores and curves with their noise and intervals, and the privacy statement.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the price does not fit into what is left of the account; then nothing was looked at.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privfit import DPLogisticRegression, Ledger
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> ledger = Ledger(epsilon=1.0, delta=1e-6)
+    >>> model = DPLogisticRegression(rho=0.01, ledger=ledger).fit(X[:5000], y[:5000])
+    >>> scores = evaluate(model, X[5000:], y[5000:], rho=0.01)
+    >>> scores.accuracy.noise < 0.03
+    True
+    >>> [round(entry.rho, 3) for entry in ledger.entries][-1]
+    0.01
+    """
+    settings = Examination(
+        epsilon,
+        delta,
+        rho=rho,
+        curves=curves,
+        n_records=n_records,
+        log_loss_clip=log_loss_clip,
+        ledger=ledger,
+        noise=noise,
+        random_state=random_state,
+    )
+    return settings.of(model, X, y)
+
+
+_REFERENCE = """
+
+    Parameters
+    ----------
+    model : fitted classifier
+        As of `evaluate`.
+    X, y : arrays
+        Held-out records and their labels.
+    **settings : dict
+        Further arguments of `evaluate`: rho=0.01 for example.
+
+    Returns
+    -------
+    {returned}
+    """
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _documented(returned: str) -> Callable[[Function], Function]:
+    """Append the reference that all these functions share."""
+
+    def append(function: Function) -> Function:
+        function.__doc__ = f"{function.__doc__}{_REFERENCE.format(returned=returned)}"
+        return function
+
+    return append
+
+
+@_documented("score : Score\n        With its noise and intervals of 95%.")
+def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the share of records whose label is predicted, with privacy."""
+    return evaluate(model, X, y, curves=False, **settings).accuracy
+
+
+@_documented("score : Score\n        With its noise and intervals of 95%.")
+def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the mean over both labels of the share that is predicted, with privacy."""
+    return evaluate(model, X, y, curves=False, **settings).balanced_accuracy
+
+
+@_documented("matrix : ConfusionMatrix\n        With its noise and intervals of 95%.")
+def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMatrix:
+    """Return the counts of true and predicted labels, with privacy."""
+    return evaluate(model, X, y, curves=False, **settings).confusion_matrix
+
+
+@_documented("score : Score\n        With its noise and intervals of 95%.")
+def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the area under the ROC curve, with privacy."""
+    return evaluate(model, X, y, curves=True, **settings).roc_auc
+
+
+@_documented("curve : Curve\n        With its noise and intervals of 95%.")
+def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
+    """Return true and false positive rates at public thresholds, with privacy."""
+    return evaluate(model, X, y, curves=True, **settings).roc_curve
+
+
+@_documented("score : Score\n        With its noise and intervals of 95%.")
+def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the mean clipped -log p of what happened, with privacy."""
+    return evaluate(model, X, y, curves=True, **settings).log_loss
+
+
+@_documented("score : Score\n        With its noise and intervals of 95%.")
+def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the mean squared error of predicted probabilities, with privacy."""
+    return evaluate(model, X, y, curves=True, **settings).brier_score
+
+
+@_documented("curve : Curve\n        With its noise and intervals of 95%.")
+def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
+    """Return what happened where a probability was predicted, with privacy."""
+    return evaluate(model, X, y, curves=True, **settings).calibration_curve

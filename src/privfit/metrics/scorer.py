@@ -1,0 +1,82 @@
+"""Private scores as scikit-learn's searches ask for them: scorer(estimator, X, y), greater is better."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from privfit.estimators.validation import shown
+from privfit.metrics.examination import Examination
+
+# scikit-learn's name of a scorer: our score, its sign, and whether the distribution of scores is needed
+_SCORERS = {
+    "accuracy": ("accuracy", 1.0, False),
+    "balanced_accuracy": ("balanced_accuracy", 1.0, False),
+    "roc_auc": ("roc_auc", 1.0, True),
+    "neg_brier_score": ("brier_score", -1.0, True),
+    "neg_log_loss": ("log_loss", -1.0, True),
+}
+
+
+@dataclass(frozen=True)
+class PrivateScorer:
+    """What `make_scorer` returns.
+
+    Parameters
+    ----------
+    names : tuple of str
+        What is scored.
+    single : bool
+        Whether a call returns a number, and not a dictionary.
+    examination : Examination
+        How, and for what price.
+    """
+
+    names: tuple[str, ...]
+    single: bool
+    examination: Examination
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float | dict[str, float]:
+        """Return the score, or several by name."""
+        evaluation = self.examination.of(estimator, X, y)
+        values = {}
+        for name in self.names:
+            score, sign, _ = _SCORERS[name]
+            values[name] = sign * float(getattr(evaluation, score))
+        return values[self.names[0]] if self.single else values
+
+
+def make_scorer(metrics: str | Iterable[str], **settings: Any) -> PrivateScorer:
+    """Return a scorer for scikit-learn's searches that pays for every number it returns.
+
+    It draws on the ledger of the estimator that it scores, on `ledger=` if that is given, or counts in the
+    estimator's family of fits. Each call is one release, however many metrics are read off it.
+
+    Parameters
+    ----------
+    metrics : str or iterable of str
+        By scikit-learn's names: accuracy, balanced_accuracy, roc_auc, neg_brier_score, neg_log_loss. Of
+        several, a search gets a dictionary; say by ``refit=`` which one chooses.
+    **settings : dict
+        As of `evaluate`, without `curves`: rho=0.01 for example.
+
+    Returns
+    -------
+    scorer : callable
+        ``scoring=`` of a search; scorer(estimator, X, y) is a number, or a dictionary of several.
+
+    Examples
+    --------
+    >>> scorer = make_scorer("accuracy", rho=0.01)
+    >>> scorer.names
+    ('accuracy',)
+    """
+    single = isinstance(metrics, str)
+    names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    unknown = [name for name in names if name not in _SCORERS]
+    if unknown or not names:
+        wanted = shown(unknown[0]) if unknown else "none"
+        raise ValueError(f"metrics are {', '.join(_SCORERS)}; got {wanted}.")
+    curves = any(_SCORERS[name][2] for name in names)
+    return PrivateScorer(names, single, Examination(curves=curves, **settings))

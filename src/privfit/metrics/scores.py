@@ -1,0 +1,146 @@
+"""A private score: what it is estimated to be, and what is known of how far off that is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from privfit.metrics.cells import Interval, Ratio
+from privfit.metrics.strategies import Vector
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score of a model on held-out records.
+
+    Attributes
+    ----------
+    value : float
+        The estimate.
+    interval : pair of float
+        Where the exact score on these records is, with a confidence of 95%; bins are allowed for.
+    noise : float
+        Half-width of what the noise alone leaves open.
+    binning : float
+        Half-width of what bins leave open, at worst: how scores in one bin are ordered, or where in it they
+        lie. 0 where only predicted labels count.
+    population : pair of float
+        Where the score in the population is, with a confidence of 95%, if the records were drawn from it
+        independently: noise, bins and sampling.
+    """
+
+    value: float
+    interval: Interval
+    noise: float
+    binning: float
+    population: Interval
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the score as what JSON can hold.
+
+        Returns
+        -------
+        score : dict
+            The attributes by name.
+        """
+        return {name: list(held) if isinstance(held, tuple) else held for name, held in asdict(self).items()}
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        bins = f", bins ±{self.binning:.3f}" if self.binning >= 5e-4 else ""
+        return f"{self.value:.3f} in [{low:.3f}, {high:.3f}] (noise ±{self.noise:.3f}{bins})"
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def score(middle: Ratio, least: Ratio, most: Ratio, within: Interval, population: Interval) -> Score:
+    """Return the score of which bins allow values from `least` to `most`, all of which lie `within`."""
+    bottom, top = within
+    value = (bottom + top) / 2.0 if math.isnan(middle.value) else middle.value
+    return Score(
+        float(np.clip(value, *within)),
+        clipped(min(least.low, middle.low), max(most.high, middle.high), within),
+        min((middle.high - middle.low) / 2.0, (top - bottom) / 2.0),
+        max(0.0, (most.value - least.value) / 2.0) if math.isfinite(middle.high) else 0.0,
+        population,
+    )
+
+
+def clipped(low: float, high: float, within: Interval) -> Interval:
+    """Return an interval's part inside another one."""
+    bottom, top = within
+    return float(np.clip(low, bottom, top)), float(np.clip(high, bottom, top))
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionMatrix:
+    """How many records of each label were predicted to have each label.
+
+    Attributes
+    ----------
+    labels : tuple
+        The labels of rows (true) and columns (predicted).
+    counts : array of shape (2, 2)
+        Estimates, which noise may make negative.
+    low, high : array of shape (2, 2)
+        Where each exact count is, with a confidence of 95%.
+    noise : float
+        Half-width of these intervals, the largest of the four.
+    """
+
+    labels: tuple[Any, Any]
+    counts: Vector
+    low: Vector
+    high: Vector
+
+    @property
+    def noise(self) -> float:
+        """Half-width of the intervals."""
+        return float(np.max(self.high - self.low)) / 2.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the matrix as what JSON can hold.
+
+        Returns
+        -------
+        matrix : dict
+            The attributes by name.
+        """
+        arrays = {name: getattr(self, name).tolist() for name in ("counts", "low", "high")}
+        return {"labels": list(self.labels), **arrays, "noise": self.noise}
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A curve with an interval of 95% at each of its points, for each point by itself.
+
+    Attributes
+    ----------
+    columns : dict of arrays
+        One entry for each point. ROC curve: threshold, fpr, fpr_low, fpr_high, tpr, tpr_low, tpr_high.
+        Calibration curve: lowest, highest (the public bounds of a group of predicted probabilities),
+        predicted (an estimate of their mean), observed, observed_low, observed_high (the share of the second
+        label), records. What noise hides is NaN, or everything from 0 to 1.
+    """
+
+    columns: dict[str, Vector]
+
+    def __getitem__(self, name: str) -> Vector:
+        return self.columns[name]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the curve as what JSON can hold.
+
+        Returns
+        -------
+        curve : dict
+            Lists by name; NaN is None, and an infinite threshold a very large one.
+        """
+        return {
+            name: [None if math.isnan(entry) else float(np.nan_to_num(entry)) for entry in column]
+            for name, column in self.columns.items()
+        }
