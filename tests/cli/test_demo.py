@@ -1,6 +1,6 @@
+import json
 import re
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -8,11 +8,17 @@ from privfit import DPLinearSVC
 from privfit.cli import app
 
 
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
 def run(*options, **environment):
     return CliRunner().invoke(app, ["demo", *options], env={"COLUMNS": "120", **environment})
 
 
-def test_demo_shows_accuracies_budget_and_promise():
+def test_demo_shows_accuracies_budget_and_promise_and_writes_the_report(somewhere):
     result = run(FORCE_COLOR="1", NO_COLOR="1")
     assert result.exit_code == 0, result.output
     assert not re.search(r"\x1b\[[0-9;]*[34][0-9]", result.output)  # no colour, not even of progress bars
@@ -27,6 +33,32 @@ def test_demo_shows_accuracies_budget_and_promise():
         assert expected in result.stdout
     assert "█" in result.stdout
     assert "SEEDED" not in result.output
+    assert "for your browser:\n" in result.stdout
+    assert "privfit-demo.html" in result.stdout
+    assert [path.name for path in somewhere.iterdir()] == ["privfit-demo.html"]
+    page = (somewhere / "privfit-demo.html").read_text()
+    for named in ("education=Doctorate", "hours-per-week", "&gt;50K", "roc auc", "A demonstration"):
+        assert named in page
+    assert "column 1" not in page
+    assert "No private scores" not in page
+
+
+def test_json_is_all_that_is_printed_and_the_report_goes_where_it_is_told(somewhere):
+    result = run("--json", "--epsilon", "0.5", "--report", "census.html")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["report"] == "census.html"
+    assert [entry["model"] for entry in facts["models"]] == ["logistic regression", "linear SVM"]
+    for entry in facts["models"]:
+        assert entry["accuracy"]["with privacy"] > entry["accuracy"]["majority class"]
+        assert entry["privacy"]["promise"]["epsilon"] == 0.5
+    assert [path.name for path in somewhere.iterdir()] == ["census.html"]
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_trained():
+    result = run("--report", "nowhere/census.html")
+    assert result.exit_code == 2
+    assert result.output == "Error: There is no directory nowhere; make it first.\n"
 
 
 def test_demo_is_whole_on_a_narrow_terminal_that_knows_ascii_only():
@@ -61,8 +93,9 @@ def test_ctrl_c_in_the_second_fit_says_what_both_spent(monkeypatch):
         raise KeyboardInterrupt
 
     def shortened(model, X, y):
-        rows = np.arange(0, len(y), 100)
-        return fit(model, X[rows], y[rows])
+        if isinstance(X, dict):
+            return fit(model, {name: column[::100] for name, column in X.items()}, y[::100])
+        return fit(model, X[::100], y[::100])
 
     monkeypatch.setattr("privfit.DPLogisticRegression.fit", shortened)
     monkeypatch.setattr("privfit.DPLinearSVC.fit", interrupted)

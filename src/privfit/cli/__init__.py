@@ -21,6 +21,7 @@ from privfit.cli.predict import predict
 from privfit.cli.report import report
 from privfit.cli.reproduce import reproduce
 from privfit.cli.schema import schema
+from privfit.cli.teaching import TaughtCommand
 from privfit.cli.train import train
 
 app = typer.Typer(
@@ -30,12 +31,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # they print local variables, which may be records
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(demo)
-app.command()(plan)
+# in the order in which they are used
+app.command(cls=TaughtCommand)(demo)
+app.command(cls=TaughtCommand)(plan)
 app.add_typer(schema, name="schema")
 app.add_typer(budget, name="budget")
-for command in (train, predict, evaluate, explain, report, export, convert, reproduce):
-    app.command()(command)
+for command in (train, evaluate, explain, report, export, predict, convert, reproduce):
+    app.command(cls=TaughtCommand)(command)
 
 
 def _show_version(asked: bool) -> None:

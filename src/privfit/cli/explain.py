@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privfit.cli.options import Json, Model
-from privfit.cli.output import columns, show
+from privfit.cli.output import columns, show, wrapped
+from privfit.cli.tables import read_model
+
+if TYPE_CHECKING:
+    from privfit.publication import Published
 
 
 def explain(
@@ -15,41 +19,55 @@ def explain(
     top: Annotated[int, typer.Option(min=1, help="How many weights to show, largest first.")] = 20,
     as_json: Json = False,
 ) -> None:
-    """Show the weights of a model in the schema's words, and its promise.
+    """Show a model's weights in the schema's words, and its promise.
 
-    A weight says how the score changes over a column's whole range, or with a category; 0.69 doubles the odds
-    of a logistic model. The library has no intervals for weights yet: small ones may be nothing but noise.
+    A weight is what a category adds to the score, or a number on its way from one end of its range to the
+    other; 0.69 doubles the odds of a logistic model. The noise of the fit is in the weights, and privfit has
+    no intervals for them yet: small ones may be nothing but noise.
 
     Example: privfit explain model.json --top 10
     """
-    from privfit import load
-
-    fitted = load(model)
-    facts = fitted.published()
-    names = facts.columns or facts.feature_names or [f"column {i}" for i in range(len(facts.weights))]
-    spans = 1.0 if facts.bounds is None else facts.bounds[1] - facts.bounds[0]
-    effects = (facts.weights * spans).tolist()
-    order = sorted(range(len(names)), key=lambda i: -abs(effects[i]))
+    fitted = read_model(model)
+    facts: Published = fitted.published()
+    speaks_for, weights, intercept = _in_words(fitted, facts)
+    largest = sorted(weights, key=lambda entry: -abs(entry["weight"]))
     rows = [
-        ("column", "weight", "over its range"),
-        *((names[i], f"{facts.weights[i]:+.4g}", f"{effects[i]:+.3f}") for i in order[:top]),
+        ("column", "category", "weight", "over"),
+        *((w["column"], w["category"], f"{w['weight']:+.4f}", w["over"]) for w in largest[:top]),
     ]
-    left = len(order) - top
+    left = len(largest) - top
     more = f"\n({left} smaller ones are left out; --top shows more.)" if left > 0 else ""
-    text = (
-        f"Positive scores mean {facts.classes[1]}; the intercept is {facts.intercept:+.4g}.\n\n"
-        f"{columns(rows)}{more}\n\n{fitted.privacy_}"
-    )
-    weights = [
-        {"column": names[i], "weight": float(facts.weights[i]), "over_range": effects[i]} for i in order
-    ]
+    spoken = f"Positive weights speak for {speaks_for}; the intercept is {intercept:+.4f}."
     show(
         {
             "classes": list(facts.classes),
-            "intercept": facts.intercept,
-            "weights": weights,
+            "speaks_for": speaks_for,
+            "intercept": intercept,
+            "weights": largest,
             "privacy": facts.privacy,
         },
-        text,
+        f"{spoken}\n\n{columns(rows)}{more}\n\n{wrapped(fitted.privacy_)}",
         as_json=as_json,
     )
+
+
+def _in_words(fitted: Any, facts: Published) -> tuple[Any, list[dict[str, Any]], float]:
+    """Return the class for which weights speak, the weights, and the intercept."""
+    second, intercept = facts.classes[1], facts.intercept
+    if fitted.schema_ is not None:
+        positive = fitted.schema_.label.positive
+        turned = positive is not None and positive == facts.classes[0]
+        named = [
+            {"column": w.column, "category": w.level, "weight": w.weight, "over": w.unit}
+            for w in fitted.weights_
+        ]
+        return (positive if turned else second), named, -intercept if turned else intercept
+    names = facts.weight_names or [f"column {i}" for i in range(len(facts.weights))]
+    low, high = facts.bounds if facts.bounds is not None else (None, None)
+    weights = []
+    for i, (name, weight) in enumerate(zip(names, facts.weights.tolist(), strict=True)):
+        span = None if low is None or high is None else (float(low[i]), float(high[i]))
+        effect = weight if span is None else weight * (span[1] - span[0])
+        over = "one unit" if span is None else f"{span[0]:g} to {span[1]:g}"
+        weights.append({"column": name, "category": "", "weight": effect, "over": over})
+    return second, weights, intercept

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
-from privfit.cli.options import Json, Model, writable
-from privfit.cli.output import show
+from privfit.cli.options import Json, Model
+from privfit.cli.output import show, waiting
+from privfit.cli.tables import read_model
 
 
 def export(
@@ -23,29 +25,36 @@ def export(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a model for other programs; each predicts the same, clipping included.
+    """Write a model for programs that do not have privfit.
+
+    What is written predicts the same, clipping included.
 
     Example: privfit export model.json --numpy scorer.py
     """
     wanted = {name: path for name, path in (("numpy", numpy), ("onnx", onnx), ("skops", skops)) if path}
     if not wanted:
         raise Mistake("Say what to write: --numpy FILE, --onnx FILE or --skops FILE.")
-    from privfit import load
-    from privfit.publication.numpy_file import write_numpy
-    from privfit.publication.onnx import to_onnx
+    check_outputs(*wanted.values(), inputs=(model,))
+    fitted = read_model(model)
+    with waiting("Converting"):
+        from privfit.publication.numpy_file import write_numpy
+        from privfit.publication.onnx import to_onnx
 
-    fitted = load(model)
-    for path in wanted.values():
-        writable(path)
-    if numpy:
-        write_numpy(fitted.published(), numpy)
-    if onnx:
-        onnx.write_bytes(to_onnx(fitted.published()))
-    if skops:
-        try:
-            import skops.io as stored
-        except ModuleNotFoundError:
-            raise Mistake("skops is not installed; install it with: pip install 'privfit[export]'") from None
-        stored.dump(fitted.to_sklearn(), skops)
+        graph = to_onnx(fitted.published()) if onnx else b""
+        if skops:
+            try:
+                import skops.io as stored
+            except ModuleNotFoundError:
+                raise Mistake(
+                    "skops is not installed; install it with: pip install 'privfit[export]'"
+                ) from None
+            with replacing(skops) as file:
+                stored.dump(fitted.to_sklearn(), file)
+        if onnx:
+            with replacing(onnx) as file:
+                file.write_bytes(graph)
+        if numpy:
+            with replacing(numpy) as file:
+                write_numpy(fitted.published(), file)
     written = {name: str(path) for name, path in wanted.items()}
     show(written, "\n".join(f"Wrote {path} ({name})." for name, path in written.items()), as_json=as_json)

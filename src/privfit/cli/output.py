@@ -1,23 +1,31 @@
-"""What commands print: text for people, or one JSON document for programs."""
+"""What commands print: text for people, JSON for programs, and progress on the error stream."""
 
 from __future__ import annotations
 
 import json
 import math
+import shutil
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import typer
 
+WIDEST = 100  # columns; longer lines are hard to read
+
 
 def show(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
     """Print the facts as JSON if that was asked for, and the text otherwise."""
-    typer.echo(json.dumps(_plain(facts), indent=1, ensure_ascii=False) if as_json else text)
+    typer.echo(document(facts) if as_json else text)
+
+
+def document(facts: dict[str, Any]) -> str:
+    """Return facts as a JSON document, in which numbers that do not exist are null."""
+    return json.dumps(_plain(facts), indent=1, ensure_ascii=False, allow_nan=False)
 
 
 def _plain(value: Any) -> Any:
-    """Return what JSON can hold: numbers that do not exist are null."""
     if isinstance(value, dict):
         return {key: _plain(held) for key, held in value.items()}
     if isinstance(value, list | tuple):
@@ -27,13 +35,39 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def wrapped(text: object) -> str:
+    """Break a paragraph to fit the terminal."""
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+    return textwrap.fill(str(text), max(20, width), break_long_words=False, break_on_hyphens=False)
+
+
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as text in columns, the first of which is to the left and the others to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    """Return rows, the first of which is a heading, as text in columns; numbers are to the right."""
+    by_column = [(max(map(len, cells)), all(map(_is_number, cells[1:]))) for cells in zip(*rows, strict=True)]
     return "\n".join(
-        "  ".join([row[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(row[1:], widths[1:], strict=True))])
+        "  ".join(
+            cell.rjust(width) if are_numbers else cell.ljust(width)
+            for cell, (width, are_numbers) in zip(row, by_column, strict=True)
+        ).rstrip()
         for row in rows
     )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell == "-"
+    return True
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Say on the error stream, if somebody watches it, what is being waited for."""
+    from rich.console import Console
+
+    with Console(stderr=True, markup=False, highlight=False).status(what, spinner="line"):
+        yield
 
 
 @contextmanager

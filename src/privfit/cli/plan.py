@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from privfit.cli.options import Delta, Json, writable
+from privfit.cli.files import check_outputs, replacing
+from privfit.cli.guard import Mistake
+from privfit.cli.options import Delta, Json
 from privfit.cli.output import progress, show
 from privfit.cli.train import Kind
+
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def plan(
@@ -31,8 +36,9 @@ def plan(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Forecast accuracy and time, or the number of people that an accuracy needs. No data are read.
+    """Forecast how good a model will be. No data are read.
 
+    What accuracy and time to expect of a number of people, or, with --accuracy, how many people it takes.
     Forecasts come from training on invented tables with the real solver.
 
     Example: privfit plan --people 20000 --features 30 --positives 0.2 --plot plan.png
@@ -41,8 +47,11 @@ def plan(
         raise typer.BadParameter("Give one of --people and --accuracy.")
     if accuracy is not None and (plot is not None or len(epsilon or ()) > 1):
         raise typer.BadParameter("--accuracy takes one --epsilon and no --plot.")
-    if plot is not None:
-        writable(plot)
+    check_outputs(plot)
+    if plot is not None and find_spec("matplotlib") is None:
+        raise Mistake("A picture needs matplotlib; install it with: pip install 'privfit[report]'")
+    if plot is not None and plot.suffix.lower() not in PICTURES:
+        raise Mistake(f"{plot} must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}.")
     from privfit import people_needed
     from privfit import plan as forecast
 
@@ -62,5 +71,6 @@ def plan(
         budgets = epsilon or (0.1, 0.3, 1.0, 3.0)
         planned = forecast(people, features, epsilons=budgets, progress=tick, **assumed)
     if plot is not None:
-        planned.plot(plot)
+        with replacing(plot) as file:
+            planned.plot(file)
     return show(planned.to_dict(), str(planned), as_json=as_json)

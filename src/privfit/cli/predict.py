@@ -8,9 +8,11 @@ from typing import Annotated
 
 import typer
 
+from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
-from privfit.cli.options import Data, Json, Model, writable
-from privfit.cli.output import show
+from privfit.cli.options import Data, Json, Model
+from privfit.cli.output import show, waiting
+from privfit.cli.tables import read_model_of_tables, read_table
 
 
 def predict(
@@ -24,31 +26,23 @@ def predict(
 ) -> None:
     """Predict for the rows of a table.
 
-    The table has the columns of the schema; the label may be missing. Predictions say something about the
-    people in the table, so treat them as you treat the table.
+    The table has the columns of the schema; it needs no label. Row i of what is written belongs to row i of
+    the table. Predictions say something about the people in the table, so treat them as you treat the table.
 
-    Example: privfit predict model.json new-people.csv --out predictions.csv --probabilities
+    Example: privfit predict model.json new-people.csv --probabilities --out predictions.csv
     """
-    from privfit import load
-
-    fitted = load(model)
-    if fitted.schema_ is None:
-        raise Mistake(
-            f"{model} was trained on numbers, without a schema, so it cannot read a file; use Python."
-        )
+    check_outputs(out, inputs=(model, data))
+    fitted = read_model_of_tables(model)
     if probabilities and not hasattr(fitted, "predict_proba"):
         raise Mistake("An SVM has no probabilities; leave --probabilities out.")
-    writable(out)
-    labels = fitted.predict(data)
-    chances = fitted.predict_proba(data) if probabilities else None
-    with out.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        names = [] if chances is None else [f"probability of {label}" for label in fitted.classes_]
-        writer.writerow([fitted.schema_.label.name, *names])
-        for i, label in enumerate(labels.tolist()):
-            writer.writerow([label, *([] if chances is None else chances[i].tolist())])
-    show(
-        {"predictions": str(out), "rows": len(labels)},
-        f"{len(labels)} predictions are in {out}.",
-        as_json=as_json,
-    )
+    table = read_table(data, fitted.schema_.features)
+    with waiting("Predicting"):
+        rows = [[label] for label in fitted.predict(table).tolist()]
+        head = [fitted.schema_.label.name]
+        if probabilities:
+            head += [f"probability of {label}" for label in fitted.classes_]
+            chances = fitted.predict_proba(table).tolist()
+            rows = [[*row, *chance] for row, chance in zip(rows, chances, strict=True)]
+        with replacing(out) as path, path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([head, *rows])
+    show({"predictions": str(out)}, f"The predictions are in {out}.", as_json=as_json)

@@ -9,9 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
+from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
-from privfit.cli.options import Json, Model, writable
+from privfit.cli.options import Json, Model
 from privfit.cli.output import show
+from privfit.cli.tables import read_model
 
 
 def report(
@@ -27,21 +29,25 @@ def report(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a page about a model that anyone can open and that needs no network.
+    """Write a page about a model, for those who use it.
+
+    One HTML file that any browser shows and that needs no network: the promise in plain words and what it
+    means for one person, what the budget bought, the weights, and the scores, if some were bought.
 
     Example: privfit report model.json --scores scores.json --out card.html
     """
-    from privfit import load
+    check_outputs(out, inputs=(model, scores, card))
+    fitted = read_model(model)
     from privfit.report import render
 
-    writable(out)
     page = render(
-        load(model).published(),
+        fitted.published(),
         scores=None if scores is None else _scores(scores),
         title=title,
         card=None if card is None else _fields(card),
     )
-    out.write_text(page, encoding="utf-8")
+    with replacing(out) as file:
+        file.write_text(page, encoding="utf-8")
     show({"report": str(out)}, f"The page is in {out}.", as_json=as_json)
 
 
@@ -63,5 +69,5 @@ def _fields(path: Path) -> dict[str, str]:
     try:
         fields = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Mistake(f"{path} is no TOML file: {error}.") from None
+        raise Mistake(f"{path} is no TOML file: {str(error).rstrip('.')}.") from None
     return {name: str(text) for name, text in fields.items()}

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from privfit.cli.guard import Mistake
+from privfit.cli.options import Json
+from privfit.cli.output import show
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -70,6 +72,7 @@ def reproduce(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Of folds and noise; by default that of the published results.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Run the paper's experiments again.
 
@@ -96,8 +99,7 @@ def reproduce(
             from privfit.experiments.adoption import adopt
 
             adopt(out, seed=seed, console=console)
-        _describe(out, seed, console)
-        return
+        return _describe(out, seed, console, as_json)
     names = _names(what)
     cells = _cells(
         names, data_set or (), algorithm or (), epsilon or (), FULL_REPEATS if full else repeats or 1
@@ -114,10 +116,11 @@ def reproduce(
     if replace:
         _drop_outdated(cells, out, seed, console)
     failed = _run(cells, out, seed, jobs, console, smoke, () if data_set else OPTIONAL)
-    _describe(out, seed, console)
+    _describe(out, seed, console, as_json, failed)
     if failed:
         console.print(f"{failed} cells failed; run the same command again to try only those.")
         raise typer.Exit(1)
+    return None
 
 
 def _names(what: What) -> list[str]:
@@ -206,7 +209,7 @@ def _run(
         raise typer.Exit(1) from None
 
 
-def _describe(out: Path, seed: int, console: Console) -> None:
+def _describe(out: Path, seed: int, console: Console, as_json: bool, failed: int = 0) -> None:
     """Draw every figure and write the summary of all that the directory holds."""
     from privfit.experiments.cells import EXPERIMENTS
     from privfit.experiments.figures import draw
@@ -220,3 +223,6 @@ def _describe(out: Path, seed: int, console: Console) -> None:
     summary = out / "summary.md"
     summary.write_text(summarise(out, seed), encoding="utf-8")
     console.print(f"Results: {summary}")
+    if as_json:
+        figures = sorted(map(str, out.glob("*.png")))
+        show({"summary": str(summary), "figures": figures, "failed_cells": failed}, "", as_json=True)

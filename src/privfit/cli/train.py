@@ -8,8 +8,21 @@ from typing import Annotated
 
 import typer
 
-from privfit.cli.options import Budget, Data, DataSet, Delta, Epsilon, Json, account, writable
-from privfit.cli.output import show
+from privfit.cli.files import check_outputs, replacing
+from privfit.cli.options import (
+    Budget,
+    Data,
+    DataSet,
+    Delta,
+    Epsilon,
+    Json,
+    SchemaFile,
+    account_of,
+    paid,
+    spending,
+)
+from privfit.cli.output import show, waiting, wrapped
+from privfit.cli.tables import read_table
 
 
 class Kind(StrEnum):
@@ -21,7 +34,7 @@ class Kind(StrEnum):
 
 def train(
     data: Data,
-    schema: Annotated[Path, typer.Option(help="The schema: public facts about the columns.", dir_okay=False)],
+    schema: SchemaFile,
     out: Annotated[Path, typer.Option(help="Where the model file goes.", dir_okay=False)],
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
@@ -38,27 +51,30 @@ def train(
     Everything that is looked at is paid for first, from the account that --budget names. The model file and
     the page may be published; nothing else about the records is printed or written.
 
+    All records of the file are trained on. To score the model later, keep some people's records in a second
+    file, by a rule that looks at no record, before you train: every tenth line, for example.
+
     Example: privfit train people.csv --schema schema.toml --epsilon 1 --budget people.db --out model.json
     --report card.html
     """
-    from privfit import DPLinearSVC, DPLogisticRegression, Schema
+    check_outputs(out, report, inputs=(data, schema))
+    with waiting("Loading libraries"):
+        from privfit import DPLinearSVC, DPLogisticRegression, Schema
 
-    facts = Schema.from_toml(schema)
-    for path in filter(None, (out, report)):
-        writable(path)
-    ledger = None if budget is None else account(budget, data_set)
-    estimator = {Kind.LOGISTIC: DPLogisticRegression, Kind.SVM: DPLinearSVC}[model]
-    fitted = estimator(epsilon, delta, schema=facts, ledger=ledger, verbose=0 if as_json else 1).fit(data)
-    fitted.save(out)
+        facts = Schema.from_toml(schema)
+        estimator = {Kind.LOGISTIC: DPLogisticRegression, Kind.SVM: DPLinearSVC}[model]
+    ledger = account_of(budget, data_set)
+    table = read_table(data, (*facts.features, facts.label))
+    with spending(ledger):
+        fitted = estimator(epsilon, delta, schema=facts, ledger=ledger, verbose=1).fit(table)
+        with replacing(out) as file:
+            fitted.save(file)
+        if report is not None:
+            with replacing(report) as file:
+                fitted.report(file)
     written = f"The model is in {out}"
     if report is not None:
-        fitted.report(report)
         written += f", the page about it in {report}"
-    unpaid = (
-        "\n\nNo account was charged. If these people's data are used again, nobody will add it up: keep an "
-        "account with `privfit budget open` and --budget."
-    )
-    paid = unpaid if ledger is None else f"\n\n{ledger.statement()}"
     show(
         {
             "model": str(out),
@@ -66,6 +82,6 @@ def train(
             "privacy": fitted.published().privacy,
             "account": None if ledger is None else ledger.statement(),
         },
-        f"{written}.\n\n{fitted.privacy_}{paid}",
+        f"{written}.\n\n{wrapped(fitted.privacy_)}\n\n{wrapped(paid(ledger))}",
         as_json=as_json,
     )
