@@ -80,7 +80,9 @@ def test_predict_needs_no_label_and_keeps_the_order(desk):
 
 def test_private_scores_are_paid_for_and_public_ones_are_exact(desk):
     entries = len(json.loads(privfit("budget", "log", "people.db", "--json").stdout)["entries"])
-    bought = privfit("evaluate", "model.json", "held-out.csv", "--epsilon", 0.3, "--budget", "people.db", "--json")
+    bought = privfit(
+        "evaluate", "model.json", "held-out.csv", "--epsilon", 0.3, "--budget", "people.db", "--json"
+    )
     assert json.loads(bought.stdout)["privacy"]["epsilon"] == pytest.approx(0.3, rel=1e-3)
     assert len(json.loads(privfit("budget", "log", "people.db", "--json").stdout)["entries"]) > entries
     exact = json.loads(privfit("evaluate", "model.json", "held-out.csv", "--public-data", "--json").stdout)
@@ -105,7 +107,9 @@ def test_explain_speaks_the_schemas_words_for_its_positive_class(desk):
     document = json.loads((desk / "model.json").read_text())
     document["preprocessing"]["schema"]["label"]["positive"] = "no"
     (desk / "turned.json").write_text(json.dumps(document))
-    straight, turned = (json.loads(privfit("explain", f"{m}.json", "--json").stdout) for m in ("model", "turned"))
+    straight, turned = (
+        json.loads(privfit("explain", f"{m}.json", "--json").stdout) for m in ("model", "turned")
+    )
     assert turned["speaks_for"] == "no"
     assert turned["intercept"] == -straight["intercept"]
     assert [w["weight"] for w in turned["weights"]] == [-w["weight"] for w in straight["weights"]]
@@ -120,9 +124,12 @@ def test_explain_names_the_columns_of_a_model_without_a_schema(tmp_path):
     model.fit(X, y).save(tmp_path / "numbers.json")
     facts = json.loads(privfit("explain", tmp_path / "numbers.json", "--json").stdout)
     found = {w["column"]: w for w in facts["weights"]}
-    assert found["column 0"]["weight"] == pytest.approx(10 * model.coef_[0, 0])
-    assert found["column 0"]["over"] == "0 to 10"
-    refused = privfit("predict", tmp_path / "numbers.json", tmp_path / "p.csv", "--out", tmp_path / "o.csv", code=2)
+    low, high = (side[0] for side in model.feature_bounds_)
+    assert found["column 0"]["weight"] == pytest.approx((high - low) * model.coef_[0, 0])
+    assert found["column 0"]["over"] == f"{low:g} to {high:g}"
+    refused = privfit(
+        "predict", tmp_path / "numbers.json", tmp_path / "p.csv", "--out", tmp_path / "o.csv", code=2
+    )
     assert "was trained on numbers, without a schema, so it cannot read a table" in refused.stderr
 
 
@@ -147,7 +154,9 @@ def test_log_tells_who_asked_what_and_verify_gives_a_seal_that_lasts(desk):
     assert "fit of DPLogisticRegression" in log[1]
     seal = json.loads(privfit("budget", "verify", "people.db", "--json").stdout)["seal"]
     privfit("evaluate", "model.json", "held-out.csv", "--rho", 0.001, "--budget", "people.db")
-    assert "entries are as they were written" in privfit("budget", "verify", "people.db", "--seal", seal).stdout
+    assert (
+        "entries are as they were written" in privfit("budget", "verify", "people.db", "--seal", seal).stdout
+    )
     refused = privfit("budget", "verify", "people.db", "--seal", "0" * 64, code=2)
     assert "does not hold the seal" in refused.stderr
 

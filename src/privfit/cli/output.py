@@ -65,8 +65,13 @@ def _is_number(cell: str) -> bool:
 def waiting(what: str) -> Iterator[None]:
     """Say on the error stream, if somebody watches it, what is being waited for."""
     from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
 
-    with Console(stderr=True, markup=False, highlight=False).status(what, spinner="line"):
+    console = Console(stderr=True, markup=False, highlight=False)
+    parts = (SpinnerColumn("line"), TextColumn("{task.description}"))
+    # libraries that are imported meanwhile must find standard output as it is
+    with Progress(*parts, console=console, transient=True, redirect_stdout=False) as spinner:
+        spinner.add_task(what, total=None)
         yield
 
 
