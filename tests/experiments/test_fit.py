@@ -8,7 +8,7 @@ from privfit.curator import Curator
 from privfit.datasets import load
 from privfit.engine.problem import Problem
 from privfit.experiments.cells import Cell, fold_rows
-from privfit.experiments.fit import SampledPrivGene, fit_cell
+from privfit.experiments.fit import SampledPrivGene, fit_cell, table
 from privfit.losses import LOSSES
 from privfit.mechanisms.noise import SeededNoise
 from privfit.solvers import PrivGene
@@ -69,3 +69,14 @@ def test_a_table_is_cut_to_its_first_records():
     cut = fit_cell(cell, SEED, records=100)
     assert cut.records == 80
     assert cut.objective == pytest.approx(-p * np.log(p) - (1 - p) * np.log(1 - p), rel=1e-3)
+
+
+@pytest.mark.parametrize("subset", ["10%", "full"])
+def test_the_full_kddcup99_is_fitted_when_it_is_at_hand(monkeypatch, subset):
+    asked = []
+    monkeypatch.setattr("privfit.experiments.fit.subset_at_hand", lambda: subset)
+    monkeypatch.setattr(
+        "privfit.experiments.fit.load", lambda name, **settings: asked.append((name, settings))
+    )
+    table("kddcup99")
+    assert asked == [("kddcup99", {"encoding": "paper", "subset": subset})]
