@@ -42,7 +42,8 @@ def test_weights_have_the_names_and_the_declared_ranges_of_the_schema(model, pag
         name = f"{weight.column} = {weight.level}" if weight.level else weight.column
         name = name.replace("<", "&lt;").replace(">", "&gt;")
         assert f'<th scope="row">{name}</th><td>{weight.weight:.6g}</td><td>{weight.unit}</td>' in page
-    assert "from 18 to 90 years" in page
+    assert '<th scope="row">age, from 18 to 90 years</th>' in page  # beside its bar
+    assert '<th scope="row">region = North, of the country</th>' in page
     assert "from 1920-01-01 to 2010-12-31" in page
     assert "through all of its declared range" in page
     assert "clipped below" not in page

@@ -22,13 +22,18 @@ class _Line:
     effect: float
     about: tuple[str, ...]
 
+    @property
+    def label(self) -> str:
+        """The name, with the range or the unit that a schema declares."""
+        return f"{self.name}, {self.about[0]}" if len(self.about) == 1 and self.about[0] else self.name
+
 
 def weights_section(model: Published) -> str:
     """Return the weights as bars and as a table, for the class whose odds are spoken of."""
     lines, head, meaning = _declared(model) if model.schema is not None else _numbered(model)
     positive, negative = spoken_of(model)
     lines.sort(key=lambda shown: -abs(shown.effect))
-    drawn = [(shown.name, shown.effect, f"{shown.effect:+.2f}") for shown in lines[:WEIGHTS_DRAWN]]
+    drawn = [(shown.label, shown.effect, f"{shown.effect:+.2f}") for shown in lines[:WEIGHTS_DRAWN]]
     intro = (
         f"<p>What the model adds to a record's score {meaning}; to the right it speaks for "
         f"<b>{escape(positive)}</b>, to the left for <b>{escape(negative)}</b>"
