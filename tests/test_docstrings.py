@@ -31,7 +31,7 @@ PACKAGES = (
 # A sentence says enough about these methods of a solver, because `Solver` documents the first two once and in
 # full, and the others are hooks that only the template which calls them uses.
 PROTOCOL = {"promise", "solve"}
-HOOKS = {"shares", "choose", "answer", "plan", "walk", "probability"}
+HOOKS = {"shares", "choose", "again", "answer", "plan", "walk", "probability"}
 
 
 def public_objects():

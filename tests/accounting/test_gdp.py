@@ -155,7 +155,7 @@ def table():
     return X, (X[:, 0] > 0).astype(int)
 
 
-@pytest.mark.parametrize("solver", ["adaptive", "gradient-descent"])
+@pytest.mark.parametrize("solver", ["adaptive", "gradient-descent", "newton"])
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 def test_solvers_that_ask_gaussian_questions_only_get_the_exact_budget(solver):
     fitted = DPLogisticRegression(1.0, solver=solver).fit(*table())

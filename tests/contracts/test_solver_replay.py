@@ -12,8 +12,17 @@ from replay import Request, Tape, assert_paid_for, assert_same, run
 from privfit.curator import Curator
 from privfit.mechanisms import gaussian
 from privfit.preprocessing import PrivateBounds
-from privfit.questions import Count, CurveNorms, GradientAt, Magnitudes, Moments, Norms
-from privfit.solvers import DPAGD, SGDMA, Adaptive, GradientDescent, ObjectivePerturbation
+from privfit.questions import (
+    Count,
+    CurveNorms,
+    GradientAt,
+    HessianAt,
+    Magnitudes,
+    Moments,
+    Norms,
+    SecondMoments,
+)
+from privfit.solvers import DPAGD, SGDMA, Adaptive, GradientDescent, Newton, ObjectivePerturbation
 
 ROUNDING = 1.0 + 1e-5  # of a clipped gradient's norm
 
@@ -115,10 +124,14 @@ def overhear(monkeypatch, kind):
     return heard
 
 
-@pytest.mark.parametrize("question", [Count, Norms, CurveNorms, Magnitudes, Moments, GradientAt])
+ASKED = [Count, Norms, CurveNorms, Magnitudes, Moments, GradientAt, SecondMoments, HessianAt]
+
+
+@pytest.mark.parametrize("question", ASKED)
 def test_an_exact_answer_after_a_paid_one_is_noticed(monkeypatch, question):
     """Among them: the exact number of records, and the median norm read off the exact histogram."""
-    replay(Adaptive(), **PLAIN)
+    solver = Newton() if question in (SecondMoments, HessianAt) else Adaptive()
+    replay(solver, **PLAIN)
     honest, heard = Curator.measure, overhear(monkeypatch, "gaussian")
 
     def leaky(self, asked, rho, **settings):
@@ -128,7 +141,7 @@ def test_an_exact_answer_after_a_paid_one_is_noticed(monkeypatch, question):
 
     monkeypatch.setattr(Curator, "measure", leaky)
     with pytest.raises(AssertionError, match="depends on the records"):
-        replay(Adaptive(), **PLAIN)
+        replay(solver, **PLAIN)
 
 
 def test_a_note_that_prints_the_exact_number_of_records_is_noticed(monkeypatch):

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_array, csr_array
 from scripted import ScriptedNoise
+from typer.testing import CliRunner
 
 from privfit import DPLogisticRegression
 from privfit.accounting import Ledger, rho_from_epsilon
+from privfit.cli import app
 from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.experiments.authors.descent import AuthorsDPAGD
@@ -18,7 +20,8 @@ from privfit.experiments.authors.perturbation import AuthorsObjPert, AuthorsOutP
 from privfit.experiments.authors.program import ProgramModel
 from privfit.experiments.authors.programs import PROGRAMS
 from privfit.experiments.authors.sgd import AuthorsSGDAdv, AuthorsSGDMA, authors_epsilon, batch_size
-from privfit.experiments.cells import AUTHORS, WATERFALL
+from privfit.experiments.cells import AUTHORS, REFERENCES, SEED, WATERFALL
+from privfit.experiments.results import Results
 from privfit.losses import get_loss
 from privfit.solvers import DPAGD, SOLVERS, Solver
 
@@ -312,3 +315,18 @@ def test_a_program_learns(name):
     assert model.score(csr_array(X), y) > 0.85
     assert model.coef_.shape == (1, 3)
     assert model.n_iter_ > 0
+
+
+@pytest.mark.slow
+def test_reproduce_authors_from_the_command_line(tmp_path):
+    options = ["--smoke", "--data-set", "bank", "--jobs", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(app, ["reproduce", "authors", *options])
+    assert result.exit_code == 0, result.output
+    out = tmp_path / "smoke"
+    for name, algorithms in (("authors", AUTHORS), ("authors-svm", AUTHORS), ("waterfall", WATERFALL)):
+        found = {cell.algorithm for cell in Results(out / f"{name}.csv", SEED).finished()}
+        assert found == {*algorithms, *REFERENCES}
+        assert (out / f"{name}.png").stat().st_size > 5000
+    assert (out / "waterfall-objective.svg").stat().st_size > 5000
+    page = (out / "summary.md").read_text()
+    assert page.count("| authors' DP-AGD: NOT PRIVATE | ") == 6

@@ -96,6 +96,42 @@ def test_rows_without_a_record_are_adopted_only_if_they_can_be_computed_again(tm
     assert agree(OUTCOME, OUTCOME._replace(objective=0.5 * (1 + 1e-7), seconds=7.0))
 
 
+def test_rows_of_another_directory_are_taken_over_with_their_record(tmp_path):
+    here, there, unrecorded = tmp_path / "here", tmp_path / "there", tmp_path / "unrecorded"
+    begin([CELL], here, seed=1)
+    write(here, CELL)
+    begin([CELL, MAJORITY], there, seed=1)
+    write(there, CELL, CELL._replace(fold=1), MAJORITY)
+    console = Console(quiet=True)
+    adopt(here, seed=1, console=console, source=there)
+    assert set(Results(here / "splits.csv", 1).finished()) == {CELL, CELL._replace(fold=1)}
+    assert unfit(here, seed=1) == {}
+    (run,) = read(here)
+    assert run.experiments == {"splits": ["dpagd"], "svm": ["majority"]}
+
+    second, third = MAJORITY._replace(fold=1), CELL._replace(fold=2)
+    write(unrecorded, second, outcome=fit_cell(second, 1))
+    write(unrecorded, third)  # which is not what comes out
+    with pytest.raises(
+        ValueError, match=r"other rows than there are of dpagd in splits\.csv; run them again"
+    ):
+        adopt(here, seed=1, console=console, source=unrecorded)
+    assert second in Results(here / "svm.csv", 1).finished()
+    assert third not in Results(here / "splits.csv", 1).finished()
+    assert len(read(here)) == 2
+
+
+def test_rows_of_a_version_that_differs_are_not_taken_over(tmp_path, monkeypatch):
+    here, there = tmp_path / "here", tmp_path / "there"
+    begin([MAJORITY], there, seed=1)
+    write(there, MAJORITY)
+    another_version(monkeypatch, "majority")
+    begin([MAJORITY], here, seed=1)
+    with pytest.raises(ValueError, match=r"other rows than there are of majority in svm\.csv"):
+        adopt(here, seed=1, console=Console(quiet=True), source=there)
+    assert not (here / "svm.csv").exists()
+
+
 def test_a_damaged_record_is_named(tmp_path):
     (tmp_path / "provenance.json").write_text("[{]")
     with pytest.raises(ValueError, match=r"provenance\.json is damaged; restore it, or delete it"):

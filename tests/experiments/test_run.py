@@ -151,8 +151,8 @@ def test_a_smoke_test_runs_on_few_records_in_a_directory_of_its_own_and_anew(tmp
     assert result.exit_code == 0, result.output
     assert [path.name for path in tmp_path.iterdir()] == ["smoke"]
     rows = Results(stale, SEED_OF_PAPER).finished()
-    assert {cell.value for cell in rows} == set(EXPERIMENTS["splits"].values)
-    assert {(cell.epsilon, cell.fold) for cell in rows} == {(0.4, 0)}
+    assert {cell.algorithm for cell in rows} == set(EXPERIMENTS["splits"].algorithms)
+    assert {(cell.epsilon, cell.value, cell.fold) for cell in rows} == {(0.4, 20.0, 0)}
     assert {outcome.records for outcome in rows.values()} == {3_200}
 
 

@@ -220,6 +220,14 @@ def test_columns_that_hold_no_dates_are_refused_by_their_dtype(column, message):
         feature(DAY, column)
 
 
+def test_one_instant_in_two_time_zones_is_two_days():
+    here = datetime.datetime(2000, 1, 6, 0, 30, tzinfo=datetime.timezone(datetime.timedelta(hours=2)))
+    there = here.astimezone(datetime.UTC)
+    assert here == there
+    assert feature(DAY, [here, there]) == pytest.approx([0.5, 0.4])
+    assert feature(DAY, [there, here]) == pytest.approx([0.4, 0.5])
+
+
 # -- words
 
 
@@ -384,3 +392,8 @@ def test_texts_read_all_at_once_are_read_as_each_alone():
     column = pa.array(texts)
     together = encode(pa.table({"x": column, "c": column}), schema, sparse=False)
     assert together.tobytes() == alone.tobytes()
+
+
+def test_a_zero_is_a_zero_however_it_is_written():
+    for cells in ([-0.0, "-0", "-0.0", 0], np.array([-0.0]), pa.array(["-0", "-0.0"])):
+        assert not np.signbit(encoded(Numeric("x", 0, 1), cells)).any()

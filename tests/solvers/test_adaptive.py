@@ -14,9 +14,10 @@ from privfit.losses import LOSSES
 from privfit.preprocessing import Numeric
 from privfit.questions import Norms
 from privfit.solvers import BudgetWarning
-from privfit.solvers.calibration import _curvature, _positive_mean, calibrated, first_intercept
+from privfit.solvers.calibration import _positive_mean, calibrated, first_intercept
+from privfit.solvers.curvature import mean_curvature
 from privfit.solvers.geometry import bounded, counted, standardised
-from privfit.solvers.walk import Drift, Walk, _damping, _weight
+from privfit.solvers.walk import Drift, Walk, _damping, iterate_weight
 
 MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
 
@@ -217,8 +218,7 @@ def test_what_has_entered_is_what_the_recursion_adds(snr):
 def test_a_separable_table_is_not_overshot_as_the_budget_grows():
     """Most records are alike, some are far from them, and a few are far and hard to tell.
 
-    At full length from the first step, and with a clip of 1, the objectives are .0027 and .0020, in twice as
-    many steps (fixed seeds).
+    A walk that does not know the curvature reaches .0026 and .0014, in ten times as many steps (fixed seeds).
     """
     rng = np.random.default_rng(5)
     n = 20_000
@@ -237,7 +237,7 @@ def test_a_separable_table_is_not_overshot_as_the_budget_grows():
         margins = np.where(y == 1, 1, -1) * model.fit(X, y).decision_function(X)
         objective[epsilon] = np.logaddexp(0, -margins).mean()
     assert objective[8.0] < 0.003
-    assert objective[32.0] < 0.6 * objective[8.0]
+    assert objective[32.0] < 0.3 * objective[8.0]
 
 
 def correlated(n=20_000, p=40):
@@ -247,7 +247,8 @@ def correlated(n=20_000, p=40):
     return X, ((X - 0.5) @ rng.normal(size=p) * 4 + 0.3 * rng.logistic(size=n) > 0).astype(int)
 
 
-def test_a_look_doubles_the_walk_to_a_far_optimum_and_not_over_noise():
+def test_a_look_doubles_the_walk_to_a_far_optimum_and_not_over_noise(monkeypatch):
+    monkeypatch.setattr("privfit.solvers.curvature.MOST_WEIGHTS", 0)  # so that none is bought
     X, far = correlated()
     noise = np.random.default_rng(1).permutation(far)
     model = DPLogisticRegression(8.0, feature_bounds=(0, 1), n_records=20_000, noise="seeded", random_state=0)
@@ -362,9 +363,9 @@ def test_curvature_is_that_of_gaussian_margins():
     logistic = 1 / (1 + np.exp(-2 * margins)) / (1 + np.exp(2 * margins))
     exact = [np.mean(logistic * margins**2), np.mean(logistic)]
     np.testing.assert_allclose(
-        _curvature(LOSSES["logistic"], 2.0), exact, rtol=0.05
+        mean_curvature(LOSSES["logistic"], 2.0), exact, rtol=0.05
     )  # slopes .5 to both sides
-    assert np.all(_curvature(LOSSES["hinge"], 1.0) > 0.05)
+    assert min(mean_curvature(LOSSES["hinge"], 1.0)) > 0.05
 
 
 @pytest.mark.parametrize(("mean", "sd"), [(0.1, 0.02), (0.01, 0.05), (-0.2, 0.05)])
@@ -458,7 +459,7 @@ def test_the_intercept_found_last_is_regularised(loss):
 
 
 def test_the_average_leaves_out_what_came_before_the_looks_were_over_and_favours_the_end():
-    np.testing.assert_allclose(_weight(np.arange(1, 11), 10), [0, 0, 0, 0, 1, 2, 3, 4, 5, 6])
+    np.testing.assert_allclose(iterate_weight(np.arange(1, 11), 10), [0, 0, 0, 0, 1, 2, 3, 4, 5, 6])
 
 
 @pytest.mark.parametrize("x", [0.01, 1.0, 10.0])

@@ -69,7 +69,7 @@ def test_a_loss_of_unbounded_slope_is_refused_before_any_charge(solver):
     ) as refusal:
         SquaredHinge(solver=solver, ledger=ledger).fit(X, Y)
     able = str(refusal.value).split("solvers that would do: ")[1]
-    assert able == "adaptive, dpagd, gradient-descent, sgd-adv, sgd-ma."
+    assert able == "adaptive, dpagd, gradient-descent, newton, sgd-adv, sgd-ma."
     assert ledger.entries == ()
 
 

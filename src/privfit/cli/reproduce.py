@@ -37,6 +37,7 @@ class What(StrEnum):
     ALL = "all"
     ADOPT = "adopt"
     SUMMARY = "summary"
+    CLAIMS = "claims"
 
 
 SMOKE = "smoke"
@@ -47,7 +48,8 @@ def reproduce(
         What,
         typer.Argument(
             help="A table or figure of the paper, or all of them; adopt: check rows that another run wrote, "
-            "and record them; summary: draw and describe what is there."
+            "and record them; summary: draw and describe what is there; claims: decide the paper's claims by "
+            "what is there, and write the documents."
         ),
     ],
     data_set: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
@@ -67,6 +69,10 @@ def reproduce(
     ] = False,
     jobs: Annotated[int, typer.Option(min=1, help="Processes, one core each.")] = os.cpu_count() or 1,
     out: Annotated[Path, typer.Option(file_okay=False, help="Directory of the results.")] = Path("results"),
+    source: Annotated[
+        Path | None, typer.Option(file_okay=False, help="Directory whose rows adopt takes over.")
+    ] = None,
+    docs: Annotated[Path, typer.Option(file_okay=False, help="Directory of the documents.")] = Path("docs"),
     seed: Annotated[
         int | None, typer.Option(min=0, help="Of folds and noise; by default that of the published results.")
     ] = None,
@@ -89,14 +95,8 @@ def reproduce(
 
     seed = SEED if seed is None else seed
     console = Console(stderr=True, markup=False, highlight=False)
-    if what in (What.ADOPT, What.SUMMARY):
-        if not out.is_dir():
-            raise Mistake(f"There are no results in {out}: it is not a directory.")
-        if what is What.ADOPT:
-            from privfit.experiments.adoption import adopt
-
-            adopt(out, seed=seed, console=console)
-        _describe(out, seed, console)
+    if what in (What.ADOPT, What.SUMMARY, What.CLAIMS):
+        _without_running(what, out, source, docs, seed, console)
         return
     names = _names(what)
     cells = _cells(
@@ -118,6 +118,29 @@ def reproduce(
     if failed:
         console.print(f"{failed} cells failed; run the same command again to try only those.")
         raise typer.Exit(1)
+
+
+def _without_running(
+    what: What, out: Path, source: Path | None, docs: Path, seed: int, console: Console
+) -> None:
+    """Check, describe or judge what is there."""
+    needed = {"results": [out, *([source] if source else [])], "documents": [docs] * (what is What.CLAIMS)}
+    for content, directories in needed.items():
+        for directory in directories:
+            if not directory.is_dir():
+                raise Mistake(f"There are no {content} in {directory}: it is not a directory.")
+    if what is What.CLAIMS:
+        from privfit.experiments.claims import Evidence
+        from privfit.experiments.claims.page import write_documents
+
+        changed = write_documents(docs, Evidence(out, seed))
+        console.print(f"Written: {', '.join(map(str, changed))}" if changed else "Nothing has changed.")
+        return
+    if what is What.ADOPT:
+        from privfit.experiments.adoption import adopt
+
+        adopt(out, seed=seed, console=console, source=source)
+    _describe(out, seed, console)
 
 
 def _names(what: What) -> list[str]:
@@ -154,11 +177,13 @@ def _cells(
 
 
 def _once(cells: Sequence[Cell], epsilons: Collection[float]) -> list[Cell]:
-    """Keep one fit of each kind: the first fold, and one epsilon unless some are named."""
+    """Keep one fit of each algorithm for each task: first fold, first value, one epsilon unless named."""
     from privfit.experiments.cells import SMOKE_EPSILON, select
 
-    first = [cell for cell in cells if cell.fold == 0]
-    return select(first, epsilons=epsilons or (SMOKE_EPSILON,))
+    first: dict[Cell, Cell] = {}
+    for cell in select(cells, epsilons=epsilons or (SMOKE_EPSILON,)):
+        first.setdefault(cell._replace(value=None, repetition=0, fold=0), cell)
+    return list(first.values())
 
 
 def _clear(out: Path) -> None:

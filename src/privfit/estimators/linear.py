@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from collections.abc import Mapping
 from os import PathLike
@@ -103,13 +104,15 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         from privfit.engine.problem import Problem  # late: it brings numba, which only a fit needs
 
         solver, loss = self._checked_solver(), get_loss(self._loss)
-        require(solver, Facts(loss, bool(self.fit_intercept), self.delta))
+        facts = Facts(loss, bool(self.fit_intercept), self.delta)
+        require(solver, facts)
         declared = Declared.by(self)
         terms = self._terms(solver.promise, private=solver.private, n_records=declared.n_records)
         surroundings = self._look_around() if solver.private else Surroundings()
         declared.admit_leaks()
         # only what is wrong with the records themselves is left to be refused
         X, y = self._numbers(X, y, declared)
+        require(solver, dataclasses.replace(facts, n_features=X.shape[1]))
         labels = encode_labels(y, declared.classes)
         bounds = None if declared.feature_bounds is None else check_bounds(X, declared.feature_bounds)
         preparation = Preparation(bounds, bool(self.fit_intercept))

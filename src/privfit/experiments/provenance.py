@@ -39,6 +39,12 @@ class Run:
         shared = self.fingerprints.keys() & other.fingerprints.keys()
         return here == there and all(self.fingerprints[name] == other.fingerprints[name] for name in shared)
 
+    def of(self, kind: Kind) -> Run:
+        """Return the part of it that ran one kind of cells."""
+        experiment, algorithm = kind
+        fingerprints = {algorithm: self.fingerprints[algorithm]}
+        return replace(self, fingerprints=fingerprints, experiments={experiment: [algorithm]})
+
     def kinds(self) -> dict[Kind, str]:
         """Return the fingerprint of everything it ran."""
         return {

@@ -29,7 +29,8 @@ _TERMS = f"""
   unseeded noise.
 - **Declared public, as in the paper:** the number of training records, the labels, and the bounds
   that the features were rescaled by.
-- **Promise:** (epsilon, delta) for one record added or removed; delta = 1e-8, and 1e-12 for KDDCup99.
+- **Promise:** (epsilon, delta) for one record added or removed; delta = 1e-8, and 1e-12 for
+  KDDCup99.
 - **Objective** is the mean training loss, neither clipped nor regularised. **Accuracy** is on the
   fold held out. ± is the standard error over all folds and repetitions; since training folds
   overlap, it is a little too small.
@@ -37,14 +38,15 @@ _TERMS = f"""
   wall, unless the record of the run says otherwise.
 - **Settings** are the defaults of this package, the same for every data set and epsilon, without a
   regulariser unless a proof needs one. They are not innocent of these data: the constants of the
-  default solver were chosen on Adult, BANK and IPUMS-BR, two of them on KDDCup99 (docs/research.md),
-  those of some baselines by trying values on Adult, and nothing was paid for that, so comparisons on
-  these tables favour them. The paper tuned its regulariser, and OutPert's iterations and steps, on
-  the data in the same way.
+  default solver were chosen on Adult, BANK and IPUMS-BR, two of them on KDDCup99
+  (docs/research.md), those of some baselines by trying values on Adult, and nothing was paid for
+  that, so comparisons on these tables favour them. The paper tuned its regulariser, and OutPert's
+  iterations and steps, on the data in the same way.
 - **KDDCup99** is the full file if it is at hand, and the official 10% file otherwise; the tables
   say how many records there were. As in the paper DP-AGD works on fresh random batches of about
-  {BATCH:,} records, and PrivGene on a random subset of that size, one for the whole search; neither
-  claims amplification. The paper leaves OutPert out, for its full batches; here they are affordable.
+  {BATCH:,} records, and PrivGene on a random subset of that size, one for the whole search;
+  neither claims amplification. The paper leaves OutPert out, for its full batches; here they are
+  affordable.
 - **DP-AGD selects its steps privately here.** The published curves come from code whose selection
   is worth 20 times the epsilon it pays for (erratum E4). The curve marked NOT PRIVATE shows what
   that bought, everything else being equal; no solver of this package does it.

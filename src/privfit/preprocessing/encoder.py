@@ -20,9 +20,9 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
     docs/privacy.md), so encoding before a private fit costs no privacy. Cells are read by what they say, not
     by how their column is stored: 1, 1.0, "01" and True are the same. Numbers are clipped to their bounds and
     a missing one becomes the middle of its range; a missing or unknown category leaves its block of
-    indicators at zero. In columns declared with ``other=True`` both set an indicator of their own instead,
-    and a missing number leaves its feature at zero. No warning is given, because a warning would tell
-    something about the records. Columns that cannot hold what the schema declares are refused by their dtype.
+    indicators at zero, unless the schema says otherwise with ``missing`` and ``fill``. No warning is given,
+    because a warning would tell something about the records. Columns that cannot hold what the schema
+    declares are refused by their dtype.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # s
 
     Examples
     --------
-    >>> from privfit.preprocessing import Categorical, Label, Numeric, Schema
+    >>> from privfit.schema import Categorical, Label, Numeric, Schema
     >>> columns = [Numeric("age", 0, 120), Categorical("smokes", ["no", "yes"])]
     >>> encoder = SchemaEncoder(Schema(columns, Label("ill", [False, True])), sparse_output=False)
     >>> encoder.transform([[60, "yes"], [150, "unknown"]])

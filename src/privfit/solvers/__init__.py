@@ -9,6 +9,7 @@ from privfit.solvers.dpagd_modern import ModernDPAGD
 from privfit.solvers.dpsgd import SGDMA, SGDAdv
 from privfit.solvers.frank_wolfe import FrankWolfe
 from privfit.solvers.gradient_descent import GradientDescent
+from privfit.solvers.newton import Newton
 from privfit.solvers.objective_perturbation import ObjectivePerturbation
 from privfit.solvers.output_perturbation import OutputPerturbation
 from privfit.solvers.privgene import PrivGene
@@ -26,6 +27,7 @@ __all__ = [
     "GradientDescent",
     "Majority",
     "ModernDPAGD",
+    "Newton",
     "NonPrivate",
     "ObjectivePerturbation",
     "OutputPerturbation",

@@ -5,8 +5,9 @@ large the features, how long and how spread, and how rare the rarer label. Featu
 (on the fly, in the kernels), so that the right step is known and only one thing is left to decide: how long
 to walk (`privfit.solvers.walk`). Where the released steps show that noise, or a walk that was too short, has
 left the margins at a wrong scale, the last tenth of the budget finds that scale and the intercept
-(`privfit.solvers.calibration`). docs/solvers.md has the measurements, docs/research.md what was tried and did
-not help.
+(`privfit.solvers.calibration`). Where the budget is ample, a twentieth of it buys the curvature of the loss
+(`privfit.solvers.curvature`), and a few dozen steps do (`privfit.solvers.descent`). docs/solvers.md has
+the measurements, docs/research.md what was tried and did not help.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from privfit.accounting import Gaussian
 from privfit.curator import Curator
 from privfit.solvers.base import Solution, register
 from privfit.solvers.calibration import calibrated, first_intercept
+from privfit.solvers.curvature import affordable
+from privfit.solvers.descent import Descent
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 from privfit.solvers.walk import Walk
@@ -40,16 +43,20 @@ class Adaptive:
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
-        """Buy the geometry, walk, and average the walk, later steps weighing more."""
+        """Buy the geometry, walk or descend, and average the steps, later ones weighing more."""
         budget = curator.remaining
         n = counted(curator, budget)
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
         start = first_intercept(walker, budget, n) / BIAS
-        walk = Walk(walker, n, intercept=start, longer=features.longer)
+        walk: Walk | Descent
+        if affordable(walker, n):
+            walk = Descent(walker, n, BIAS, intercept=start, longer=features.longer)
+        else:
+            walk = Walk(walker, n, intercept=start, longer=features.longer)
         w, trace = walk.run(), walk.trace
         decisions = [walk.decision()]
-        if len(trace) < walk.steps:
+        if isinstance(walk, Walk) and len(trace) < walk.steps:
             calibration = calibrated(walker, w, n, BIAS, walk.noise(), len(trace))
             w, trace = calibration.w, trace + list(calibration.trace)
             decisions.append(calibration.decision)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from privfit.curator import Curator, Vector
-from privfit.losses import Loss
 from privfit.questions import GradientAt, Norms
 from privfit.solvers.base import Step
+from privfit.solvers.curvature import mean_curvature
 from privfit.solvers.geometry import ENOUGH
 
 LABEL_SHARES = 0.002, 0.03  # of the budget, for the share of the rarer label; in between (10 / reach)^2,
@@ -36,7 +36,6 @@ SCALE_DOUBT = 0.7  # standard deviation of that expectation
 INTERCEPT_DOUBT = 0.3  # likewise of the intercept, beside the noise on it
 MEMORY = 0.7  # of earlier steps: they were taken where the curvature was another
 LONGEST_STEP = 0.5  # in units of the scale: losses with a kink have next to no curvature far from it
-HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
 
 
 def first_intercept(features: Curator, budget: float, n: float) -> float:
@@ -106,8 +105,8 @@ def calibrated(features: Curator, w: Vector, n: float, bias: float, noise: float
     for t in range(CALIBRATION_STEPS):
         g = margins.measure(GradientAt(state, clip), margins.remaining / (CALIBRATION_STEPS - t))
         slope = g.value / n + basis @ features.penalty_gradient(state @ basis)
-        curvature = _curvature(features.loss, max(state[0], size))[: len(state)]
-        curvature = curvature + [b @ features.penalty_gradient(b) for b in basis]
+        curved = mean_curvature(features.loss, max(state[0], size))[: len(state)]
+        curvature = np.array(curved) + [b @ features.penalty_gradient(b) for b in basis]
         certainty = (n / g.sigma) ** 2
         information = MEMORY * information + curvature**2 * certainty
         step = curvature * certainty / (information + doubts**-2) * slope
@@ -132,15 +131,3 @@ def _size(margins: Curator, least: float, most: float, n: float) -> float:
     surely_above = np.cumsum(counts.value) - counts.sigma * np.sqrt(np.arange(1, len(edges)))
     reached = edges[:-1][surely_above >= SIZE_QUANTILE * n]
     return BIN_MIDDLE * max(float(reached[0]) if len(reached) else 0.0, least)
-
-
-def _curvature(loss: Loss, size: float) -> Vector:
-    """Return the mean curvature of the loss over Gaussian margins of this size, in their scale and offset."""
-    margins = np.linspace(-3.0, 3.0, 61)
-    density = np.exp(-0.5 * margins**2)
-    slopes = [
-        [loss.derivative(size * m + side, 1.0) for side in (-HALF_WINDOW, HALF_WINDOW)] for m in margins
-    ]
-    curved = np.diff(slopes)[:, 0] / (2.0 * HALF_WINDOW)
-    found: Vector = np.array([density @ (curved * margins**2), density @ curved]) / density.sum()
-    return found

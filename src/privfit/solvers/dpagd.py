@@ -69,7 +69,26 @@ class LineSearchDescent(ABC):
     def again(
         self, curator: Curator, point: SealedPoint, g: Measurement, rho_ng: float
     ) -> tuple[Measurement, float]:
-        """Return a better gradient, and its price, after standing still was chosen."""
+        """Measure a better gradient after standing still was chosen.
+
+        Parameters
+        ----------
+        curator : Curator
+            Who is asked.
+        point : SealedPoint
+            Where.
+        g : Measurement
+            The gradient that did not help.
+        rho_ng : float
+            What a gradient has cost so far.
+
+        Returns
+        -------
+        g : Measurement
+            The better gradient.
+        rho_ng : float
+            What a gradient costs from now on.
+        """
         dearer = (1 + self.gamma) * rho_ng
         return curator.refine(g, dearer - rho_ng), dearer
 

@@ -23,11 +23,14 @@ class Facts:
         Whether there is an intercept.
     delta : float
         The delta that was asked for.
+    n_features : int, optional
+        Number of columns, once the table is there.
     """
 
     loss: Loss
     intercept: bool
     delta: float
+    n_features: int | None = None
 
 
 @dataclass(frozen=True)

@@ -116,7 +116,7 @@ class Walk:
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
             w = w - self.step * velocity
             self.trace.append(Step(len(self.trace) + 1, length, g.rho, 0.0, g.sigma))
-            share = g.rho * float(_weight(len(self.trace), self.steps))
+            share = g.rho * float(iterate_weight(len(self.trace), self.steps))
             if share > 0.0:
                 self.drift.add(share, gradient[:p], g.sigma / self.n, before[:p])
                 self.mean = self.mean + (w - self.mean) * (share / self.drift.weight)
@@ -168,7 +168,7 @@ class Walk:
         """
         rhos = np.array(self.rhos)
         taken = len(rhos)
-        tail = rhos * _weight(np.arange(1, taken + 1), self.steps)
+        tail = rhos * iterate_weight(np.arange(1, taken + 1), self.steps)
         passed = self._entered(taken) @ tail / tail.sum()
         spread = (self.length * self.clip / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
         return spread * _damping(MEAN_CURVATURE / self.d * self.length * taken)
@@ -180,7 +180,7 @@ class Walk:
         return f"looks at the released steps lengthened the walk from {self.planned} to {self.steps} steps"
 
 
-def _weight(step: ArrayLike, steps: int) -> Vector:
+def iterate_weight(step: ArrayLike, steps: int) -> Vector:
     """Return what the iterate after each step weighs in the average: more the later, nothing at first."""
     weight: Vector = np.maximum(np.subtract(step, AVERAGE_FROM * steps), 0.0)
     return weight
@@ -189,7 +189,7 @@ def _weight(step: ArrayLike, steps: int) -> Vector:
 def _damping(x: float) -> float:
     """Return the variance of dw = -x w dt + dB averaged as the walk is, relative to that at x = 0."""
     t = np.linspace(0.0, 1.0, 129)[1:]
-    weights = np.outer(_weight(t, 1), _weight(t, 1))
+    weights = np.outer(iterate_weight(t, 1), iterate_weight(t, 1))
     s = t[:, None]
     early, late = np.minimum(t, s), np.maximum(t, s)
     covariance = np.exp(-x * (late - early)) * -np.expm1(-2.0 * x * early) / (2.0 * x)

@@ -1,6 +1,6 @@
 """The claims register: what the paper says, and what the rows of a directory of results say of it."""
 
-from privfit.experiments.claims import comparisons, ideas, parameters, stochastic
+from privfit.experiments.claims import comparisons, ideas, ours, parameters, stochastic
 from privfit.experiments.claims.claim import CLAIMS, Claim, Finding, Verdict
 from privfit.experiments.claims.evidence import Evidence, NotRun
 
@@ -13,6 +13,7 @@ __all__ = [
     "Verdict",
     "comparisons",
     "ideas",
+    "ours",
     "parameters",
     "stochastic",
 ]

@@ -62,5 +62,5 @@ def claim(key: str, *, where: str, says: str, holds_if: str) -> Callable[[Query]
 
 
 def graded(holding: int, of: int) -> Verdict:
-    """Return the verdict on a claim about several cases of which some hold."""
-    return Verdict.HOLDS if holding == of else Verdict.IN_PART if holding else Verdict.FAILS
+    """Return the verdict on a claim about several cases: in part means in half of them or more."""
+    return Verdict.HOLDS if holding == of else Verdict.IN_PART if 2 * holding >= of else Verdict.FAILS

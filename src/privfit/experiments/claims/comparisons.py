@@ -250,3 +250,24 @@ def _abstract(evidence: Evidence) -> Finding:
     )
     verdict = Verdict.HOLDS if 2 * ahead > cells else Verdict.FAILS
     return _final(Finding(verdict, text), evidence, "logistic", "svm", "kddcup99")
+
+
+@claim(
+    "outpert-objpert",
+    where="Section 2",
+    says="OutPert is nearly optimal in theory, but has not been shown to be better than ObjPert in practice.",
+    holds_if="OutPert is clearly more accurate than ObjPert in no panel at any epsilon",
+)
+def _outpert_objpert(evidence: Evidence) -> Finding:
+    lines, behind, cases = [], 0, 0
+    pair = ("output-perturbation", "objective-perturbation")
+    for experiment in ("logistic", "svm", "kddcup99"):
+        for task in evidence.tasks(experiment):
+            gaps = [
+                evidence.gap("accuracy", experiment, task, *((name, epsilon, None) for name in pair))
+                for epsilon in EPSILONS
+            ]
+            behind, cases = behind + sum(clearly(gap) <= 0 for gap in gaps), cases + len(gaps)
+            lines.append([task_name(task), *(f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps)])
+    head = ["accuracy of OutPert less ObjPert", *over(EPSILONS, lambda e: f"ε {e:g}")]
+    return Finding(graded(behind, cases), table(head, *lines))

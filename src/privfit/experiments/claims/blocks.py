@@ -1,0 +1,132 @@
+"""Parts of the documents that are made from the rows: blocks between two comments, filled by a command."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable
+
+from privfit.experiments.cells import (
+    DATASETS,
+    EPSILONS,
+    EXPERIMENTS,
+    FOLDS,
+    Experiment,
+)
+from privfit.experiments.claims.claim import CLAIMS, Claim
+from privfit.experiments.claims.deviations import deviations_table
+from privfit.experiments.claims.evidence import Evidence, NotRun, named, over, table
+from privfit.experiments.claims.ours import HERE
+from privfit.experiments.claims.parameters import figure_table
+
+WIDTH = 99  # of a line of prose
+_BLOCK = re.compile(r"<!-- begin: ([\w -]+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def fill(page: str, evidence: Evidence) -> str:
+    """Make every block of a page anew."""
+
+    def made(match: re.Match[str]) -> str:
+        return f"<!-- begin: {match[1]} -->\n{block(match[1], evidence)}\n<!-- end -->"
+
+    return _BLOCK.sub(made, page)
+
+
+def without_blocks(page: str) -> str:
+    """Return what of a page somebody wrote."""
+    return _BLOCK.sub("", page)
+
+
+def block(name: str, evidence: Evidence) -> str:
+    """Make one block: one of those below, or what is behind a claim or a parameter's figure."""
+    kind, _, key = name.partition(" ")
+    if kind == "claim":
+        return wrapped(verdict_and_evidence(CLAIMS[key], evidence))
+    if kind == "parameter":
+        tables = (figure_table(evidence, key, metric) for metric in ("accuracy", "objective"))
+        return "\n\n".join(tables)
+    return wrapped(BLOCKS[name](evidence))
+
+
+def verdict_and_evidence(claim: Claim, evidence: Evidence) -> str:
+    """Write what the rows say of a claim."""
+    finding = claim.decide(evidence)
+    return f"**{finding.verdict.capitalize()}** if that means: {claim.holds_if}.\n\n{finding.evidence}"
+
+
+def verdicts(evidence: Evidence) -> str:
+    """List the verdicts on the paper's claims, and on ours."""
+    lines = (
+        [f"[{key}](claims.md#{key})", claim.where, claim.says, f"**{claim.decide(evidence).verdict}**"]
+        for key, claim in CLAIMS.items()
+    )
+    return table(["claim", "where", "restated", "verdict"], *sorted(lines, key=lambda line: line[1] == HERE))
+
+
+def runs(evidence: Evidence) -> str:
+    """List what was run."""
+    lines = [line for name, one in EXPERIMENTS.items() if (line := _run(name, one, evidence)) is not None]
+    head = ["file", "what", "tables (training records)", "repetitions", "fits", "not run"]
+    return table(head, *lines)
+
+
+def _run(name: str, experiment: Experiment, evidence: Evidence) -> list[str] | None:
+    settings = {setting: fits for setting, fits in evidence.rows.items() if setting[0] == name}
+    if not settings:
+        return None
+    records: dict[str, int] = {}
+    repetitions: dict[str, int] = {}
+    for (_, dataset, _, algorithm, _, _), fits in settings.items():
+        records[dataset] = max(outcome.records for outcome in fits.values())
+        repetitions[algorithm] = max(repetitions.get(algorithm, 0), 1 + max(fold[0] for fold in fits))
+    most = max(repetitions.values())
+    fewer = [f"{named(a)} {count}" for a, count in repetitions.items() if count < most]
+    datasets = dict.fromkeys(dataset for dataset, _ in experiment.tasks)
+    return [
+        f"[{name}.csv](../results/{name}.csv)",
+        experiment.title,
+        ", ".join(f"{DATASETS[name]} ({records[name]:,})" for name in datasets if name in records),
+        f"{most} x {FOLDS}-fold" + (f" ({', '.join(fewer)})" if fewer else ""),
+        f"{sum(map(len, settings.values())):,}",
+        ", ".join(
+            [DATASETS[dataset] for dataset in datasets if dataset not in records]
+            + [named(algorithm) for algorithm in experiment.algorithms if algorithm not in repetitions]
+        ),
+    ]
+
+
+def solvers_on_adult(evidence: Evidence) -> str:
+    """Compare every algorithm on Adult."""
+    parts = []
+    for experiment, loss in (("logistic", "logistic"), ("svm", "hinge")):
+        for metric in ("accuracy", "objective"):
+            lines = []
+            for algorithm in EXPERIMENTS[experiment].algorithms:
+                if evidence.has(experiment, ("adult", loss), algorithm) and "NOT" not in algorithm:
+                    means = (
+                        evidence.mean(metric, experiment, ("adult", loss), algorithm, epsilon)
+                        for epsilon in EPSILONS  # at each of which a reference is the same
+                    )
+                    lines.append([f"`{algorithm}`", *(f"{mean:.4f}" for mean in means)])
+            if not lines:
+                raise NotRun(f"{experiment}.csv")
+            parts.append(f"**{loss}, {metric}**\n\n" + table(["", *over(EPSILONS, str)], *lines))
+    return "\n\n".join(parts)
+
+
+BLOCKS: dict[str, Callable[[Evidence], str]] = {
+    "verdicts": verdicts,
+    "runs": runs,
+    "deviations": deviations_table,
+    "every solver on adult": solvers_on_adult,
+}
+
+
+def wrapped(text: str) -> str:
+    """Break lines of prose; tables and lists stay as they are."""
+    return "\n\n".join(
+        part
+        if part.startswith(("|", "- "))
+        else textwrap.fill(part, WIDTH, break_long_words=False, break_on_hyphens=False)
+        for part in text.split("\n\n")
+    )

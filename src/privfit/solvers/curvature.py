@@ -1,0 +1,98 @@
+"""How the loss curves: second moments of the features, bought once, tell it at all weights.
+
+Of Gaussian features with second moments G the Hessian of the mean loss at weights w is known: where margins
+have the standard deviation s = sqrt(w'Gw), it is c G + (c1 - c) (Gw)(Gw)' / s^2, c being the mean curvature
+of the loss and c1 that along the margins (Stein's lemma). Of other features it is an approximation, which a
+descent has to check by what its steps bring (`privfit.solvers.descent`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.curator import Curator, Vector
+from privfit.losses import Loss
+from privfit.questions import SecondMoments
+from privfit.questions.products import symmetric
+
+SHARE = 0.05  # of what is left, for the second moments; it raises the gradients' noise by a fortieth
+RADIUS = 2.0  # records longer than twice the typical one are shrunk
+MOST_WEIGHTS = 500  # with so many, second moments take the time of some 40 passes over the data
+AMPLE = 3000.0  # n sqrt(2 rho) from which on they are worth their price: noise is then not the first worry
+COARSE = 5.0  # noise on an eigenvalue, in units of their mean, up to which the largest ones can be told
+HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
+LEAST_CURVATURE = 1e-3  # on average, so that steps end even where the loss is straight
+
+
+@dataclass(frozen=True)
+class Curvature:
+    """Second moments of the features, the intercept's column last, and the noise on their eigenvalues.
+
+    The moments are a noisy matrix without its negative part. `bias` is what the intercept's column holds.
+    """
+
+    moments: NDArray[np.float64]
+    noise: float
+    bias: float
+
+    def length(self, direction: Vector) -> float:
+        """Return by how much the margin of a typical record changes in this direction."""
+        return math.sqrt(float(direction @ self.moments @ direction))
+
+    def hessian(self, loss: Loss, w: Vector, n_features: int) -> NDArray[np.float64]:
+        """Return an estimate of the mean loss's Hessian at w, raised by the noise on its eigenvalues.
+
+        Margins count as at least 1 long, because the hinge has no curvature at shorter ones.
+        """
+        own = np.zeros_like(w)
+        own[:n_features] = w[:n_features]
+        spread = self.length(own)
+        along, mean = mean_curvature(loss, max(spread, 1.0), self.bias * float(np.sum(w[n_features:])))
+        mean = max(mean, LEAST_CURVATURE)
+        seen = self.moments @ own / max(spread, 1e-12)
+        raised = self.moments + self.noise * np.eye(len(w))
+        estimate: NDArray[np.float64] = mean * raised - max(mean - along, 0.0) * np.outer(seen, seen)
+        return estimate
+
+
+def curvature_noise(features: Curator, n: float) -> float:
+    """Return how uncertain the moments' eigenvalues would be, before buying them: sigma sqrt(2 d) / n."""
+    carried = n * math.sqrt(2.0 * SHARE * features.remaining)
+    return RADIUS**2 / carried * math.sqrt(2.0 * features.n_weights)
+
+
+def affordable(features: Curator, n: float) -> bool:
+    """Return whether the budget is ample, the table narrow enough, and curvature not lost in the noise."""
+    d, reach = features.n_weights, n * math.sqrt(2.0 * features.remaining)
+    return d <= MOST_WEIGHTS and reach > AMPLE and d * curvature_noise(features, n) < COARSE
+
+
+def bought(features: Curator, n: float, bias: float) -> Curvature:
+    """Buy the second moments of features whose typical norm is 1."""
+    noise = curvature_noise(features, n)
+    measured = features.measure(SecondMoments(RADIUS), SHARE * features.remaining)
+    values, vectors = np.linalg.eigh(symmetric(measured.value) / n)
+    return Curvature((vectors * np.maximum(values, 0.0)) @ vectors.T, noise, bias)
+
+
+def mean_curvature(loss: Loss, size: float, offset: float = 0.0) -> tuple[float, float]:
+    """Return the mean curvature of the loss over Gaussian margins of this size: in their scale, and offset.
+
+    Both labels are equally likely; the offset is the margins' mean.
+    """
+    margins = np.linspace(-3.0, 3.0, 61)
+    density = np.exp(-0.5 * margins**2)
+    slopes = [
+        [
+            sum(loss.derivative(offset + size * m + side, label) for label in (-1.0, 1.0))
+            for side in (-HALF_WINDOW, HALF_WINDOW)
+        ]
+        for m in margins
+    ]
+    curved = np.diff(slopes)[:, 0] / (4.0 * HALF_WINDOW)
+    weights = density / density.sum()
+    return float(weights @ (curved * margins**2)), float(weights @ curved)

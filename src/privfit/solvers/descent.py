@@ -1,0 +1,115 @@
+"""The walk of the default solver where the budget is ample: Newton's steps with momentum, and few of them.
+
+The curvature is known (`privfit.solvers.curvature`), so all directions arrive at about the same time. What is
+not known of it is found out on the way, free of charge: because the loss is convex, it falls in a step by at
+least the next gradient times the way back, and the error of that is known. A step that surely led uphill
+stops the momentum, and one that did so without any is too long; and if the loss still surely falls when most
+of the plan is done, the plan is doubled.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from privfit.curator import Curator, Vector
+from privfit.questions import GradientAt
+from privfit.solvers.base import Step
+from privfit.solvers.curvature import Curvature, bought
+from privfit.solvers.walk import MOST_PASSES, gradient_clip, iterate_weight
+
+PLANS = (32, 60)  # steps; fewer where the curvature is better known, and noise matters less
+MOMENTUM_GROWTH = 0.25  # how many steps' way more each gradient carries than the last, as Nesterov's do
+FARTHEST = 1.0  # change of a typical margin in one step: the curvature is then still nearly the same
+LOOK_AT = 0.6  # of the plan, when it may be doubled
+QUARTER = 4  # the fall of the loss is looked at over this part of the plan
+WORTH = 1e-4  # fall in that time that is worth more passes
+CERTAIN_FALL, CERTAIN_RISE = 4.0, 3.0  # standard deviations
+
+
+class Descent:
+    """Newton's steps with momentum, and a budget shared evenly among the steps that are left."""
+
+    def __init__(
+        self, features: Curator, n: float, bias: float, *, intercept: float = 0.0, longer: float = 1.0
+    ) -> None:
+        self.features, self.n = features, n
+        self.d = features.n_weights
+        self.start = np.zeros(self.d)
+        if intercept:
+            self.start[-1] = intercept
+        self.curvature: Curvature = bought(features, n, bias)
+        carried = n * math.sqrt(2.0 * features.remaining)
+        self.clip = gradient_clip(carried / math.sqrt(self.d))
+        coarse = self.d * self.curvature.noise  # the eigenvalues' noise in units of their mean, 1 / d
+        few, many = PLANS
+        self.planned = self.steps = int(np.clip(math.ceil(many * math.sqrt(coarse)), few, many))
+        # In directions without curvature noise alone moves a weight by about one in this time. Where the
+        # budget tells the curvature well it takes longer, because noise then costs less than a short walk.
+        duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
+        carries = sum(self._carries(age) for age in range(self.planned))
+        self.floor = carries / (duration * max(1.0, 1.0 / coarse))
+        self.penalty = np.array([features.penalty_gradient(row) for row in np.eye(self.d)])
+        self.length = 1.0  # of a step, in Newton's
+        self.trace: list[Step] = []
+        self.falls: list[tuple[float, float]] = []  # at least so much in each step, and its variance
+
+    @staticmethod
+    def _carries(age: int) -> float:
+        """Return how many times its own way a gradient carries, so many steps after momentum set in."""
+        return 1.0 + MOMENTUM_GROWTH * age
+
+    def run(self) -> Vector:
+        """Return the weighted mean of the steps."""
+        features = self.features
+        w, velocity, mean = self.start, np.zeros(self.d), np.zeros(self.d)
+        weight, age = 0.0, 0
+        while len(self.trace) < self.steps:
+            g = features.measure(
+                GradientAt(w, self.clip), features.remaining / (self.steps - len(self.trace))
+            )
+            gradient, error = g.value / self.n + features.penalty_gradient(w), g.sigma / self.n
+            self.falls.append((float(gradient @ velocity), error**2 * float(velocity @ velocity)))
+            age = self._age(age)
+            velocity = (1.0 - 1.0 / self._carries(age)) * velocity + self.length * self._newton(w, gradient)
+            velocity = velocity * min(1.0, FARTHEST / max(self.curvature.length(velocity), 1e-300))
+            w = w - velocity
+            self.trace.append(Step(len(self.trace) + 1, self.length, g.rho, 0.0, g.sigma))
+            share = g.rho * float(iterate_weight(len(self.trace), self.steps))
+            if share > 0.0:
+                weight += share
+                mean = mean + (w - mean) * (share / weight)
+            if len(self.trace) == int(LOOK_AT * self.steps) and self._still_falls():
+                self.steps = min(2 * self.steps, MOST_PASSES)
+                mean, weight = np.zeros(self.d), 0.0
+        return mean
+
+    def _newton(self, w: Vector, gradient: Vector) -> Vector:
+        """Return Newton's step, which is less where curvature is small, so that noise is not amplified."""
+        hessian = self.curvature.hessian(self.features.loss, w, self.features.n_features)
+        step: Vector = np.linalg.solve(hessian + self.penalty + self.floor * np.eye(self.d), gradient)
+        return step
+
+    def _age(self, age: int) -> int:
+        """Return for how many steps momentum has been growing: none if the last one surely led uphill."""
+        fall, variance = self.falls[-1]
+        if fall >= -CERTAIN_RISE * math.sqrt(variance):
+            return age + 1 if len(self.falls) > 1 else 0
+        if age == 0:
+            self.length /= 2.0
+        return 0
+
+    def _still_falls(self) -> bool:
+        """Return whether the loss has surely fallen of late, and by more than passes cost."""
+        if self.steps >= MOST_PASSES:
+            return False
+        fall, variance = np.sum(self.falls[-(self.steps // QUARTER) :], axis=0)
+        return bool(fall > max(WORTH, CERTAIN_FALL * math.sqrt(variance)))
+
+    def decision(self) -> str:
+        """Say what the released steps decided."""
+        steps = f"Newton's steps in private curvature: {self.planned} were planned"
+        if self.steps == self.planned:
+            return f"{steps}, and a look at what they released kept to that"
+        return f"{steps}, and looks at what they released made them {self.steps}"
