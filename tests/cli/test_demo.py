@@ -1,18 +1,24 @@
+import json
 import re
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from privfit import DPLinearSVC
+from privfit import DPLinearSVC, DPLogisticRegression
 from privfit.cli import app
+
+
+@pytest.fixture(autouse=True)
+def somewhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
 
 
 def run(*options, **environment):
     return CliRunner().invoke(app, ["demo", *options], env={"COLUMNS": "120", **environment})
 
 
-def test_demo_shows_accuracies_budget_and_promise():
+def test_demo_shows_accuracies_budget_and_promise_and_writes_the_report(somewhere):
     result = run(FORCE_COLOR="1", NO_COLOR="1")
     assert result.exit_code == 0, result.output
     assert not re.search(r"\x1b\[[0-9;]*[34][0-9]", result.output)  # no colour, not even of progress bars
@@ -27,6 +33,43 @@ def test_demo_shows_accuracies_budget_and_promise():
         assert expected in result.stdout
     assert "█" in result.stdout
     assert "SEEDED" not in result.output
+    assert "for your browser:\n" in result.stdout
+    assert "privfit-demo.html" in result.stdout
+    assert [path.name for path in somewhere.iterdir()] == ["privfit-demo.html"]
+    page = (somewhere / "privfit-demo.html").read_text()
+    for named in ("education=Doctorate", "hours-per-week", "&gt;50K", "roc auc", "A demonstration"):
+        assert named in page
+    assert "column 1" not in page
+    assert "No private scores" not in page
+
+
+def fitting_every_hundredth(fit):
+    def shortened(model, X, y):
+        if isinstance(X, dict):
+            return fit(model, {name: column[::100] for name, column in X.items()}, y[::100])
+        return fit(model, X[::100], y[::100])
+
+    return shortened
+
+
+def test_json_is_all_that_is_printed_and_the_report_goes_where_it_is_told(somewhere, monkeypatch):
+    for model in (DPLogisticRegression, DPLinearSVC):
+        monkeypatch.setattr(model, "fit", fitting_every_hundredth(model.fit))
+    result = run("--json", "--epsilon", "0.5", "--report", "census.html")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    assert facts["report"] == "census.html"
+    assert [entry["model"] for entry in facts["models"]] == ["logistic regression", "linear SVM"]
+    for entry in facts["models"]:
+        assert entry["accuracy"]["without"] > entry["accuracy"]["majority class"] > 0.7
+        assert entry["privacy"]["promise"]["epsilon"] == 0.5
+    assert [path.name for path in somewhere.iterdir()] == ["census.html"]
+
+
+def test_a_report_that_cannot_be_written_is_refused_before_anything_is_trained():
+    result = run("--report", "nowhere/census.html")
+    assert result.exit_code == 2
+    assert result.output == "Error: There is no directory nowhere; make it first.\n"
 
 
 def test_demo_is_whole_on_a_narrow_terminal_that_knows_ascii_only():
@@ -55,17 +98,11 @@ def test_a_bad_budget_is_refused_in_one_sentence_before_anything_is_shown(option
 
 
 def test_ctrl_c_in_the_second_fit_says_what_both_spent(monkeypatch):
-    fit = DPLinearSVC.fit
-
     def interrupted(model, X, y):
         raise KeyboardInterrupt
 
-    def shortened(model, X, y):
-        rows = np.arange(0, len(y), 100)
-        return fit(model, X[rows], y[rows])
-
-    monkeypatch.setattr("privfit.DPLogisticRegression.fit", shortened)
-    monkeypatch.setattr("privfit.DPLinearSVC.fit", interrupted)
+    monkeypatch.setattr(DPLogisticRegression, "fit", fitting_every_hundredth(DPLogisticRegression.fit))
+    monkeypatch.setattr(DPLinearSVC, "fit", interrupted)
     result = run()
     assert result.exit_code == 130
     assert "Interrupted. Finished, and paid for in full: logistic regression." in result.stderr

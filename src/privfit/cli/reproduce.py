@@ -6,11 +6,13 @@ import os
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from privfit.cli.guard import Mistake
+from privfit.cli.options import Json
+from privfit.cli.output import show
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -76,6 +78,7 @@ def reproduce(
     seed: Annotated[
         int | None, typer.Option(min=0, help="Of folds and noise; by default that of the published results.")
     ] = None,
+    as_json: Json = False,
 ) -> None:
     """Run the paper's experiments again.
 
@@ -96,8 +99,8 @@ def reproduce(
     seed = SEED if seed is None else seed
     console = Console(stderr=True, markup=False, highlight=False)
     if what in (What.ADOPT, What.SUMMARY, What.CLAIMS):
-        _without_running(what, out, source, docs, seed, console)
-        return
+        facts = _without_running(what, out, source, docs, seed, console)
+        return show(facts, "", as_json=True) if as_json else None
     names = _names(what)
     cells = _cells(
         names, data_set or (), algorithm or (), epsilon or (), FULL_REPEATS if full else repeats or 1
@@ -114,15 +117,18 @@ def reproduce(
     if replace:
         _drop_outdated(cells, out, seed, console)
     failed = _run(cells, out, seed, jobs, console, smoke, () if data_set else OPTIONAL)
-    _describe(out, seed, console)
+    facts = _describe(out, seed, console)
+    if as_json:
+        show(facts | {"failed_cells": failed}, "", as_json=True)
     if failed:
         console.print(f"{failed} cells failed; run the same command again to try only those.")
         raise typer.Exit(1)
+    return None
 
 
 def _without_running(
     what: What, out: Path, source: Path | None, docs: Path, seed: int, console: Console
-) -> None:
+) -> dict[str, Any]:
     """Check, describe or judge what is there."""
     needed = {"results": [out, *([source] if source else [])], "documents": [docs] * (what is What.CLAIMS)}
     for content, directories in needed.items():
@@ -135,12 +141,12 @@ def _without_running(
 
         changed = write_documents(docs, Evidence(out, seed))
         console.print(f"Written: {', '.join(map(str, changed))}" if changed else "Nothing has changed.")
-        return
+        return {"written": list(map(str, changed))}
     if what is What.ADOPT:
         from privfit.experiments.adoption import adopt
 
         adopt(out, seed=seed, console=console, source=source)
-    _describe(out, seed, console)
+    return _describe(out, seed, console)
 
 
 def _names(what: What) -> list[str]:
@@ -231,8 +237,8 @@ def _run(
         raise typer.Exit(1) from None
 
 
-def _describe(out: Path, seed: int, console: Console) -> None:
-    """Draw every figure and write the summary of all that the directory holds."""
+def _describe(out: Path, seed: int, console: Console) -> dict[str, Any]:
+    """Draw every figure and write the summary of all that the directory holds; return where they are."""
     from privfit.experiments.cells import EXPERIMENTS
     from privfit.experiments.figures import draw
     from privfit.experiments.results import Results
@@ -245,3 +251,4 @@ def _describe(out: Path, seed: int, console: Console) -> None:
     summary = out / "summary.md"
     summary.write_text(summarise(out, seed), encoding="utf-8")
     console.print(f"Results: {summary}")
+    return {"summary": str(summary), "figures": sorted(map(str, out.glob("*.png")))}

@@ -60,8 +60,13 @@ def predicted(model: Any, X: Any, y: Any, edges_of: Callable[[Scale], Vector]) -
     score = _logits if are_probabilities else _margins
     scores = _applied(score, model, X)
     for row in np.flatnonzero(_near(scores, edges_of(scale))):
-        scores[row] = _applied(score, model, _safe_indexing(X, [int(row)]))[0]
+        scores[row] = _applied(score, model, _record(X, int(row)))[0]
     return Predictions(labels, np.clip(scores, -scale.reach, scale.reach), are_probabilities)
+
+
+def _record(X: Any, i: int) -> Any:
+    """Return a table of one record; scikit-learn 1.6 cannot take one out of an Arrow table."""
+    return X.slice(i, 1) if hasattr(X, "column_names") else _safe_indexing(X, [i])
 
 
 def _two_classes(model: Any) -> NDArray[Any]:

@@ -32,8 +32,10 @@ def read_file(path: str | PathLike[str], names: Sequence[str] | None = None) -> 
     if lowered.endswith(_PARQUET):
         _refuse_what_is_no_file(path)
         return _read_parquet(path, names)
+    # a text may be a record, and is not quoted
+    given = f"{_shown(path)} is" if isinstance(path, PathLike) else "X is a text, and"
     raise ValueError(
-        "X is a text, and not the path of a table: its name must end in .csv, .csv.gz, .tsv or .parquet."
+        f"{given} not the path of a table: its name must end in .csv, .csv.gz, .tsv or .parquet."
     )
 
 

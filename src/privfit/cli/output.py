@@ -1,0 +1,88 @@
+"""What commands print: text for people, JSON for programs, and progress on the error stream."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+
+WIDEST = 100  # columns; longer lines are hard to read
+
+
+def show(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
+    """Print the facts as JSON if that was asked for, and the text otherwise."""
+    typer.echo(document(facts) if as_json else text)
+
+
+def document(facts: dict[str, Any]) -> str:
+    """Return facts as a JSON document, in which numbers that do not exist are null."""
+    return json.dumps(_plain(facts), indent=1, ensure_ascii=False, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(held) for held in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def wrapped(text: object) -> str:
+    """Break a paragraph to fit the terminal."""
+    width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+    return textwrap.fill(str(text), max(20, width), break_long_words=False, break_on_hyphens=False)
+
+
+def columns(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows, the first of which is a heading, as text in columns; numbers are to the right."""
+    by_column = [(max(map(len, cells)), all(map(_is_number, cells[1:]))) for cells in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.rjust(width) if are_numbers else cell.ljust(width)
+            for cell, (width, are_numbers) in zip(row, by_column, strict=True)
+        ).rstrip()
+        for row in rows
+    )
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return cell == "-"
+    return True
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Say on the error stream, if somebody watches it, what is being waited for."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn
+
+    console = Console(stderr=True, markup=False, highlight=False)
+    parts = (SpinnerColumn("line"), TextColumn("{task.description}"))
+    # libraries that are imported meanwhile must find standard output as it is
+    with Progress(*parts, console=console, transient=True, redirect_stdout=False) as spinner:
+        spinner.add_task(what, total=None)
+        yield
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Show on the error stream how far something is; yields what to call with (done, total)."""
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True, markup=False, highlight=False)
+    parts = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    with Progress(*parts, console=console, transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,73 @@
+"""`privfit report`: a page about a model."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from privfit.cli.files import check_outputs, replacing
+from privfit.cli.guard import Mistake
+from privfit.cli.options import Json, Model
+from privfit.cli.output import show
+from privfit.cli.tables import read_model
+
+
+def report(
+    model: Model,
+    out: Annotated[Path, typer.Option(help="Where the page goes.", dir_okay=False)],
+    scores: Annotated[
+        Path | None, typer.Option(help="What `privfit evaluate --out` wrote.", dir_okay=False)
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(help='A TOML file with a model card\'s fields: "Intended use" = "...".', dir_okay=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Write a page about a model, for those who use it.
+
+    One HTML file that any browser shows and that needs no network: the promise in plain words and what it
+    means for one person, what the budget bought, the weights, and the scores, if some were bought.
+
+    Example: privfit report model.json --scores scores.json --out card.html
+    """
+    check_outputs(out, inputs=(model, scores, card))
+    fitted = read_model(model)
+    from privfit.report import render
+
+    page = render(
+        fitted.published(),
+        scores=None if scores is None else _scores(scores),
+        title=title,
+        card=None if card is None else _fields(card),
+    )
+    with replacing(out) as file:
+        file.write_text(page, encoding="utf-8")
+    show({"report": str(out)}, f"The page is in {out}.", as_json=as_json)
+
+
+def _scores(path: Path) -> dict[str, Any]:
+    try:
+        written = json.loads(path.read_text(encoding="utf-8"))
+        scores = {name: held for name, held in written.items() if "value" in held}
+        if not scores or not isinstance(written["privacy"]["text"], str):
+            raise KeyError
+        for score in scores.values():
+            for low, high in (score["interval"], score["population"]):
+                float(low), float(high), float(score["value"])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise Mistake(f"{path} holds no scores; write them with: privfit evaluate --out {path}") from None
+    return scores | {"privacy": written["privacy"]}
+
+
+def _fields(path: Path) -> dict[str, str]:
+    try:
+        fields = tomllib.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise Mistake(f"{path} is no TOML file: {str(error).rstrip('.')}.") from None
+    return {name: str(text) for name, text in fields.items()}

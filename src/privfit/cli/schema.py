@@ -1,0 +1,69 @@
+"""`privfit schema`: draft the public facts about a table, and hold the table against them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from privfit.cli.options import Data, Json, SchemaFile
+from privfit.cli.output import show, waiting
+from privfit.cli.teaching import TaughtCommand
+
+schema = typer.Typer(
+    no_args_is_help=True,
+    help="Draft a schema, and check a table against it.",
+    rich_markup_mode=None,
+)
+
+
+@schema.command(cls=TaughtCommand)
+def draft(
+    data: Data,
+    label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
+    leak: Annotated[
+        bool,
+        typer.Option("--leak", help="Fill in bounds and categories from the records, which reveals them."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Print a schema to be filled in, from names and types alone.
+
+    The first line of a CSV file has to name the columns, and nothing else of it is read. Bounds, categories
+    and classes are yours to fill in from public knowledge: a code book, a law, common sense.
+
+    Example: privfit schema draft people.csv --label income > schema.toml
+    """
+    from privfit import Schema
+
+    with waiting(f"Reading {data}"):
+        text = Schema.draft(data, label=label, leak=leak)
+    show({"toml": text}, text.rstrip("\n"), as_json=as_json)
+
+
+@schema.command(cls=TaughtCommand)
+def check(
+    data: Data,
+    schema: SchemaFile,
+    as_json: Json = False,
+) -> None:
+    """List by column what of a table does not fit its schema.
+
+    For the custodian of the data alone and not for publication, because it counts records, though it quotes
+    no value. The exit code is 1 if something does not fit.
+
+    Example: privfit schema check people.csv --schema schema.toml
+    """
+    from privfit import Schema
+
+    facts = Schema.from_toml(schema)
+    with waiting(f"Checking {data}"):
+        findings = facts.check(data)
+    show(
+        {"fits": findings.fits, "for_the_custodian_only": [asdict(finding) for finding in findings.found]},
+        str(findings),
+        as_json=as_json,
+    )
+    if not findings.fits:
+        raise typer.Exit(1)

@@ -1,0 +1,87 @@
+"""`privfit train`: from a file and its schema to a model that may be published."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privfit.cli.files import check_outputs, replacing
+from privfit.cli.options import (
+    Budget,
+    Data,
+    DataSet,
+    Delta,
+    Epsilon,
+    Json,
+    SchemaFile,
+    account_of,
+    paid,
+    spending,
+)
+from privfit.cli.output import show, waiting, wrapped
+from privfit.cli.tables import read_table
+
+
+class Kind(StrEnum):
+    """Models that can be trained."""
+
+    LOGISTIC = "logistic"
+    SVM = "svm"
+
+
+def train(
+    data: Data,
+    schema: SchemaFile,
+    out: Annotated[Path, typer.Option(help="Where the model file goes.", dir_okay=False)],
+    epsilon: Epsilon = 1.0,
+    delta: Delta = 1e-6,
+    model: Annotated[Kind, typer.Option(help="Which model to train.")] = Kind.LOGISTIC,
+    budget: Budget = None,
+    data_set: DataSet = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Where a page about the model goes, too.", dir_okay=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a private model on a table.
+
+    Everything that is looked at is paid for first, from the account that --budget names. The model file and
+    the page may be published; nothing else about the records is printed or written.
+
+    All records of the file are trained on. To score the model later, keep some people's records in a second
+    file, by a rule that looks at no record, before you train: every tenth line, for example.
+
+    Example: privfit train people.csv --schema schema.toml --epsilon 1 --budget people.db --out model.json
+    --report card.html
+    """
+    check_outputs(out, report, inputs=(data, schema))
+    with waiting("Loading libraries"):
+        from privfit import DPLinearSVC, DPLogisticRegression, Schema
+
+        facts = Schema.from_toml(schema)
+        estimator = {Kind.LOGISTIC: DPLogisticRegression, Kind.SVM: DPLinearSVC}[model]
+    ledger = account_of(budget, data_set)
+    table = read_table(data, (*facts.features, facts.label))
+    with spending(ledger):
+        fitted = estimator(epsilon, delta, schema=facts, ledger=ledger, verbose=1).fit(table)
+        with replacing(out) as file:
+            fitted.save(file)
+        if report is not None:
+            with replacing(report) as file:
+                fitted.report(file)
+    written = f"The model is in {out}"
+    if report is not None:
+        written += f", the page about it in {report}"
+    show(
+        {
+            "model": str(out),
+            "report": None if report is None else str(report),
+            "privacy": fitted.published().privacy,
+            "account": None if ledger is None else ledger.statement(),
+        },
+        f"{written}.\n\n{wrapped(fitted.privacy_)}\n\n{wrapped(paid(ledger))}",
+        as_json=as_json,
+    )
