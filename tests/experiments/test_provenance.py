@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from privfit.experiments import environment, fingerprints, provenance, summary
+from privfit.experiments import adoption, environment, fingerprints, provenance, summary
 from privfit.experiments.adoption import adopt, agree
 from privfit.experiments.cells import ALGORITHMS, SEED, Cell
 from privfit.experiments.fingerprints import fingerprint
@@ -34,7 +34,7 @@ def write(out, *cells, outcome=OUTCOME, seed=1):
 def another_version(monkeypatch, *changed):
     """Let some algorithms compute something else from now on."""
     real = fingerprint
-    for module in (provenance, summary):
+    for module in (provenance, summary, adoption):
         monkeypatch.setattr(module, "fingerprint", lambda name: "changed" if name in changed else real(name))
 
 
@@ -145,6 +145,18 @@ def test_a_fingerprint_changes_with_the_solver_and_not_with_the_last_bits(monkey
     assert fingerprint.__wrapped__("dpagd") == fingerprint("dpagd")
     monkeypatch.setitem(defaults, "gamma", 0.11)
     assert fingerprint.__wrapped__("dpagd") != fingerprint("dpagd")
+
+
+@pytest.mark.parametrize("affected", [lambda epsilon: epsilon < 0.5, lambda epsilon: epsilon > 5.0])
+def test_a_fingerprint_notices_a_change_for_small_or_ample_budgets_alone(monkeypatch, affected):
+    before, shares = fingerprint("dpagd"), DPAGD.shares
+
+    def changed(self, curator):
+        rho_ng, rho_nmax = shares(self, curator)
+        return (2 * rho_ng if affected(curator.epsilon) else rho_ng), rho_nmax
+
+    monkeypatch.setattr(DPAGD, "shares", changed)
+    assert fingerprint.__wrapped__("dpagd") != before
 
 
 def test_a_fingerprint_notices_a_change_of_batches_alone(monkeypatch):
