@@ -160,9 +160,9 @@ def test_a_fingerprint_notices_a_change_for_small_or_ample_budgets_alone(monkeyp
 
 
 def test_a_fingerprint_notices_a_change_of_batches_alone(monkeypatch):
-    before = fingerprint("privgene")
+    before = fingerprint("dpagd")
     monkeypatch.setattr(fingerprints, "BATCH", 900)
-    assert fingerprint.__wrapped__("privgene") != before
+    assert fingerprint.__wrapped__("dpagd") != before
     assert fingerprint.__wrapped__("sgd-adv") == fingerprint("sgd-adv")
 
 
