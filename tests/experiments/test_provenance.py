@@ -62,7 +62,10 @@ def test_rows_of_a_solver_that_has_changed_are_not_mixed_with_new_ones(tmp_path,
     ):
         begin([CELL._replace(fold=1)], tmp_path, seed=1)
     begin([MAJORITY._replace(fold=1)], tmp_path, seed=1)
-    assert "**Outdated:** another version made the rows of dpagd in splits.csv." in summarise(tmp_path, 1)
+    assert (
+        "**Outdated:** not known to come from this version are the rows of dpagd in splits.csv."
+        in summarise(tmp_path, 1)
+    )
 
 
 def test_replacing_drops_outdated_rows_and_nothing_else(tmp_path, monkeypatch):
@@ -198,7 +201,9 @@ def test_published_rows_come_from_this_version_or_the_summary_says_which_do_not(
     """A change to a solver's output fails here until its rows are run again or are declared outdated."""
     outdated = {f"{algorithm} in {name}.csv": why for (name, algorithm), why in unfit(RESULTS, SEED).items()}
     page = (RESULTS / "summary.md").read_text().replace("\n", " ")
-    declared = re.search(r"\*\*Outdated:\*\* another version made the rows of (.*?csv)\.\s", page)
+    declared = re.search(
+        r"\*\*Outdated:\*\* not known to come from this version are the rows of (.*?csv)\.\s", page
+    )
     assert set(outdated) == set(declared[1].split(", ") if declared else ()), (
         "run them again (`privfit reproduce all --replace --algorithm NAME`), or let the summary say which "
         f"are outdated (`privfit reproduce summary`): {outdated}"
