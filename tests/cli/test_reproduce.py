@@ -131,11 +131,22 @@ def test_a_smoke_test_has_one_fit_of_everything():
     assert len(once) == len(set(kinds(once)))
 
 
-@pytest.mark.parametrize("what", ["adopt", "summary"])
+@pytest.mark.parametrize("what", ["adopt", "summary", "claims"])
 def test_results_that_are_not_there_are_one_sentence(tmp_path, what):
     result = reproduce(what, "--out", tmp_path / "none")
     assert result.exit_code == 2
     assert result.output == f"Error: There are no results in {tmp_path / 'none'}: it is not a directory.\n"
+
+
+def test_claims_are_decided_by_a_directory_and_written_to_another(tmp_path):
+    missing = reproduce("claims", "--out", tmp_path, "--docs", tmp_path / "none")
+    assert missing.exit_code == 2
+    assert missing.output == f"Error: There are no documents in {tmp_path / 'none'}: it is not a directory.\n"
+    (tmp_path / "docs").mkdir()
+    done = reproduce("claims", "--out", tmp_path, "--docs", tmp_path / "docs")
+    assert done.exit_code == 0
+    assert "claims.md" in done.stderr
+    assert "| **not run** |" in (tmp_path / "docs" / "claims.md").read_text()
 
 
 def test_ctrl_c_says_that_what_is_finished_is_kept(tmp_path, monkeypatch):

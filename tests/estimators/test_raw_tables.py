@@ -83,11 +83,12 @@ TABLES = {
 
 @pytest.fixture(scope="module")
 def by_hand():
-    """The same fit as it was done before: encode, then declare everything again."""
+    """The same fit as it was done before: encode, then declare everything again; predict in doubles."""
     encoder = SchemaEncoder(SCHEMA, sparse_output=False)
     settings = SEEDED | {"classes": ("well", "unwell"), "feature_bounds": (0, 1)}
     X = encoder.transform(PEOPLE)
-    return DPLogisticRegression(**settings).fit(X, PEOPLE["ill"]), X
+    exact = encode(PEOPLE, SCHEMA, sparse=False, dtype=np.float64)
+    return DPLogisticRegression(**settings).fit(X, PEOPLE["ill"]), exact
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -355,7 +356,9 @@ def test_a_model_file_keeps_the_schema_and_predicts_raw_tables(kind, files, tmp_
 def test_plain_models_take_the_encoded_table():
     fitted = model().fit(PEOPLE)
     X = pd.DataFrame(encode(PEOPLE, SCHEMA, sparse=False), columns=FEATURES)
-    np.testing.assert_allclose(fitted.to_sklearn().predict_proba(X), fitted.predict_proba(PEOPLE), rtol=1e-5)
+    np.testing.assert_allclose(
+        fitted.to_sklearn(encoded=True).predict_proba(X), fitted.predict_proba(PEOPLE), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from privfit.curator import Curator
 from privfit.datasets import load
 from privfit.engine.problem import Problem
 from privfit.experiments.cells import Cell, fold_rows
-from privfit.experiments.fit import SampledPrivGene, fit_cell
+from privfit.experiments.fit import SampledPrivGene, fit_cell, table
 from privfit.losses import LOSSES
 from privfit.mechanisms.noise import SeededNoise
 from privfit.solvers import PrivGene
@@ -52,3 +52,31 @@ def test_privgene_on_a_subset_sees_about_that_many_records():
     # six standard deviations: a false alarm in 5e8
     assert abs(sizes[0] - 1000) < 6 * (4000 * 0.25 * 0.75) ** 0.5
     assert sizes[1] == 4000
+
+
+def test_seconds_are_those_of_the_processor(monkeypatch):
+    readings = iter([10.0, 12.5])
+    monkeypatch.setattr("privfit.experiments.fit.time.process_time", lambda: next(readings))
+    cell = Cell("logistic", "adult", "logistic", "majority", math.inf, None, 0, 0)
+    assert fit_cell(cell, SEED).seconds == 2.5
+
+
+def test_a_table_is_cut_to_its_first_records():
+    cell = Cell("logistic", "adult", "logistic", "majority", math.inf, None, 0, 0)
+    rich = load("adult", encoding="paper").target[:100] == ">50K"
+    train, _ = fold_rows(100, "adult", 0, 0, SEED)
+    p = rich[train].mean()
+    cut = fit_cell(cell, SEED, records=100)
+    assert cut.records == 80
+    assert cut.objective == pytest.approx(-p * np.log(p) - (1 - p) * np.log(1 - p), rel=1e-3)
+
+
+@pytest.mark.parametrize("subset", ["10%", "full"])
+def test_the_full_kddcup99_is_fitted_when_it_is_at_hand(monkeypatch, subset):
+    asked = []
+    monkeypatch.setattr("privfit.experiments.fit.subset_at_hand", lambda: subset)
+    monkeypatch.setattr(
+        "privfit.experiments.fit.load", lambda name, **settings: asked.append((name, settings))
+    )
+    table("kddcup99")
+    assert asked == [("kddcup99", {"encoding": "paper", "subset": subset})]

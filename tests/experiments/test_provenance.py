@@ -196,3 +196,10 @@ def test_published_rows_come_from_this_version_or_the_summary_says_which_do_not(
 def test_published_rows_are_of_known_algorithms_and_the_lock_file_is_there():
     assert {algorithm for _, algorithm in present(RESULTS, SEED)} <= set(ALGORITHMS)
     assert (RESULTS / environment.LOCK_FILE).read_text().startswith("# Python 3.")
+
+
+def test_a_fingerprint_notices_a_change_that_ample_budgets_alone_show(monkeypatch):
+    before, other = fingerprint("adaptive"), fingerprint("gradient-descent")
+    monkeypatch.setattr("privfit.solvers.descent.MOMENTUM_GROWTH", 0.3)
+    assert fingerprint.__wrapped__("adaptive") != before
+    assert fingerprint.__wrapped__("gradient-descent") == other

@@ -35,8 +35,24 @@ def test_onnx_predicts_the_same(model):
     runtime = pytest.importorskip("onnxruntime")
     session = runtime.InferenceSession(to_onnx(model.published()), providers=["CPUExecutionProvider"])
     labels, scores = session.run(None, {"X": ROWS})
-    far = np.abs(model.decision_function(ROWS)) > 1e-5
+    far = np.abs(model.decision_function(ROWS)) > 1e-12
     assert far.mean() > 0.99
+    assert np.array_equal(labels[far], model.predict(ROWS)[far])
+    if hasattr(model, "predict_proba"):
+        assert scores == pytest.approx(model.predict_proba(ROWS), rel=1e-9, abs=1e-12)
+    else:
+        assert scores[:, 1] == pytest.approx(model.decision_function(ROWS), rel=1e-9, abs=1e-12)
+
+
+def test_skl2onnx_converts_the_plain_model(model):
+    skl2onnx, runtime = pytest.importorskip("skl2onnx"), pytest.importorskip("onnxruntime")
+    inputs = [("X", skl2onnx.common.data_types.DoubleTensorType([None, ROWS.shape[1]]))]
+    graph = skl2onnx.to_onnx(
+        model.to_sklearn(), initial_types=inputs, options={"zipmap": False}, target_opset=17
+    ).SerializeToString()
+    session = runtime.InferenceSession(graph, providers=["CPUExecutionProvider"])
+    labels, scores = session.run(None, {"X": ROWS})
+    far = np.abs(model.decision_function(ROWS)) > 1e-5
     assert np.array_equal(labels[far], model.predict(ROWS)[far])
     if hasattr(model, "predict_proba"):
         assert scores == pytest.approx(model.predict_proba(ROWS), abs=1e-6)

@@ -9,7 +9,7 @@ from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import curvature
-from privfit.solvers.curvature import Curvature, affordable, bought, curvature_noise
+from privfit.solvers.curvature import Curvature, Newton, affordable, bought, curvature_noise
 from privfit.solvers.descent import Descent
 
 MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
@@ -28,6 +28,12 @@ def fitted(X, y, loss="logistic", epsilon=8.0, **settings):
     model = MODELS[loss](epsilon, 1e-8, **(public | settings)).fit(X, y)
     margins = np.where(y == 1, 1, -1) * model.decision_function(X)
     return model, VALUES[loss](margins).mean()
+
+
+def hessian(curvature, loss, w, p):
+    """The Hessian as a matrix."""
+    c, k, v = curvature.hessian(LOSSES[loss], w, p)
+    return c * curvature.moments - k * np.outer(v, v)
 
 
 def gaussian(n=20_000, p=6, *, rho=1.0, noise=None, loss="logistic", seed=0):
@@ -54,7 +60,7 @@ def test_the_hessian_of_gaussian_features_follows_from_their_second_moments():
         w[:6] *= size / np.std(X @ w[:6])
         slopes = 1 / (1 + np.exp(-(Z @ w)))
         exact = (Z * (slopes * (1 - slopes))[:, None]).T @ Z / len(Z)
-        found = Curvature(Z.T @ Z / len(Z), 0.0, 0.3).hessian(LOSSES["logistic"], w, 6)
+        found = hessian(Curvature(Z.T @ Z / len(Z), 0.0, 0.3), "logistic", w, 6)
         # the mean of the margins moves the cross terms with the intercept, which are not modelled
         np.testing.assert_allclose(found[:6, :6], exact[:6, :6], atol=0.06 * np.abs(exact[:6, :6]).max())
         assert found[6, 6] == pytest.approx(exact[6, 6], rel=0.06)
@@ -65,8 +71,20 @@ def test_the_hessian_of_gaussian_features_follows_from_their_second_moments():
 def test_a_hessian_has_no_negative_curvature(loss, size):
     Z = np.column_stack([gaussian(2000)[2], np.full(2000, 0.3)])
     w = size * np.random.default_rng(2).normal(size=7)
-    values = np.linalg.eigvalsh(Curvature(Z.T @ Z / len(Z), 0.0, 0.3).hessian(LOSSES[loss], w, 6))
+    values = np.linalg.eigvalsh(hessian(Curvature(Z.T @ Z / len(Z), 0.0, 0.3), loss, w, 6))
     assert values.min() > 0.0
+
+
+def test_a_newton_step_solves_its_system():
+    rng = np.random.default_rng(4)
+    moments, floor = (root @ root.T for root in rng.normal(size=(2, 7, 7)))
+    curvature = Curvature(moments, 0.1, 0.3)
+    gradient, w = rng.normal(size=(2, 7))
+    c, k, v = curvature.hessian(LOSSES["logistic"], w, 6)
+    assert k > 0.1 * c
+    step = Newton(curvature, floor).step((c, k, v), gradient)
+    whole = c * (moments + 0.1 * np.eye(7)) - k * np.outer(v, v) + floor
+    np.testing.assert_allclose(whole @ step, gradient, atol=1e-9)
 
 
 def test_second_moments_cost_a_twentieth_and_their_noise_is_what_was_foretold():
@@ -127,6 +145,7 @@ def test_steps_that_lead_uphill_are_shortened(loss):
         curator, engine, _ = gaussian(rho=0.2, loss=loss, noise=ScriptedNoise(5))
         descent = Descent(curator, 20_000.0, 1.0)
         descent.curvature = replace(descent.curvature, moments=factor * descent.curvature.moments)
+        descent.newton = Newton(descent.curvature, 1e-3 * np.eye(7))
         objectives.append(engine.at(descent.run()).loss_sum() / 20_000)
         assert (descent.length < 0.2) == (factor < 1.0)
     assert objectives[1] < objectives[0] + 0.005
@@ -156,7 +175,7 @@ def test_a_fall_is_the_least_that_the_loss_fell_and_knows_its_error():
 def test_no_step_moves_a_typical_margin_by_more_than_one():
     curator, _, _ = gaussian(rho=1e6)
     descent = Descent(curator, 20_000.0, 1.0)
-    descent.floor, descent.curvature = 0.0, replace(descent.curvature, noise=0.0)
+    descent.newton = Newton(replace(descent.curvature, noise=0.0), 1e-6 * np.eye(7))
     before = descent.start
     answer, lengths = curator.measure, []
 

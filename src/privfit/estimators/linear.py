@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Ledger
 from privfit.curator import Curator
-from privfit.estimators.declared import Declared, Weights, encoded, weights_in_words
+from privfit.estimators.declared import Declared, encoded
 from privfit.estimators.labels import encode_labels, label_column
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit, Surroundings
@@ -34,6 +34,7 @@ from privfit.estimators.validation import (
 from privfit.losses import get_loss
 from privfit.publication import Published, to_json
 from privfit.publication.plain import to_sklearn
+from privfit.publication.weights import Weights, weights_in_words
 from privfit.report import render
 from privfit.schema import Schema, labels_of
 from privfit.schema.frames import opened
@@ -208,7 +209,9 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
             Not divided by the norm of the weights, as in scikit-learn.
         """
         check_is_fitted(self)
-        X = self._validated(X, reset=False) if self.schema_ is None else encoded(X, self.schema_)
+        # a raw table in double precision, because what the model is converted to has no other
+        schema = self.schema_
+        X = self._validated(X, reset=False) if schema is None else encoded(X, schema, np.float64)
         return self.preparation_.scores(X, self.coef_.ravel(), self.intercept_[0])
 
     @property
@@ -265,7 +268,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         check_is_fitted(self)
         if self.schema_ is None:
             raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
-        return weights_in_words(self.schema_, self.coef_.ravel(), self.classes_)
+        return weights_in_words(self.schema_, self.coef_.ravel(), self.classes_.tolist())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.
@@ -338,16 +341,22 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         html = render(self.published(), scores=bought, title=title, card=card)
         Path(path).write_text(html, encoding="utf-8")
 
-    def to_sklearn(self) -> Any:
+    def to_sklearn(self, *, encoded: bool = False) -> Any:
         """Return a plain scikit-learn estimator or pipeline that predicts the same, clipping included.
+
+        Parameters
+        ----------
+        encoded : bool
+            Of a model with a schema: whether to take columns that ``privfit.schema.encode`` has encoded
+            instead of raw frames, as is needed where the schema has dates.
 
         Returns
         -------
         estimator : LogisticRegression, SGDClassifier or Pipeline
             Nothing of privfit is needed to use, convert or unpickle it. It takes dense arrays where columns
-            are clipped.
+            are clipped, and frames of pandas where a schema names the columns.
         """
-        return to_sklearn(self.published())
+        return to_sklearn(self.published(), encoded=encoded)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -18,18 +18,24 @@ RECORDS = 4_000  # of Adult, which is shipped with the package
 RARE = 0.05  # columns with fewer ones are left out, because their optimal weights are hardly determined
 BATCH = 1_000  # stands for the batches that a large table is worked on in
 DECIMALS = 3  # of a coefficient; the last bits are the machine's
+EPSILON = 0.8
+AMPLE = {"adaptive": 8.0}  # an epsilon at which this many records let an algorithm go another way
 
 
 @cache
 def fingerprint(algorithm: str) -> str:
     """Fit a small table with fixed noise and hash the rounded coefficients.
 
-    One fit for each loss, and one on batches if the algorithm takes large tables in batches.
+    One fit for each loss, one on batches if the algorithm takes large tables in batches, and one at an ample
+    budget if it then goes another way.
     """
     X, y = _small_table()
     digest = hashlib.sha256()
-    for dataset, loss in (("adult", "logistic"), ("adult", "hinge"), ("kddcup99", "logistic")):
-        cell = Cell("logistic", dataset, loss, algorithm, 0.8, None, 0, 0)
+    fits = [("adult", "logistic", EPSILON), ("adult", "hinge", EPSILON), ("kddcup99", "logistic", EPSILON)]
+    if algorithm in AMPLE:
+        fits.append(("adult", "logistic", AMPLE[algorithm]))
+    for dataset, loss, epsilon in fits:
+        cell = Cell("logistic", dataset, loss, algorithm, epsilon, None, 0, 0)
         solver: Any = solver_of(cell)
         if dataset == "kddcup99":
             if solver == solver_of(cell._replace(dataset="adult")):

@@ -62,10 +62,11 @@ def _panel(ax: Axes, found: Mapping[Line, Curve], epsilon: float, metric: Metric
     limits = [stage.mean for stage in stages.values()]
     for name, dashes in _DASHES.items():
         if name in found:
-            limits.append(found[name][math.inf].mean)
-            ax.axvline(limits[-1], ls=dashes, color=INK, lw=1.0)
+            ax.axvline(found[name][math.inf].mean, ls=dashes, color=INK, lw=1.0)
+    if "nonprivate" in found:  # the majority may lie far outside
+        limits.append(found["nonprivate"][math.inf].mean)
     width = max(limits) - min(limits)
-    low, high = min(limits) - 0.08 * width, max(limits) + 0.75 * width  # room for the numbers
+    low, high = min(limits) - 0.08 * width, max(limits) + 0.9 * width  # room for the numbers
     before = math.nan
     for name, stage in stages.items():
         place, whole = list(WATERFALL).index(name), name in _WHOLE

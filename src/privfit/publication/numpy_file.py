@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from privfit.publication import numpy_rows
+from privfit.publication.plain import without_idle_clipping
 from privfit.publication.published import Published
 
 _SOURCE = '''"""Predicts as a model that privfit published; needs NumPy only.
@@ -46,6 +48,9 @@ _PROBABILITIES = '''def predict_proba(X):
 def numpy_source(model: Published) -> str:
     """Return the source of a module with `decision_function`, `predict` and, for logistic, `predict_proba`.
 
+    They take a 2-d array; with a schema, a dict of raw columns or a list of dicts, which `encode` makes
+    numbers of. Cells are texts, numbers, truth values, dates or missing.
+
     Parameters
     ----------
     model : Published
@@ -56,6 +61,8 @@ def numpy_source(model: Published) -> str:
     source : str
         Python of fewer than 60 lines.
     """
+    if model.schema is not None:
+        return _for_raw_rows(model)
     infinite = ([float("-inf")], [float("inf")])
     bounds = infinite if model.bounds is None else tuple(side.tolist() for side in model.bounds)
     scores = ["    scores = X @ WEIGHTS + INTERCEPT"]
@@ -65,7 +72,7 @@ def numpy_source(model: Published) -> str:
     else:
         scores = ["    return X @ WEIGHTS + INTERCEPT"]
     return _SOURCE.format(
-        promise=_harmless(model.privacy["text"].split(" In plain words")[0]),
+        promise=_promise(model),
         classes=_literal(model.classes),
         features=_literal(model.weight_names),
         weights=_literal(model.weights.tolist()),
@@ -73,6 +80,29 @@ def numpy_source(model: Published) -> str:
         bounds=_literal(bounds),
         scores="\n".join(scores),
         probabilities=_PROBABILITIES if model.kind == "logistic" else "",
+    )
+
+
+def _for_raw_rows(model: Published) -> str:
+    idle = without_idle_clipping(model).bounds is None
+    bounds = None if model.bounds is None or idle else [side.tolist() for side in model.bounds]
+    facts = {
+        "classes": model.classes,
+        "weights": model.weights.tolist(),
+        "intercept": model.intercept,
+        "bounds": bounds,
+        "columns": numpy_rows.columns_of(model),
+    }
+    scores = 'X @ WEIGHTS + MODEL["intercept"]'
+    if model.unit_rows:
+        norms = f"np.sqrt((X * X).sum(axis=1){' + 1' if model.has_intercept else ''})"
+        scores = f"({scores}) / np.maximum({norms}, np.finfo(float).tiny)  # rows are scaled to norm 1"
+    return numpy_rows.SOURCE.format(
+        promise=_promise(model),
+        model=_literal(facts),
+        clipped="encode(rows)" if bounds is None else 'np.clip(encode(rows), *MODEL["bounds"])',
+        scores=scores,
+        probabilities=numpy_rows.PROBABILITIES if model.kind == "logistic" else "",
     )
 
 
@@ -89,8 +119,9 @@ def write_numpy(model: Published, path: str | Path) -> None:
     Path(path).write_text(numpy_source(model), encoding="utf-8")
 
 
-def _harmless(text: str) -> str:
+def _promise(model: Published) -> str:
     """Return text that cannot end the docstring it stands in, whoever wrote the model file."""
+    text = " ".join(model.privacy["text"].split(" In plain words")[0].split())
     return text.replace('"', "'").replace("\\", "/")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,26 +11,63 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
+from privfit.publication.frame import frame_encoder
 from privfit.publication.published import Published, Vector
 
 
-def to_sklearn(model: Published) -> Any:
-    """Return a fitted estimator, or a pipeline with the clipping, that predicts the same.
+def to_sklearn(model: Published, *, encoded: bool = False) -> Any:
+    """Return a fitted estimator, or a pipeline with the preprocessing, that predicts the same.
 
-    A model with a schema becomes one that takes the encoded table, `privfit.schema.encode(table, schema)`.
-
-    Clipping is done by a MinMaxScaler that clips, and the weights are those of columns between 0 and 1.
+    A model with a schema becomes a pipeline that takes raw frames of pandas whose cells are stored as what
+    they are: numbers as numbers, words as the schema writes them. Clipping is done by a MinMaxScaler that
+    clips, and the weights are those of columns between 0 and 1.
 
     Parameters
     ----------
     model : Published
         What is to be converted.
+    encoded : bool
+        Of a model with a schema: whether to take the encoded table, `privfit.schema.encode(table, schema)`,
+        instead of raw frames.
 
     Returns
     -------
     estimator : LogisticRegression, SGDClassifier or Pipeline
         It takes dense arrays where columns are clipped, because scikit-learn's scaler does.
+
+    Raises
+    ------
+    ValueError
+        If raw frames have a column that scikit-learn cannot read: a date, or levels that are falling numbers.
     """
+    if model.schema is None or encoded:
+        steps = _of_numbers(model)
+        if model.weight_names is not None:
+            _name_features(steps[0], np.array(model.weight_names, dtype=object))
+    else:
+        steps = [frame_encoder(model), *_of_numbers(without_idle_clipping(model))]
+    return steps[0] if len(steps) == 1 else make_pipeline(*steps)
+
+
+def without_idle_clipping(model: Published) -> Published:
+    """Return a model with a schema without bounds that no encoded column can pass.
+
+    Parameters
+    ----------
+    model : Published
+        The model.
+
+    Returns
+    -------
+    model : Published
+        It predicts the same.
+    """
+    if model.bounds is None or (model.bounds[0] > 0.0).any() or (model.bounds[1] < 1.0).any():
+        return model
+    return replace(model, bounds=None)
+
+
+def _of_numbers(model: Published) -> list[Any]:
     weights, intercept = model.weights, model.intercept
     if model.unit_rows:
         steps = _unit_rows(model)
@@ -41,9 +79,7 @@ def to_sklearn(model: Published) -> Any:
         weights, intercept = weights * (high - low), intercept + float(weights @ low)
     else:
         steps = []
-    steps.append(_classifier(model, weights, intercept))
-    _name_features(steps[0], model)
-    return steps[0] if len(steps) == 1 else make_pipeline(*steps)
+    return [*steps, _classifier(model, weights, intercept)]
 
 
 def _clip(low: Vector, high: Vector) -> MinMaxScaler:
@@ -98,6 +134,8 @@ def _classifier(model: Published, weights: Vector, intercept: float) -> Any:
     return classifier
 
 
-def _name_features(first: Any, model: Published) -> None:
-    if model.weight_names is not None:
-        first.feature_names_in_ = np.array(model.weight_names, dtype=object)
+def _name_features(first: Any, names: Any) -> None:
+    first.feature_names_in_ = names
+    if isinstance(first, ColumnTransformer):
+        for _, part, columns in first.transformers_:
+            part.feature_names_in_ = names[columns]

@@ -20,7 +20,7 @@ _NUMBER = re.compile(
     r"[+-]?(?:(?P<whole>\d+)|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)",
     re.ASCII | re.IGNORECASE,
 )
-_ISO_DATE = re.compile(r"(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?:[T ].*)?", re.ASCII | re.DOTALL)
+ISO_DATE = re.compile(r"(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?:[T ].*)?", re.ASCII | re.DOTALL)
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _TRUTH = {"true": 1, "false": 0}
 _LONGEST_WHOLE = 400  # characters; a longer number is infinite to a float, and slow to read exactly
@@ -64,7 +64,7 @@ def day(cell: Any, pattern: re.Pattern[str] | None = None) -> float:
     if not isinstance(cell, str):
         return math.nan
     text = cell.rstrip("\0").strip()
-    match = _ISO_DATE.fullmatch(text) or (pattern.fullmatch(text) if pattern else None)
+    match = ISO_DATE.fullmatch(text) or (pattern.fullmatch(text) if pattern else None)
     if match is None:
         return math.nan
     try:

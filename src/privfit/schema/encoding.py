@@ -21,7 +21,9 @@ from privfit.schema.levels import Label
 from privfit.schema.schema import Schema
 
 
-def encode(X: Any, schema: Schema, *, sparse: bool | None = None) -> csr_matrix | NDArray[np.float32]:
+def encode(
+    X: Any, schema: Schema, *, sparse: bool | None = None, dtype: type[np.floating[Any]] = np.float32
+) -> csr_matrix | NDArray[Any]:
     """Encode a table with the schema's columns by name (others are ignored), or rows in schema order.
 
     Parameters
@@ -32,11 +34,13 @@ def encode(X: Any, schema: Schema, *, sparse: bool | None = None) -> csr_matrix 
         What the encoding follows from.
     sparse : bool, optional
         Whether to return a CSR matrix; by default where at most half of the entries can differ from zero.
+    dtype : numpy.float32 or numpy.float64
+        Of the numbers. Fits use single precision, predictions double.
 
     Returns
     -------
     matrix : CSR matrix or array of shape (n_records, n_encoded_features)
-        Numbers in [0, 1], in float32.
+        Numbers in [0, 1].
 
     Raises
     ------
@@ -46,7 +50,7 @@ def encode(X: Any, schema: Schema, *, sparse: bool | None = None) -> csr_matrix 
     columns = columns_of(opened(X, [fact.name for fact in schema.features]), schema.features)
     shape = (len(columns[0]), len(columns))
     # Every column puts exactly one entry in every row; those that are zero are dropped at the end.
-    values = np.empty(shape, dtype=np.float32)
+    values = np.empty(shape, dtype=dtype)
     positions = np.empty(shape, dtype=np.int32)
     width = 0
     for j, (fact, column) in enumerate(zip(schema.features, columns, strict=True)):
@@ -56,7 +60,7 @@ def encode(X: Any, schema: Schema, *, sparse: bool | None = None) -> csr_matrix 
     if sparse is None:
         sparse = 2 * len(columns) <= width
     if not sparse:
-        dense = np.zeros((shape[0], width), dtype=np.float32)
+        dense = np.zeros((shape[0], width), dtype=dtype)
         dense[np.arange(shape[0])[:, None], positions] = values
         return dense
     row_starts = np.arange(shape[0] + 1) * shape[1]

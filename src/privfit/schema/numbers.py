@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from privfit.schema.cells import day, reading
+from privfit.schema.cells import ISO_DATE, day, reading
 from privfit.schema.column import Numbers, Scale
 
 _GROUPING = (",", " ", "'", "_")  # not ".", which a library may have taken for a decimal point
@@ -193,6 +193,12 @@ class Date(Scale):
     def ends(self) -> tuple[float, float]:
         """The first and the last day, counted from 0001-01-01."""
         return float(self.low.toordinal()), float(self.high.toordinal())
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """How texts say a date, as regular expressions with groups Y, m and d."""
+        own = _pattern(self.format)
+        return (ISO_DATE.pattern,) if own is None else (ISO_DATE.pattern, own.pattern)
 
     def read(self, cell: Any) -> float:
         """Return the day that a cell says, NaN if it says none."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 
 from privfit.curator import Curator, Vector
 from privfit.losses import Loss
@@ -41,10 +42,10 @@ class Curvature:
 
     def length(self, direction: Vector) -> float:
         """Return by how much the margin of a typical record changes in this direction."""
-        return math.sqrt(float(direction @ self.moments @ direction))
+        return math.sqrt(float(direction @ product(self.moments, direction)))
 
-    def hessian(self, loss: Loss, w: Vector, n_features: int) -> NDArray[np.float64]:
-        """Return an estimate of the mean loss's Hessian at w, raised by the noise on its eigenvalues.
+    def hessian(self, loss: Loss, w: Vector, n_features: int) -> tuple[float, float, Vector]:
+        """Return c, k and v of the mean loss's Hessian at w, c G - k v v', which has no negative curvature.
 
         Margins count as at least 1 long, because the hinge has no curvature at shorter ones.
         """
@@ -52,11 +53,33 @@ class Curvature:
         own[:n_features] = w[:n_features]
         spread = self.length(own)
         along, mean = mean_curvature(loss, max(spread, 1.0), self.bias * float(np.sum(w[n_features:])))
-        mean = max(mean, LEAST_CURVATURE)
-        seen = self.moments @ own / max(spread, 1e-12)
-        raised = self.moments + self.noise * np.eye(len(w))
-        estimate: NDArray[np.float64] = mean * raised - max(mean - along, 0.0) * np.outer(seen, seen)
-        return estimate
+        seen = product(self.moments, own) / max(spread, 1e-12)
+        return max(mean, LEAST_CURVATURE), max(mean - along, 0.0), seen
+
+
+class Newton:
+    """Newton's steps for Hessians c (G + noise) - k v v' + floor; all but v is diagonal in one basis."""
+
+    def __init__(self, curvature: Curvature, floor: NDArray[np.float64]) -> None:
+        raised = curvature.moments + curvature.noise * np.eye(len(floor))
+        self.values, self.basis = eigh(raised, floor)
+
+    def step(self, hessian: tuple[float, float, Vector], gradient: Vector) -> Vector:
+        """Return the Hessian's inverse times a gradient, v being taken care of as Sherman and Morrison do."""
+        c, k, v = hessian
+        weights = 1.0 / (c * self.values + 1.0)
+
+        def solved(vector: Vector) -> Vector:
+            return product(self.basis, weights * product(self.basis.T, vector))
+
+        plain, along = solved(gradient), solved(v)
+        return plain + along * (k * float(v @ plain) / (1.0 - k * float(v @ along)))
+
+
+def product(matrix: NDArray[np.float64], vector: Vector) -> Vector:
+    """Return matrix times vector on one core, because a library's threads spin and hold up the next pass."""
+    multiplied: Vector = np.einsum("ij,j->i", matrix, vector)
+    return multiplied
 
 
 def curvature_noise(features: Curator, n: float) -> float:
@@ -75,7 +98,7 @@ def bought(features: Curator, n: float, bias: float) -> Curvature:
     """Buy the second moments of features whose typical norm is 1."""
     noise = curvature_noise(features, n)
     measured = features.measure(SecondMoments(RADIUS), SHARE * features.remaining)
-    values, vectors = np.linalg.eigh(symmetric(measured.value) / n)
+    values, vectors = eigh(symmetric(measured.value) / n)
     return Curvature((vectors * np.maximum(values, 0.0)) @ vectors.T, noise, bias)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from privfit.curator import Curator, Vector
 from privfit.questions import GradientAt
 from privfit.solvers.base import Step
-from privfit.solvers.curvature import Curvature, bought
+from privfit.solvers.curvature import Curvature, Newton, bought
 from privfit.solvers.walk import MOST_PASSES, gradient_clip, iterate_weight
 
 PLANS = (32, 60)  # steps; fewer where the curvature is better known, and noise matters less
@@ -49,8 +49,9 @@ class Descent:
         # budget tells the curvature well it takes longer, because noise then costs less than a short walk.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
         carries = sum(self._carries(age) for age in range(self.planned))
-        self.floor = carries / (duration * max(1.0, 1.0 / coarse))
-        self.penalty = np.array([features.penalty_gradient(row) for row in np.eye(self.d)])
+        floor = carries / (duration * max(1.0, 1.0 / coarse))
+        penalty = np.array([features.penalty_gradient(row) for row in np.eye(self.d)])
+        self.newton = Newton(self.curvature, floor * np.eye(self.d) + penalty)
         self.length = 1.0  # of a step, in Newton's
         self.trace: list[Step] = []
         self.falls: list[tuple[float, float]] = []  # at least so much in each step, and its variance
@@ -72,7 +73,9 @@ class Descent:
             gradient, error = g.value / self.n + features.penalty_gradient(w), g.sigma / self.n
             self.falls.append((float(gradient @ velocity), error**2 * float(velocity @ velocity)))
             age = self._age(age)
-            velocity = (1.0 - 1.0 / self._carries(age)) * velocity + self.length * self._newton(w, gradient)
+            hessian = self.curvature.hessian(features.loss, w, features.n_features)
+            step = self.length * self.newton.step(hessian, gradient)
+            velocity = (1.0 - 1.0 / self._carries(age)) * velocity + step
             velocity = velocity * min(1.0, FARTHEST / max(self.curvature.length(velocity), 1e-300))
             w = w - velocity
             self.trace.append(Step(len(self.trace) + 1, self.length, g.rho, 0.0, g.sigma))
@@ -84,12 +87,6 @@ class Descent:
                 self.steps = min(2 * self.steps, MOST_PASSES)
                 mean, weight = np.zeros(self.d), 0.0
         return mean
-
-    def _newton(self, w: Vector, gradient: Vector) -> Vector:
-        """Return Newton's step, which is less where curvature is small, so that noise is not amplified."""
-        hessian = self.curvature.hessian(self.features.loss, w, self.features.n_features)
-        step: Vector = np.linalg.solve(hessian + self.penalty + self.floor * np.eye(self.d), gradient)
-        return step
 
     def _age(self, age: int) -> int:
         """Return for how many steps momentum has been growing: none if the last one surely led uphill."""

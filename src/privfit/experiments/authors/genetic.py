@@ -21,8 +21,9 @@ class AuthorsPrivGene(Program):
 
     What the winner's own place in the array of candidates is overwritten with becomes the winner, because
     their program keeps a view of that place and not a copy. So the candidates after it, and the answer, have
-    moved once more the way it had. That widens a record's influence to twice the mutation, for which the
-    noise happens to be enough when a record is added or removed.
+    moved once more the way it had. The losses of a record under any two candidates then differ by up to
+    three times the mutation instead of two; the noise is for four, so it stays private when a record is
+    added or removed.
     """
 
     mutation: float = 0.5

@@ -5,17 +5,19 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Callable
+from itertools import pairwise
 
 from privfit.experiments.cells import (
     DATASETS,
     EPSILONS,
     EXPERIMENTS,
     FOLDS,
+    WATERFALL,
     Experiment,
 )
 from privfit.experiments.claims.claim import CLAIMS, Claim
 from privfit.experiments.claims.deviations import deviations_table
-from privfit.experiments.claims.evidence import Evidence, NotRun, named, over, table
+from privfit.experiments.claims.evidence import Evidence, NotRun, named, number, over, table
 from privfit.experiments.claims.ours import HERE
 from privfit.experiments.claims.parameters import figure_table
 
@@ -38,10 +40,13 @@ def without_blocks(page: str) -> str:
 
 
 def block(name: str, evidence: Evidence) -> str:
-    """Make one block: one of those below, or what is behind a claim or a parameter's figure."""
+    """Make one block: one of those below, what is behind a claim or a parameter's figure, or means."""
     kind, _, key = name.partition(" ")
     if kind == "claim":
         return wrapped(verdict_and_evidence(CLAIMS[key], evidence))
+    if kind in ("means", "changes"):
+        experiment, metric = key.split()
+        return (means if kind == "means" else changes)(evidence, experiment, metric)
     if kind == "parameter":
         tables = (figure_table(evidence, key, metric) for metric in ("accuracy", "objective"))
         return "\n\n".join(tables)
@@ -93,6 +98,40 @@ def _run(name: str, experiment: Experiment, evidence: Evidence) -> list[str] | N
             + [named(algorithm) for algorithm in experiment.algorithms if algorithm not in repetitions]
         ),
     ]
+
+
+def means(evidence: Evidence, experiment: str, metric: str) -> str:
+    """Compare the algorithms of an experiment at all epsilons of which there are rows."""
+    one, settings = EXPERIMENTS[experiment], _settings(evidence, experiment)
+    lines = [
+        [
+            WATERFALL[algorithm] if one.waterfall and algorithm in WATERFALL else named(algorithm),
+            *(
+                number(evidence.mean(metric, experiment, task, algorithm, epsilon))
+                for task, epsilon in settings
+            ),
+        ]
+        for algorithm in one.algorithms
+    ]
+    return table(["", *(f"{DATASETS[task[0]]} {epsilon:g}" for task, epsilon in settings)], *lines)
+
+
+def changes(evidence: Evidence, experiment: str, metric: str) -> str:
+    """Say what each stage of a waterfall changes of the one before, with standard errors."""
+    settings, lines = _settings(evidence, experiment), []
+    for before, after in pairwise(WATERFALL):
+        gaps = [
+            evidence.gap(metric, experiment, task, (after, epsilon, None), (before, epsilon, None))
+            for task, epsilon in settings
+        ]
+        lines.append([WATERFALL[after], *(f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps)])
+    return table(["", *(f"{DATASETS[task[0]]} {epsilon:g}" for task, epsilon in settings)], *lines)
+
+
+def _settings(evidence: Evidence, experiment: str) -> list[tuple[tuple[str, str], float]]:
+    found = {setting[4] for setting in evidence.rows if setting[0] == experiment}
+    epsilons = [epsilon for epsilon in EXPERIMENTS[experiment].epsilons if epsilon in found]
+    return [(task, epsilon) for task in evidence.tasks(experiment) for epsilon in epsilons]
 
 
 def solvers_on_adult(evidence: Evidence) -> str:

@@ -1,0 +1,138 @@
+"""What a raw column may hold where nothing of ours reads it, and what its cells become."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.publication.published import Published, Vector
+from privfit.schema import Boolean, Categorical, Date, Integer, Label, Ordinal, Schema, encode
+from privfit.schema.cells import reading
+from privfit.schema.column import Feature, Scale
+
+LARGEST_EXACT = 2.0**53  # different integers from there on may be the same double
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A column whose cells are stored as what they are: numbers as numbers, words as the schema writes them.
+
+    Attributes
+    ----------
+    fact : Feature
+        What the schema says.
+    words : tuple of str or of float, optional
+        What its cells may be, if they are listed; numbers if all words read as numbers.
+    features : array of shape (number of words, number of features), optional
+        What each of the words becomes.
+    missing : array, optional
+        The features of a cell that is missing or does not fit; None: there may be none.
+    """
+
+    fact: Feature
+    words: tuple[str, ...] | tuple[float, ...] | None
+    features: NDArray[np.float64] | None
+    missing: Vector | None
+
+    @property
+    def name(self) -> str:
+        """Of the column."""
+        return self.fact.name
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the column holds text."""
+        return self.words is not None and isinstance(self.words[0], str)
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The numbers that become 0 and 1; None for categories."""
+        return self.fact.ends if isinstance(self.fact, Scale) else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether numbers that are not whole do not fit."""
+        return isinstance(self.fact, Integer)
+
+
+def cells_of(model: Published) -> list[Cells]:
+    """Return the columns of a model with a schema, or refuse one that only our own code can read.
+
+    Parameters
+    ----------
+    model : Published
+        A model with a schema.
+
+    Returns
+    -------
+    columns : list of Cells
+        In the order of the schema.
+    """
+    schema = Schema.from_dict(model.schema or {})
+    return [_cells(fact) for fact in schema.features]
+
+
+def _cells(fact: Feature) -> Cells:
+    if isinstance(fact, Date):
+        raise ValueError(
+            f"Column {fact.name!r} is a date, which only privfit and its NumPy file read; convert the model "
+            "for encoded columns, with encoded=True."
+        )
+    words = _stored(fact)
+    features = None if words is None else encoded_alone(fact, words)
+    return Cells(fact, words, features, None if fact.missing == "refuse" else encoded_alone(fact, [None])[0])
+
+
+def encoded_alone(fact: Feature, cells: Sequence[Any]) -> NDArray[np.float64]:
+    """Return the features that some cells of a column become.
+
+    Parameters
+    ----------
+    fact : Feature
+        What the schema says about the column.
+    cells : sequence
+        The cells.
+
+    Returns
+    -------
+    rows : array of shape (number of cells, number of the column's features)
+        Numbers between 0 and 1.
+    """
+    alone = Schema([fact], Label(f"not {fact.name}", [False, True]))
+    rows: NDArray[np.float64] = encode({fact.name: cells}, alone, sparse=False, dtype=np.float64)
+    return rows
+
+
+def listed(fact: Feature) -> tuple[str, ...] | None:
+    """Return the words of a column that lists them.
+
+    Parameters
+    ----------
+    fact : Feature
+        What the schema says about the column.
+
+    Returns
+    -------
+    words : tuple of str, or None
+        As the schema writes them.
+    """
+    match fact:
+        case Categorical(categories=words) | Ordinal(order=words) | Boolean(words=words):
+            return tuple(words)
+        case _:
+            return None
+
+
+def _stored(fact: Feature) -> tuple[str, ...] | tuple[float, ...] | None:
+    """Return the words as a column has them that is stored as what it is."""
+    words = listed(fact)
+    if words is None:
+        return None
+    said = [reading(word) for word in words]
+    numbers = tuple(float(value) for value in said if isinstance(value, int | float))
+    exact = all(abs(number) < LARGEST_EXACT for number in numbers)
+    return numbers if exact and len(numbers) == len(words) else words

@@ -1,0 +1,117 @@
+"""The encoding of raw frames by parts of scikit-learn alone, set up from the schema and fitted to nothing.
+
+Gaps are filled by a KNNImputer with one made-up neighbour, because skops loads it without being told to trust
+anything, unlike a SimpleImputer.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import KNNImputer
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from privfit.publication.cells import Cells, cells_of
+from privfit.publication.published import Published
+
+_BEYOND = 2.0  # what gaps become for a moment, so that they can be told from numbers between 0 and 1
+
+
+def frame_encoder(model: Published) -> ColumnTransformer:
+    """Return what makes the model's features of the raw columns of a frame.
+
+    Parameters
+    ----------
+    model : Published
+        A model with a schema.
+
+    Returns
+    -------
+    encoder : ColumnTransformer
+        One part for each column, by its name; columns that it does not know are left out.
+    """
+    columns = cells_of(model)
+    names = [column.name for column in columns]
+    encoder = ColumnTransformer([(name, "passthrough", [j]) for j, name in enumerate(names)])
+    encoder.fit(np.zeros((1, len(names))))  # it learns how many columns there are
+    parts = [(column.name, make_pipeline(*_named(column)), [column.name]) for column in columns]
+    encoder.transformers, encoder.transformers_ = parts, list(parts)
+    encoder.feature_names_in_ = np.array(names, dtype=object)
+    widths = [len(column.fact.levels) for column in columns]
+    starts = np.cumsum([0, *widths]).tolist()
+    slices = {name: slice(starts[j], starts[j + 1]) for j, name in enumerate(names)}
+    encoder.output_indices_ = {**slices, "remainder": slice(0, 0)}
+    return encoder
+
+
+def _named(column: Cells) -> list[Any]:
+    steps = _indicators(column) if column.ends is None else _number(column)
+    steps[0].feature_names_in_ = np.array([column.name], dtype=object)
+    return steps
+
+
+def _number(column: Cells) -> list[Any]:
+    assert column.ends is not None  # asked for only then
+    low, high = column.ends
+    steps: list[Any] = [] if column.words is None else [_places(column, np.array(column.words))]
+    steps += [_scale(low, high - low), MinMaxScaler(clip=True).fit([[0.0], [1.0]])]
+    if column.fact.has_indicator:
+        is_gap = make_pipeline(_filling(_BEYOND), Binarizer(threshold=1.5).fit([[0.0]]))
+        steps.append(make_union(_filling(0.0), is_gap))
+    elif column.missing is not None:
+        steps.append(_filling(column.missing[0]))
+    return steps
+
+
+def _indicators(column: Cells) -> list[Any]:
+    """Return what makes indicators of categories, with one for gaps or a category for them if there is."""
+    words = np.array(column.words)
+    # scikit-learn takes numbers in rising order only, and any order of text
+    order = np.arange(len(words)) if column.is_text else np.argsort(words)
+    steps: list[Any] = []
+    if column.missing is None or not column.missing.any():
+        unknown = "error" if column.missing is None else "ignore"
+        steps.append(_one_hot(words[order], unknown))
+    else:
+        n_levels = len(column.missing)
+        order = np.append(order, np.arange(len(order), n_levels))
+        gap = float(np.flatnonzero(order == column.missing.argmax())[0])
+        steps += [_places(column, words[order[: len(words)]]), _filling(gap)]
+        steps.append(_one_hot(np.arange(float(n_levels)), "error"))
+    if (np.diff(order) < 0).any():
+        back = [("schema's order", "passthrough", np.argsort(order).tolist())]
+        steps.append(ColumnTransformer(back).fit(np.zeros((1, len(order)))))
+    return steps
+
+
+def _one_hot(values: Any, unknown: str) -> OneHotEncoder:
+    values = values.astype(object) if values.dtype.kind == "U" else values
+    encoder = OneHotEncoder(categories=[values], handle_unknown=unknown, sparse_output=False)
+    return encoder.fit(values.reshape(-1, 1))
+
+
+def _places(column: Cells, values: Any) -> OrdinalEncoder:
+    """Return what numbers the words; a gap is not a number, unless the schema refuses it."""
+    if not column.is_text and (np.diff(values) < 0.0).any():
+        raise ValueError(
+            f"Column {column.name!r} has numbers for levels in an order that does not rise, which "
+            "scikit-learn cannot follow; convert the model for encoded columns, with encoded=True."
+        )
+    values = values.astype(object) if column.is_text else values
+    unknown = {} if column.missing is None else {"unknown_value": np.nan}
+    handling = "error" if column.missing is None else "use_encoded_value"
+    return OrdinalEncoder(categories=[values], handle_unknown=handling, **unknown).fit(values.reshape(-1, 1))
+
+
+def _scale(low: float, width: float) -> StandardScaler:
+    scaler = StandardScaler()
+    scaler.mean_, scaler.scale_, scaler.var_ = np.array([low]), np.array([width]), np.array([width**2])
+    scaler.n_features_in_, scaler.n_samples_seen_ = 1, 0
+    return scaler
+
+
+def _filling(value: float) -> KNNImputer:
+    return KNNImputer(n_neighbors=1).fit([[value]])

@@ -1,0 +1,121 @@
+"""The part of a NumPy file that reads raw rows, and the public facts that it follows."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from privfit.publication.cells import encoded_alone, listed
+from privfit.publication.published import Published
+from privfit.schema import Boolean, Date, Integer, Numeric, Schema
+from privfit.schema.cells import reading
+from privfit.schema.column import Feature
+
+SOURCE = r'''"""Predicts as a model that privfit published; needs NumPy only. {promise}"""
+import datetime, decimal, json, numbers, re
+import numpy as np
+MODEL = json.loads({model})  # columns are what a schema says in public; positive scores mean the second class
+CLASSES, WEIGHTS, COLUMNS = np.array(MODEL["classes"]), np.array(MODEL["weights"]), MODEL["columns"]
+NUMBER = re.compile(r"[+-]?(?:([0-9]+)|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
+
+def said(cell):  # the number or else the text that a cell says; None if it is missing
+    if isinstance(cell, (np.bool_, numbers.Real)):
+        cell = str(int(cell) if isinstance(cell, (np.bool_, numbers.Integral)) else float(cell))
+    text = str(cell).rstrip("\0").strip() if isinstance(cell, (str, decimal.Decimal)) else ""
+    if not (number := NUMBER.fullmatch(text)):
+        return {{"true": 1, "false": 0}}.get(text.lower(), text or None)
+    return int(text) if number[1] and abs(float(text)) < np.inf else float(text)
+
+def entry(cell, column):  # which of the column's features a cell sets, and to what
+    known = said(cell)
+    if "dates" in column:
+        found = (re.fullmatch(way, str(cell).rstrip("\0").strip()) for way in column["dates"])
+        try:
+            known = next(datetime.date(*(int(date[k]) for k in "Ymd")).toordinal() for date in found if date)
+        except (ValueError, StopIteration):  # the 31st of February, or no date at all
+            return column["missing"]
+    elif "words" in column:
+        return next((found for word, found in column["words"] if word == known), column["missing"])
+    elif isinstance(known, str):
+        sign, body = re.fullmatch(column["number"], known, re.DOTALL).groups()  # without the unit
+        body = body.replace(column["mark"], "") if re.fullmatch(column["marked"], body) else body
+        known = said(sign + body)
+    if known is None or isinstance(known, str) or known != known or column["whole"] and known % 1 > 0:
+        return column["missing"]
+    low, high = column["ends"]
+    return 0, (min(max(known, low), high) - low) / (high - low)
+
+def encode(rows):
+    """Return the features, numbers between 0 and 1, of a dict of columns or of a list of dicts."""
+    features = []
+    for name, column in COLUMNS.items():
+        cells = rows[name] if hasattr(rows, "keys") else [row[name] for row in rows]
+        features.append(np.zeros((len(cells), column["width"])))
+        for row, cell in zip(features[-1], cells):
+            if (found := entry(cell, column)) is None:
+                raise ValueError(f"Column {{name!r}} has cells that are missing or do not fit; it may not.")
+            row[found[0]] = found[1]
+    return np.hstack(features)
+
+def decision_function(rows):
+    """Return the score of every row; positive means the second class."""
+    X = {clipped}
+    return {scores}
+
+{probabilities}def predict(rows):
+    """Return the label of every row."""
+    return CLASSES[(decision_function(rows) > 0).astype(int)]
+'''
+
+PROBABILITIES = '''def predict_proba(rows):
+    """Return the probability of each class for every row."""
+    positive = 0.5 + 0.5 * np.tanh(0.5 * decision_function(rows))
+    return np.column_stack([1 - positive, positive])
+
+'''
+
+
+def columns_of(model: Published) -> dict[str, dict[str, Any]]:
+    """Return what the file has to know about every raw column, as JSON can hold it.
+
+    Parameters
+    ----------
+    model : Published
+        A model with a schema.
+
+    Returns
+    -------
+    columns : dict of dict
+        By name: how many features there are, which of them a missing cell sets and to what (None: it is
+        refused), and how cells are read.
+    """
+    schema = Schema.from_dict(model.schema or {})
+    return {fact.name: _column(fact) for fact in schema.features}
+
+
+def _column(fact: Feature) -> dict[str, Any]:
+    missing = None if fact.missing == "refuse" else _entry(fact, None)
+    return {"width": len(fact.levels), "missing": missing, **_reading(fact)}
+
+
+def _entry(fact: Feature, cell: Any) -> tuple[int, float]:
+    """Return the one feature that a cell sets, and to what."""
+    (row,) = encoded_alone(fact, [cell])
+    place = int(row.argmax())
+    return place, float(row[place])
+
+
+def _reading(fact: Feature) -> dict[str, Any]:
+    words = listed(fact)
+    if words is not None:
+        words = (*words, "false", "true") if isinstance(fact, Boolean) else words
+        return {"words": [(reading(word), _entry(fact, word)) for word in words]}
+    if isinstance(fact, Date):
+        return {"dates": [f"(?as){way}" for way in fact.patterns], "ends": fact.ends, "whole": False}
+    assert isinstance(fact, Numeric)  # no other type is left
+    # a unit may stand before or after the number, and white space around it
+    unit = re.escape(fact.unit)
+    number = rf"([+-]?)\s*(?:{unit})?\s*(.*?)\s*(?:{unit})?" if fact.unit else r"([+-]?)(.*)"
+    marked = rf"[+-]?[0-9]{{1,3}}(?:{fact.thousands}[0-9]{{3}})+(?:\.[0-9]*)?" if fact.thousands else "(?!)"
+    ways = {"number": number, "mark": fact.thousands, "marked": marked}
+    return {**ways, "ends": fact.ends, "whole": isinstance(fact, Integer)}

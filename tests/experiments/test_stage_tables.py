@@ -1,0 +1,58 @@
+"""Tables of means and of changes, counted again with nothing of the package."""
+
+import csv
+from pathlib import Path
+from statistics import fmean, stdev
+
+import pytest
+
+from privfit.experiments.cells import EXPERIMENTS, SEED, Cell
+from privfit.experiments.claims.blocks import block
+from privfit.experiments.claims.evidence import Evidence
+from privfit.experiments.fit import Outcome
+from privfit.experiments.results import Results
+
+RESULTS = Path(__file__).parents[2] / "results"
+
+
+def accuracies(algorithm):
+    """Read those on BANK at epsilon 0.4 by repetition and fold."""
+    with (RESULTS / "waterfall.csv").open(newline="") as file:
+        return {
+            (row["repetition"], row["fold"]): float(row["accuracy"])
+            for row in csv.DictReader(file)
+            if (row["dataset"], row["algorithm"], row["epsilon"]) == ("bank", algorithm, "0.4")
+        }
+
+
+def cells_of(name):
+    head, _, *lines = (
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in block(name, Evidence(RESULTS, SEED)).splitlines()
+    )
+    return {line[0]: dict(zip(head, line, strict=True)) for line in lines}
+
+
+def test_means_are_over_folds_and_repetitions():
+    printed = cells_of("means waterfall accuracy")["E4: select privately"]["BANK 0.4"]
+    assert printed == f"{fmean(accuracies('authors-e4').values()):.3f}".removeprefix("0")
+
+
+def test_changes_are_those_from_the_stage_before_on_the_same_folds():
+    before, after = accuracies("authors-e1-NOT-PRIVATE"), accuracies("authors-e4")
+    gaps = [after[fold] - before[fold] for fold in before]
+    mean, error = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
+    printed = cells_of("changes waterfall accuracy")["E4: select privately"]["BANK 0.4"]
+    assert printed == f"{mean:.3f} ± {error:.3f}".replace("-", "\N{MINUS SIGN}").replace("0.", ".")
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.8])
+def test_epsilons_that_were_not_run_are_left_out(tmp_path, epsilon):
+    results = Results(tmp_path / "authors.csv", seed=1)
+    with results.appending():
+        for algorithm in EXPERIMENTS["authors"].algorithms:
+            at = float("inf") if algorithm in ("nonprivate", "majority") else epsilon
+            cell = Cell("authors", "bank", "logistic", algorithm, at, None, 0, 0)
+            results.append(cell, Outcome(0.5, 1.0, 1.0, 1, 9))
+    head = block("means authors accuracy", Evidence(tmp_path, seed=1)).splitlines()[0]
+    assert head == f"|  | BANK {epsilon:g} |"
