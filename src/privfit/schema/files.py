@@ -78,7 +78,7 @@ def _headers(line: bytes) -> dict[str, list[str]]:
         return {
             mark: next(csv.reader(io.StringIO(lines, newline=""), delimiter=mark), []) for mark in _DELIMITERS
         }
-    return dict.fromkeys(_DELIMITERS, [])
+    return {mark: [] for mark in _DELIMITERS}
 
 
 def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
