@@ -3,9 +3,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SYSTEM_PACKAGES := postgresql
+SYSTEM_PACKAGES := postgresql chromium chromium-driver
 
-.PHONY: demo test test-all test-postgres check format clean
+.PHONY: demo test test-all test-postgres docs check format clean
 .DEFAULT_GOAL := demo
 
 # What the demo needs, and nothing else.
@@ -20,7 +20,7 @@ $(VENV)/.library: pyproject.toml
 # The tools of a developer as well.
 $(VENV)/.installed: $(VENV)/.library
 	@echo "Installing the development tools (once; about a minute)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,report,export,postgres]"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev,docs,report,export,postgres]"
 	@touch $@
 
 demo: $(VENV)/.library
@@ -39,6 +39,16 @@ test-postgres: $(VENV)/.installed
 	PRIVFIT_NEEDS_POSTGRES=1 $(BIN)/python -m pytest tests/contracts/test_store_contract.py \
 	  tests/accounting/test_lasting.py tests/accounting/test_crashes.py
 
+# What the documentation site is made with.
+$(VENV)/.docs: $(VENV)/.library
+	@echo "Installing what the documentation is made with (once; about a minute)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	@touch $@
+
+docs: $(VENV)/.docs
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "The documentation is in site/; open site/index.html"
+
 check: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -51,5 +61,5 @@ format: $(VENV)/.installed
 	$(BIN)/python tests/markdown_lines.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import postgres_server
 import pytest
+from chromium import browser  # noqa: F401 because fixtures are found here by their names
 from hypothesis import HealthCheck, settings
 
 SOURCES = Path(__file__).parents[1] / "src"

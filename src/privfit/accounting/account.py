@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 
 from privfit.accounting.amounts import UNIT, ceiling, rounded_down, rounded_up, units, written_up
 from privfit.accounting.promise import Promise
 from privfit.accounting.stores import Entry, Store
+
+ENTRIES_SHOWN = 10  # by a notebook
 
 
 class Account:
@@ -135,6 +138,25 @@ class Account:
         share = min(_added(entries)[0] / units(self.rho), 1.0) if self.rho else 0.0
         charges = f"{count} charge{'' if count == 1 else 's'}"
         return f"{text}. Bookkeeping: {share:.1%} of that spent in {charges}."
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the statement and the last entries, without who made them."""
+        try:
+            entries, left, words = self.entries, self.remaining, self.statement()
+        except OSError as error:  # the store cannot be reached
+            return f"<p>{escape(repr(self))}: {escape(str(error))}</p>"
+        rows = "".join(
+            f"<tr><td>{escape(entry.what)}</td><td>{escape(entry.mechanism)}</td><td>{entry.rho:.4g}</td></tr>"
+            for entry in entries[-ENTRIES_SHOWN:]
+        )
+        earlier = max(len(entries) - ENTRIES_SHOWN, 0)
+        caption = f"The last entries; {earlier:,} more came before" if earlier else "All entries"
+        head = '<th scope="col">what</th><th scope="col">how</th><th scope="col">rho</th>'
+        return (
+            f"<p>{escape(words)}</p>"
+            f"<table><caption>{caption}. rho left: {left:.4g} of {self.rho:.4g}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+        )
 
 
 def _added(entries: Iterable[Entry]) -> tuple[int, int]:

@@ -268,7 +268,7 @@ class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  #
         check_is_fitted(self)
         if self.schema_ is None:
             raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
-        return weights_in_words(self.schema_, self.coef_.ravel(), self.classes_)
+        return weights_in_words(self.schema_, self.coef_.ravel(), self.classes_.tolist())
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.

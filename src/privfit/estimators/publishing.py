@@ -97,6 +97,8 @@ def _schema(facts: Published) -> Schema:
     names = tuple(fact.name for fact in schema.features)
     if schema.feature_names != facts.columns or names != facts.feature_names:
         raise ValueError("its schema does not name its weights.")
+    if sorted(map(str, schema.label.classes)) != sorted(map(str, facts.classes)):
+        raise ValueError("its classes are not those of its schema.")
     return schema
 
 

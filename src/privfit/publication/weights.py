@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -52,12 +53,16 @@ class Weights(tuple[Weight, ...]):
     __str__ = __repr__
 
 
-def weights_in_words(schema: Schema, coefficients: NDArray[np.float64], classes: NDArray[Any]) -> Weights:
+def weights_in_words(schema: Schema, coefficients: NDArray[np.float64], classes: Sequence[Any]) -> Weights:
     """Name every weight by the schema; they speak for its positive class, if it declares one."""
-    positive = schema.label.positive
-    sign = -1.0 if positive is not None and classes[0] == positive else 1.0
+    sign = -1.0 if positive_is_first(schema, classes) else 1.0
     named = ((fact, level) for fact in schema.features for level in fact.levels)
     return Weights(
         Weight(fact.name, level, sign * float(w), fact.step(level))
         for (fact, level), w in zip(named, coefficients, strict=True)
     )
+
+
+def positive_is_first(schema: Schema, classes: Sequence[Any]) -> bool:
+    """Tell whether the class whose odds are spoken of is the first one, for which scores are negative."""
+    return schema.label.positive is not None and bool(classes[0] == schema.label.positive)

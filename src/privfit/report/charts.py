@@ -1,8 +1,8 @@
-"""Charts without scripts: bars are tables, lines are SVG; both follow the page's colours and can be read."""
+"""Tables, and charts without scripts (bars are tables, lines SVG) that follow the page's colours."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from html import escape
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 460, 200, 62, 40, 20
@@ -48,4 +48,18 @@ def line(values: Sequence[float], *, title: str, about: str, x_label: str, y_lab
         f'<text x="{WIDTH - 10}" y="{base + 18}" text-anchor="end">{len(values)}</text>'
         f'<text x="{(WIDTH + LEFT) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_label)}</text>'
         f'<text x="{LEFT}" y="12">{escape(y_label)}</text></svg>'
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """Draw a table whose rows have a name, which scrolls by itself where it is too wide."""
+    heads = "".join(f'<th scope="col">{escape(text)}</th>' for text in head)
+    lines = "".join(
+        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(text)}</td>" for text in rest)}</tr>'
+        for first, *rest in rows
+    )
+    return (
+        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
+        f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
+        f"<tbody>{lines}</tbody></table></div>"
     )

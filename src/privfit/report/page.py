@@ -10,8 +10,9 @@ from typing import Any
 
 from privfit.accounting.amounts import written_up
 from privfit.publication.published import Published
-from privfit.report.charts import bars, line
+from privfit.report.charts import bars, line, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds
+from privfit.report.weights import spoken_of, weights_section
 
 KINDS = {"logistic": "Logistic regression", "svm": "Linear support vector machine"}
 CARD_FIELDS = (
@@ -21,7 +22,6 @@ CARD_FIELDS = (
     "Where it should not be used",
     "Known limits",
 )
-WEIGHTS_DRAWN, WEIGHTS_LISTED = 20, 5_000  # of a page that stays below a megabyte
 SEEDED = "SEEDED NOISE"
 
 
@@ -56,7 +56,7 @@ def render(
         ("means", "What that means for one person", _meaning(model)),
         ("public", "What was taken for public", _public(model)),
         ("budget", "What the budget bought", _budget(model)),
-        ("weights", "What the model says", _weights(model)),
+        ("weights", "What the model says", weights_section(model)),
         ("scores", "How good it is", _scores(scores)),
         ("card", "Model card", _card(model, card or {})),
         ("verify", "How to verify this", _verify(model)),
@@ -112,7 +112,7 @@ def _facts(model: Published) -> str:
             ("delta", written_up(promise["delta"])),
             *facts,
         ]
-    facts.append(("positive class", str(model.classes[1])))
+    facts.append(("positive class", spoken_of(model)[0]))
     cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
     return f'<dl class="facts">{cells}</dl>'
 
@@ -134,7 +134,7 @@ def _meaning(model: Published) -> str:
     return (
         "<p>Whatever somebody believed about one person before, on any grounds, the model can move it only "
         f"so far, except with probability {escape(written_up(promise['delta']))}:</p>"
-        + _table(("believed before", "at least, after", "at most, after"), rows, "Belief about one person")
+        + table(("believed before", "at least, after", "at most, after"), rows, "Belief about one person")
         + "<p>Somebody who knows everything about everybody else, sees the model, and has to say whether one "
         f"person was in the table is right in at most {_rounded_up(odds.best_guess())} of cases (guessing: "
         f"50%){exactly}. A test that wrongly accuses {FALSE_ALARMS:.0%} of those who were not in it finds at "
@@ -179,43 +179,6 @@ def _budget(model: Published) -> str:
     return "".join(parts) + _list(model.privacy["notes"])
 
 
-def _weights(model: Published) -> str:
-    names = model.weight_names or [f"column {i}" for i in range(len(model.weights))]
-    spans = [1.0] * len(names) if model.bounds is None else (model.bounds[1] - model.bounds[0]).tolist()
-    effects = [weight * span for weight, span in zip(model.weights.tolist(), spans, strict=True)]
-    order = sorted(range(len(names)), key=lambda i: -abs(effects[i]))
-    drawn = [(names[i], effects[i], f"{effects[i]:+.2f}") for i in order[:WEIGHTS_DRAWN]]
-    first, second = map(str, model.classes)
-    meaning = "over a column's whole range" if model.bounds is not None else "for one more of a column's unit"
-    intro = (
-        f"<p>How the score changes {meaning}; to the right it speaks for <b>{escape(second)}</b>, to the "
-        f"left for <b>{escape(first)}</b>"
-        + (", and 0.69 doubles the odds" if model.kind == "logistic" else "")
-        + ". The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
-    )
-    largest = f"the largest of {len(names):,}" if len(names) > len(drawn) else "all of them"
-    listed = order[:WEIGHTS_LISTED]
-    rows = [
-        (names[i], f"{model.weights[i]:.6g}", *(() if model.bounds is None else _bounds(model, i)))
-        for i in listed
-    ]
-    head = ("column", "weight", *(() if model.bounds is None else ("clipped below", "clipped above")))
-    left_out = len(order) - len(listed)
-    caption = f"Intercept {model.intercept:.6g}." + (
-        f" The {left_out:,} smallest weights are in the model file only." if left_out else ""
-    )
-    return (
-        intro
-        + bars(drawn, caption=f"Weights, {largest}")
-        + f"<details><summary>All weights as a table</summary>{_table(head, rows, caption)}</details>"
-    )
-
-
-def _bounds(model: Published, i: int) -> tuple[str, str]:
-    assert model.bounds is not None  # asked for only then
-    return f"{model.bounds[0][i]:.6g}", f"{model.bounds[1][i]:.6g}"
-
-
 def _scores(scores: Mapping[str, Any] | None) -> str:
     if scores is None:
         return (
@@ -234,8 +197,7 @@ def _scores(scores: Mapping[str, Any] | None) -> str:
     caption = "On records that were held out, bought with noise; ranges hold with a confidence of 95%"
     head = ("score", "value", "on these records", "in the population")
     return (
-        _table(head, rows, caption)
-        + f"<p>{escape(_before(scores['privacy']['text'], ' In plain words'))}</p>"
+        table(head, rows, caption) + f"<p>{escape(_before(scores['privacy']['text'], ' In plain words'))}</p>"
     )
 
 
@@ -251,7 +213,7 @@ def _card(model: Published, card: Mapping[str, str]) -> str:
         **{name: text for name, text in card.items() if name not in CARD_FIELDS},
         "Made with": ", ".join(f"{name} {version}" for name, version in model.versions.items()),
     }
-    return _table(("field", "entry"), fields.items(), "What to know before using it")
+    return table(("field", "entry"), fields.items(), "What to know before using it")
 
 
 def _verify(model: Published) -> str:
@@ -271,19 +233,6 @@ def _verify(model: Published) -> str:
             "The noise: exact samplers and the operating system's entropy, unless a warning is at the top of "
             "this page.",
         ]
-    )
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    heads = "".join(f'<th scope="col">{escape(text)}</th>' for text in head)
-    lines = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(text)}</td>" for text in rest)}</tr>'
-        for first, *rest in rows
-    )
-    return (
-        f'<div class="wide" tabindex="0" role="region" aria-label="{escape(caption)}"><table>'
-        f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
-        f"<tbody>{lines}</tbody></table></div>"
     )
 
 

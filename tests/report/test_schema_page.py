@@ -1,0 +1,56 @@
+"""The page of a model with a schema speaks in the schema's words."""
+
+import numpy as np
+import pytest
+
+from privfit import DPLogisticRegression, Schema
+from privfit.schema import Categorical, Date, Label, Numeric
+
+SCHEMA = Schema(
+    [
+        Numeric("age", 18, 90, unit="years"),
+        Categorical("region", ["North", "<b>East"], missing="indicator", unit="of the country"),
+        Date("born", "1920-01-01", "2010-12-31"),
+    ],
+    Label("outcome", ["unwell", "well"], positive="unwell"),
+    records=400,
+)
+
+
+@pytest.fixture(scope="module")
+def model():
+    rng = np.random.default_rng(0)
+    age = rng.uniform(18, 90, 400)
+    table = {
+        "age": age,
+        "region": rng.choice(["North", "<b>East", "?"], 400),
+        "born": ["1957-02-03"] * 400,
+        "outcome": np.where(age > 60, "unwell", "well"),
+    }
+    return DPLogisticRegression(2.0, 1e-6, schema=SCHEMA).fit(table)
+
+
+@pytest.fixture(scope="module")
+def page(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "card.html"
+    model.report(path)
+    return path.read_text()
+
+
+def test_weights_have_the_names_and_the_declared_ranges_of_the_schema(model, page):
+    for weight in model.weights_:
+        name = f"{weight.column} = {weight.level}" if weight.level else weight.column
+        name = name.replace("<", "&lt;").replace(">", "&gt;")
+        assert f'<th scope="row">{name}</th><td>{weight.weight:.6g}</td><td>{weight.unit}</td>' in page
+    assert '<th scope="row">age, from 18 to 90 years</th>' in page  # beside its bar
+    assert '<th scope="row">region = North, of the country</th>' in page
+    assert "from 1920-01-01 to 2010-12-31" in page
+    assert "through all of its declared range" in page
+    assert "clipped below" not in page
+
+
+def test_the_positive_class_is_the_one_that_the_schema_names(model, page):
+    assert model.classes_.tolist() == ["unwell", "well"]  # scores are positive for the other one
+    assert "<dt>positive class</dt><dd>unwell</dd>" in page
+    assert "to the right it speaks for <b>unwell</b>, to the left for <b>well</b>" in page
+    assert f"Intercept {-model.intercept_[0]:.6g}." in page

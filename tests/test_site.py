@@ -1,0 +1,148 @@
+"""The documentation site: it builds without a warning, is complete, and asks nobody else for anything."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from chromium import needs_chromium, show
+
+yaml = pytest.importorskip("yaml", reason="needs the extra docs")
+
+ROOT = Path(__file__).parents[1]
+ELSEWHERE = re.compile(
+    r"""<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*\b(?:src|data)=["']?(?:https?:)?//"""
+    r"""|<link\b(?![^>]*rel=["']?(?:canonical|next|prev))[^>]*\bhref=["']?(?:https?:)?//"""
+    r"""|@import\s+(?:url\()?["']?(?:https?:)?//|url\(["']?(?:https?:)?//|import\(["']https?://""",
+    re.IGNORECASE,
+)
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    pytest.importorskip("material", reason="needs the extra docs")
+    built = tmp_path_factory.mktemp("site")
+    build = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", built],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")},
+        capture_output=True,
+        text=True,
+    )
+    assert build.returncode == 0, build.stderr
+    return built
+
+
+def pages_of(entries):
+    for entry in entries:
+        (target,) = entry.values()
+        if isinstance(target, str):
+            yield target
+        else:
+            yield from pages_of(target)
+
+
+def navigation():
+    text = (ROOT / "mkdocs.yml").read_text()
+    return list(pages_of(yaml.safe_load(text)["nav"]))
+
+
+def test_every_page_of_the_navigation_is_built_and_no_other(site):
+    expected = {str(Path(page).with_suffix(".html")) for page in navigation()}
+    built = {str(path.relative_to(site)) for path in site.rglob("*.html")}
+    assert built == expected | {"404.html"}
+
+
+def test_what_would_be_loaded_from_elsewhere_is_noticed():
+    for page in (
+        '<script src="https://unpkg.com/x">',
+        '<link rel="stylesheet" href="//fonts.example/css">',
+        "<style>@import url(https://a.example/b.css)</style>",
+        "<script>await import('https://cdn.example/mermaid.mjs')</script>",
+        '<img alt="" src=https://a.example/b.png>',
+    ):
+        assert ELSEWHERE.search(page), page
+    assert not ELSEWHERE.search('<a href="https://semver.org/">a link that a reader may follow</a>')
+
+
+def test_nothing_is_loaded_from_elsewhere(site):
+    for path in [*site.rglob("*.html"), *site.rglob("*.css")]:
+        found = ELSEWHERE.search(path.read_text())
+        assert not found, (path.name, found)
+    # the theme's own script would fetch what draws diagrams, if there were any
+    assert not [path for path in site.rglob("*.html") if re.search(r'class="[^"]*mermaid', path.read_text())]
+
+
+def test_the_commands_are_those_of_the_program(site):
+    import typer
+
+    from privfit.cli import app
+
+    page = (site / "commands.html").read_text()
+    commands = typer.main.get_command(app).commands
+    inner = [f"{name} {sub}" for name in commands for sub in getattr(commands[name], "commands", ())]
+    assert inner
+    for name in [*commands, *inner]:
+        assert f"Usage: privfit {name} " in page, name
+
+
+def test_the_api_is_that_of_the_package(site):
+    import privfit
+
+    page = (site / "api.html").read_text()
+    for name in privfit.__all__:
+        assert re.search(rf'id="privfit\.[\w.]*\b{name}"', page), name
+
+
+def test_results_are_shown(site):
+    page = (site / "reproduction.html").read_text()
+    shown = re.findall(r'<img[^>]* src="(results/[^"]+)"', page)
+    assert shown
+    for picture in shown:
+        assert (site / picture).stat().st_size > 1000
+
+
+def test_pictures_say_in_words_what_they_show(site):
+    for path in site.rglob("*.html"):
+        page = path.read_text()
+        for image in re.findall(r"<img[^>]*>", page):
+            assert re.search(r'alt="[^"]+"', image), (path.name, image[:100])
+        for figure in re.findall(r'<figure class="picture"[^>]*>', page):
+            assert re.search(r'aria-label="[^"]{40,}"', figure), (path.name, figure)
+    assert '<figure class="picture"' in (site / "concepts.html").read_text()
+
+
+@needs_chromium
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280], ids=["phone", "desktop"])
+@pytest.mark.parametrize("page", ["index", "concepts", "examples/census"])
+def test_a_page_fits_the_screen_without_errors(browser, site, page, width, scheme, tmp_path):
+    show(browser, site / f"{page}.html", width, scheme)
+    browser.execute_script("localStorage.clear()")  # which remembers the choice of an earlier reader
+    browser.refresh()
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    loaded = browser.execute_script("return performance.getEntriesByType('resource').map(e => e.name)")
+    assert all(url.startswith(("file:", "data:", "blob:")) for url in loaded), loaded
+    dark = browser.execute_script("return document.body.getAttribute('data-md-color-scheme')") == "slate"
+    assert dark == (scheme == "dark")
+    # the directory that the environment names keeps the pictures, for people to look at
+    kept = Path(os.environ.get("PRIVFIT_SCREENSHOTS", tmp_path))
+    browser.save_screenshot(str(kept / f"site-{Path(page).name}-{width}-{scheme}.png"))
+
+
+@needs_chromium
+def test_a_page_that_was_opened_as_a_file_can_be_searched(browser, site):
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    show(browser, site / "index.html", 1280, "light")
+    browser.find_element(By.CSS_SELECTOR, "input.md-search__input").send_keys("delta")
+    results = WebDriverWait(browser, 20).until(
+        lambda b: b.find_elements(By.CSS_SELECTOR, ".md-search-result__item a")
+    )
+    assert any("choosing.html" in result.get_attribute("href") for result in results)
