@@ -62,6 +62,13 @@ def test_a_draft_of_a_csv_file_has_its_first_line_alone(tmp_path):
     assert types(text) == dict.fromkeys(PEOPLE, "") | {"person_id": "id"}
 
 
+def test_a_quotation_that_stays_open_makes_no_record_part_of_a_name(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text(f'age,"job\n31,{CANARY}\n74,"nurse"\n')
+    with pytest.raises(ValueError, match=r"first line of .* has an open quotation"):
+        Schema.draft(path)
+
+
 def test_a_draft_of_a_parquet_file_has_its_types(tmp_path):
     PEOPLE.to_parquet(tmp_path / "people.parquet")
     assert Schema.draft(tmp_path / "people.parquet") == Schema.draft(FRAMES["arrow"])

@@ -123,7 +123,9 @@ REFUSED = {
     "no such column": ("x.csv", f"income,town,ill\n1,2,{CANARY}\n", "no column 'born', which the schema"),
     "not packed": ("x.csv.gz", f"{CANARY},b\n1,2\n", "cannot be unpacked"),
     "no parquet": ("x.parquet", CANARY, "is not a Parquet file that can be read"),
-    "latin": ("x.csv", f"größe,{CANARY}\n".encode("latin-1"), "The first line of .* is not UTF-8 text"),
+    "latin": ("x.csv", f"größe,{CANARY}\n".encode("latin-1"), "every column once, in UTF-8 text"),
+    "open name": ("x.csv", f'income,"town\n1,{CANARY}\n', "first line of .* has an open quotation"),
+    "endless name": ("x.csv", f"income,{CANARY * 20_000}\n", "first line of .* must name every column once"),
 }
 
 
@@ -135,6 +137,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_sentence_that_quotes_nothi
     with pytest.raises(ValueError, match=f"(?s){message}") as refusal:
         encode(path, SCHEMA)
     assert CANARY not in "".join(traceback.format_exception(refusal.value)).replace(str(path), "")
+    assert refusal.value.__context__ is None  # what libraries say quotes cells, and would be kept with ours
 
 
 def test_what_is_no_path_is_not_taken_for_one(tmp_path):

@@ -71,6 +71,8 @@ def _record(X: Any, i: int) -> Any:
 
 def _two_classes(model: Any) -> NDArray[Any]:
     kind = type(model).__name__
+    if not hasattr(model, "fit"):  # which scikit-learn would quote
+        raise ValueError(f"A fitted scikit-learn classifier is scored, not {kind}.")
     try:
         check_is_fitted(model)
     except NotFittedError:
@@ -109,16 +111,20 @@ def _margins(model: Any, X: Any) -> Any:
 
 
 def _applied(score: Callable[[Any, Any], Any], model: Any, X: Any) -> Vector:
-    """Return the scores. What other libraries complain of is not shown, because they quote values."""
+    """Return the scores. What other libraries complain of is not kept, because they quote values."""
     try:
         scores: Vector = score(model, X)
     except Exception as error:
         if _is_ours(error):
             raise
+        problem = type(error).__name__
+    else:
+        problem = ""
+    if problem:  # raised here, because an error that is raised while another is handled holds that one
         raise ValueError(
-            f"{type(model).__name__} could not be applied to these records ({type(error).__name__}); give "
-            "the columns that it was fitted on, in the same form."
-        ) from None
+            f"{type(model).__name__} could not be applied to these records ({problem}); give the columns "
+            "that it was fitted on, in the same form."
+        )
     if scores.shape != (_num_samples(X),) or np.isnan(scores).any():
         raise ValueError(f"{type(model).__name__} does not give one number for each record; NaN is none.")
     return scores

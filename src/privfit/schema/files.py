@@ -10,7 +10,9 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import zlib
 from collections.abc import Sequence
+from contextlib import suppress
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -49,29 +51,34 @@ def header_of(path: str | PathLike[str], names: Sequence[str] | None = None) -> 
 
     That is the mark by which the line has all of `names`, or else the most columns; records do not matter.
     """
-    open_file = gzip.open if fspath(path).lower().endswith(".gz") else open
-    try:
-        with open_file(path, "rb") as lines:
-            line = _first_record(lines).decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(f"The first line of {_shown(path)} is not UTF-8 text.") from None
-    except (gzip.BadGzipFile, EOFError):
-        raise ValueError(f"{_shown(path)} cannot be unpacked.") from None
-    headers = {mark: next(csv.reader(io.StringIO(line), delimiter=mark), []) for mark in _DELIMITERS}
+    headers = _headers(_first_line(path))
     wanted = set(names or ())
     delimiter = max(_DELIMITERS, key=lambda mark: (wanted <= set(headers[mark]), len(headers[mark])))
     header = headers[delimiter]
+    if any("\n" in name or "\r" in name for name in header):
+        # a quotation that stays open would make records part of a name, and names are public
+        raise ValueError(f"The first line of {_shown(path)} has an open quotation; a name must be one line.")
     if not any(header) or len(set(header)) < len(header):
-        raise ValueError(f"The first line of {_shown(path)} must name every column once.")
+        raise ValueError(f"The first line of {_shown(path)} must name every column once, in UTF-8 text.")
     return header, delimiter
 
 
-def _first_record(lines: Any) -> bytes:
-    """Return the first line, with those after it while a quotation is open."""
-    record: bytes = lines.readline()
-    while record.count(b'"') % 2 and (more := lines.readline()):
-        record += more
-    return record
+def _first_line(path: str | PathLike[str]) -> bytes:
+    open_file = gzip.open if fspath(path).lower().endswith(".gz") else open
+    with suppress(gzip.BadGzipFile, EOFError, zlib.error), open_file(path, "rb") as lines:
+        line: bytes = lines.readline()
+        return line
+    raise ValueError(f"{_shown(path)} cannot be unpacked.")
+
+
+def _headers(line: bytes) -> dict[str, list[str]]:
+    """Return the names by every mark that may separate them, none if the line is no text."""
+    with suppress(UnicodeDecodeError, csv.Error):  # the first of which holds the line
+        lines = line.decode("utf-8-sig")
+        return {
+            mark: next(csv.reader(io.StringIO(lines, newline=""), delimiter=mark), []) for mark in _DELIMITERS
+        }
+    return {mark: [] for mark in _DELIMITERS}
 
 
 def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
@@ -80,7 +87,7 @@ def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
 
     header, delimiter = header_of(path, names)
     kept = [name for name in header if names is None or name in names]
-    try:
+    with suppress(pyarrow.ArrowException, OSError):  # whose message quotes the line, and is not to be kept
         return arrow_csv.read_csv(
             fspath(path),
             parse_options=arrow_csv.ParseOptions(
@@ -95,22 +102,19 @@ def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
                 check_utf8=False,
             ),
         )
-    except (pyarrow.ArrowException, OSError):  # whose message quotes the line
-        raise ValueError(
-            f"{_shown(path)} has a line that does not have as many values as the first, or an open quotation."
-        ) from None
+    raise ValueError(
+        f"{_shown(path)} has a line that does not have as many values as the first, or an open quotation."
+    )
 
 
 def _read_parquet(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
     import pyarrow
     from pyarrow import parquet
 
-    try:
-        with parquet.ParquetFile(fspath(path)) as file:
-            present = file.schema_arrow.names
-            return file.read(columns=None if names is None else [name for name in present if name in names])
-    except (pyarrow.ArrowException, OSError):
-        raise ValueError(f"{_shown(path)} is not a Parquet file that can be read.") from None
+    with suppress(pyarrow.ArrowException, OSError), parquet.ParquetFile(fspath(path)) as file:
+        present = file.schema_arrow.names
+        return file.read(columns=None if names is None else [name for name in present if name in names])
+    raise ValueError(f"{_shown(path)} is not a Parquet file that can be read.")
 
 
 def _refuse_what_is_no_file(path: str | PathLike[str]) -> None:

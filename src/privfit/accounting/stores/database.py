@@ -192,12 +192,13 @@ def _roll_back(connection: sa.Connection) -> None:
 
 def _parsed(url: str) -> sa.URL:
     """Read a URL; what is wrong with it is said without quoting it, because it may hold a password."""
-    try:
+    backend = ""
+    with suppress(ArgumentError, NoSuchModuleError, ValueError):  # which may quote it, and are not kept
         parsed = sa.make_url(url)
         backend = parsed.get_backend_name()
-    except (ArgumentError, NoSuchModuleError, ValueError):
-        raise ValueError(f"This is no address of a store of accounts; write {FORMS}.") from None
-    if any("password" in name for name in parsed.query):
+    if not backend:
+        raise ValueError(f"This is no address of a store of accounts; write {FORMS}.")
+    if any("password" in name.lower() for name in parsed.query):
         raise ValueError(f"A password must not stand in the query of an address; write {FORMS}.")
     if backend == "postgresql" or parsed.drivername == "postgres":
         return parsed.set(drivername="postgresql+psycopg")
