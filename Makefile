@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SYSTEM_PACKAGES := postgresql
+SYSTEM_PACKAGES := postgresql chromium chromium-driver
 
 .PHONY: demo test test-all test-postgres docs check format clean
 .DEFAULT_GOAL := demo

@@ -83,7 +83,10 @@ def test_the_commands_are_those_of_the_program(site):
     from privfit.cli import app
 
     page = (site / "commands.html").read_text()
-    for name in typer.main.get_command(app).commands:
+    commands = typer.main.get_command(app).commands
+    inner = [f"{name} {sub}" for name in commands for sub in getattr(commands[name], "commands", ())]
+    assert inner
+    for name in [*commands, *inner]:
         assert f"Usage: privfit {name} " in page, name
 
 

@@ -30,30 +30,22 @@ ASKS_ELSEWHERE = re.compile(
     r"<script(?:(?!</script>).)*?(?:mathjax|mermaid).*?</script>", re.DOTALL | re.IGNORECASE
 )
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)#\s]+)")
-COMMANDS = """# Commands
-
-What `privfit COMMAND --help` says. This page is made from the program.
-"""
+HELPS = "<!-- the help of every command -->"
 
 
 @event_priority(100)  # before the plugins, because one of them looks for notebooks among the files
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the files beside docs/ at their places in the repository, and the page of commands."""
+    """Add the files beside docs/ at their places in the repository."""
     for pattern in BESIDE_DOCS:
         for path in sorted(ROOT.glob(pattern)):
             where = path.relative_to(ROOT).as_posix()
             files.append(File(where, str(ROOT), config.site_dir, config.use_directory_urls))
-    page = COMMANDS + "".join(f"\n## {name}\n\n```text\n{text}\n```\n" for name, text in helps())
-    files.append(File.generated(config, "commands.md", content=page))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links from where a file is in the repository to where it is on the site."""
-    source = page.file.abs_src_path
-    if source is None:  # made by this file, in which there are no links
-        return markdown
-    folder = os.path.dirname(source)
+    """Point links from where a file is in the repository to where it is on the site; fill in the commands."""
+    folder = os.path.dirname(str(page.file.abs_src_path))
 
     def moved(link: re.Match[str]) -> str:
         target = Path(os.path.normpath(os.path.join(folder, link[2])))
@@ -62,7 +54,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         place = target.relative_to(ROOT).as_posix().removeprefix("docs/")
         return link[1] + posixpath.relpath(place, posixpath.dirname(page.file.src_uri) or ".")
 
-    return LINK.sub(moved, markdown)
+    markdown = LINK.sub(moved, markdown)
+    if HELPS in markdown:
+        sections = (f"## {name}\n\n```text\n{text}\n```\n" for name, text in helps())
+        markdown = markdown.replace(HELPS, "\n".join(sections))
+    return markdown
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:

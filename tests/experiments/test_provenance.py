@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from privfit.experiments import environment, fingerprints, provenance, summary
+from privfit.experiments import adoption, environment, fingerprints, provenance, summary
 from privfit.experiments.adoption import adopt, agree
 from privfit.experiments.cells import ALGORITHMS, SEED, Cell
 from privfit.experiments.fingerprints import fingerprint
@@ -34,7 +34,7 @@ def write(out, *cells, outcome=OUTCOME, seed=1):
 def another_version(monkeypatch, *changed):
     """Let some algorithms compute something else from now on."""
     real = fingerprint
-    for module in (provenance, summary):
+    for module in (provenance, summary, adoption):
         monkeypatch.setattr(module, "fingerprint", lambda name: "changed" if name in changed else real(name))
 
 
@@ -62,7 +62,10 @@ def test_rows_of_a_solver_that_has_changed_are_not_mixed_with_new_ones(tmp_path,
     ):
         begin([CELL._replace(fold=1)], tmp_path, seed=1)
     begin([MAJORITY._replace(fold=1)], tmp_path, seed=1)
-    assert "**Outdated:** another version made the rows of dpagd in splits.csv." in summarise(tmp_path, 1)
+    assert (
+        "**Outdated:** not known to come from this version are the rows of dpagd in splits.csv."
+        in summarise(tmp_path, 1)
+    )
 
 
 def test_replacing_drops_outdated_rows_and_nothing_else(tmp_path, monkeypatch):
@@ -147,10 +150,22 @@ def test_a_fingerprint_changes_with_the_solver_and_not_with_the_last_bits(monkey
     assert fingerprint.__wrapped__("dpagd") != fingerprint("dpagd")
 
 
+@pytest.mark.parametrize("affected", [lambda epsilon: epsilon < 0.5, lambda epsilon: epsilon > 5.0])
+def test_a_fingerprint_notices_a_change_for_small_or_ample_budgets_alone(monkeypatch, affected):
+    before, shares = fingerprint("dpagd"), DPAGD.shares
+
+    def changed(self, curator):
+        rho_ng, rho_nmax = shares(self, curator)
+        return (2 * rho_ng if affected(curator.epsilon) else rho_ng), rho_nmax
+
+    monkeypatch.setattr(DPAGD, "shares", changed)
+    assert fingerprint.__wrapped__("dpagd") != before
+
+
 def test_a_fingerprint_notices_a_change_of_batches_alone(monkeypatch):
-    before = fingerprint("privgene")
+    before = fingerprint("dpagd")
     monkeypatch.setattr(fingerprints, "BATCH", 900)
-    assert fingerprint.__wrapped__("privgene") != before
+    assert fingerprint.__wrapped__("dpagd") != before
     assert fingerprint.__wrapped__("sgd-adv") == fingerprint("sgd-adv")
 
 
@@ -186,7 +201,9 @@ def test_published_rows_come_from_this_version_or_the_summary_says_which_do_not(
     """A change to a solver's output fails here until its rows are run again or are declared outdated."""
     outdated = {f"{algorithm} in {name}.csv": why for (name, algorithm), why in unfit(RESULTS, SEED).items()}
     page = (RESULTS / "summary.md").read_text().replace("\n", " ")
-    declared = re.search(r"\*\*Outdated:\*\* another version made the rows of (.*?csv)\.\s", page)
+    declared = re.search(
+        r"\*\*Outdated:\*\* not known to come from this version are the rows of (.*?csv)\.\s", page
+    )
     assert set(outdated) == set(declared[1].split(", ") if declared else ()), (
         "run them again (`privfit reproduce all --replace --algorithm NAME`), or let the summary say which "
         f"are outdated (`privfit reproduce summary`): {outdated}"

@@ -99,7 +99,7 @@ def test_a_killed_run_goes_on_where_it_was_and_ends_the_same(tmp_path, uninterru
 def test_ctrl_c_keeps_the_cells_in_progress(tmp_path):
     out = tmp_path / "results"
     process = start(tmp_path, out)
-    finish_some(process, out)
+    finish_some(process, out, rows=1)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers too
     _, messages = process.communicate(timeout=60)  # returns when the workers have ended as well
     assert process.returncode == 130

@@ -64,9 +64,9 @@ def account(store: str, data_set: str | None) -> Ledger:
         if data_set is None and len(names) == 1:
             (data_set,) = names
         if data_set is None or data_set not in names:
-            known = f"there are {', '.join(names)}" if names else "there are none"
             asked = "Say which account it is" if data_set is None else f"There is no account of {data_set!r}"
-            raise Mistake(f"{asked}, by --data-set; {known} in {database.url}.")
+            known = f"--data-set can be {', '.join(names)}" if names else "no account has been opened there"
+            raise Mistake(f"{asked} in {database.url}; {known}.")
         return Ledger.open(url, dataset=data_set)
 
 

@@ -70,7 +70,8 @@ def waiting(what: str) -> Iterator[None]:
     console = Console(stderr=True, markup=False, highlight=False)
     parts = (SpinnerColumn("line"), TextColumn("{task.description}"))
     # libraries that are imported meanwhile must find standard output as it is
-    with Progress(*parts, console=console, transient=True, redirect_stdout=False) as spinner:
+    unseen = not console.is_terminal
+    with Progress(*parts, console=console, transient=True, redirect_stdout=False, disable=unseen) as spinner:
         spinner.add_task(what, total=None)
         yield
 
@@ -83,6 +84,6 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
     console = Console(stderr=True, markup=False, highlight=False)
     parts = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*parts, console=console, transient=True) as bar:
+    with Progress(*parts, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

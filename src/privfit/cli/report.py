@@ -69,5 +69,5 @@ def _fields(path: Path) -> dict[str, str]:
     try:
         fields = tomllib.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise Mistake(f"{path} is no TOML file: {str(error).rstrip('.')}.") from None
+        raise Mistake(f"{path} is not valid TOML: {str(error).rstrip('.')}.") from None
     return {name: str(text) for name, text in fields.items()}

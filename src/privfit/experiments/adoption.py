@@ -10,8 +10,9 @@ from pathlib import Path
 from rich.console import Console
 
 from privfit.experiments.cells import EXPERIMENTS, Cell, stream
+from privfit.experiments.fingerprints import fingerprint
 from privfit.experiments.fit import Outcome, fit_cell
-from privfit.experiments.provenance import Kind, present, read, record, this_run
+from privfit.experiments.provenance import Kind, read, record, this_run, unfit
 from privfit.experiments.results import Results
 from privfit.experiments.run import describe
 
@@ -21,10 +22,11 @@ UNKNOWN_CLOCK = "wall time or CPU time; the rows were adopted"
 
 
 def adopt(out: Path, *, seed: int, console: Console, source: Path | None = None) -> None:
-    """Record the rows that no run speaks of, if a random one of each kind is computed again to six digits.
+    """Record rows whose record is missing or of another version, if this version computes them to six digits.
 
-    With a `source`, rows that another directory has and this one has not are taken over first, with the
-    record of their runs; without a record they are checked in the same way.
+    Of each kind one row at the smallest epsilon, one at the largest and one more are computed again. With a
+    `source`, rows that another directory has and this one has not are taken over first, with the record of
+    their runs; without one of this version they are checked in the same way.
 
     Raises
     ------
@@ -32,14 +34,11 @@ def adopt(out: Path, *, seed: int, console: Console, source: Path | None = None)
         If there are rows that this version does not compute. All others are taken and recorded.
     """
     strange = [] if source is None else _take_over(out, source, seed, console)
-    known = {kind for run in read(out) if run.seed == seed for kind in run.kinds()}
-    for kind in present(out, seed):
-        if kind not in known:
-            rows = Results(out / f"{kind[0]}.csv", seed).finished()
-            if _is_ours(kind, rows, seed, console):
-                record(out, this_run([kind], seed, UNKNOWN_CLOCK))
-            else:
-                strange.append(kind)
+    for kind in unfit(out, seed):
+        if _is_ours(kind, Results(out / f"{kind[0]}.csv", seed).finished(), seed, console):
+            record(out, this_run([kind], seed, UNKNOWN_CLOCK))
+        else:
+            strange.append(kind)
     if strange:
         names = ", ".join(f"{algorithm} in {experiment}.csv" for experiment, algorithm in strange)
         raise ValueError(
@@ -59,9 +58,7 @@ def agree(here: Outcome, there: Outcome) -> bool:
 def _take_over(out: Path, source: Path, seed: int, console: Console) -> list[Kind]:
     """Append what only the other directory has, and return the kinds of rows that were not taken."""
     runs = [run for run in read(source) if run.seed == seed]
-    recorded = {kind: digits for run in runs for kind, digits in run.kinds().items()}
-    here = {kind: digits for run in read(out) if run.seed == seed for kind, digits in run.kinds().items()}
-    refused = []
+    outdated, refused = unfit(out, seed), []
     for name in EXPERIMENTS:
         mine, theirs = (Results(path / f"{name}.csv", seed) for path in (out, source))
         finished = mine.finished()
@@ -70,17 +67,12 @@ def _take_over(out: Path, source: Path, seed: int, console: Console) -> list[Kin
             if cell not in finished:
                 new[cell.experiment, cell.algorithm][cell] = outcome
         for kind, rows in new.items():
-            digits = recorded.get(kind) or (
-                this_run([kind], seed).fingerprints[kind[1]] if _is_ours(kind, rows, seed, console) else None
-            )
-            if digits is None or digits != here.get(kind, digits):
+            records = [run.of(kind) for run in runs if run.kinds().get(kind) == fingerprint(kind[1])]
+            if kind in outdated or not (records or _is_ours(kind, rows, seed, console)):
                 refused.append(kind)
                 continue
-            if kind not in recorded:
-                record(out, this_run([kind], seed, UNKNOWN_CLOCK))
-            for run in runs:
-                if kind in run.kinds():
-                    record(out, run.of(kind))
+            for run in records or [this_run([kind], seed, UNKNOWN_CLOCK)]:
+                record(out, run)
             with mine.appending():
                 for cell, outcome in rows.items():
                     mine.append(cell, outcome)
@@ -89,9 +81,14 @@ def _take_over(out: Path, source: Path, seed: int, console: Console) -> list[Kin
 
 
 def _is_ours(kind: Kind, rows: Mapping[Cell, Outcome], seed: int, console: Console) -> bool:
-    """Compute one row of this kind again."""
-    cells = [cell for cell in rows if (cell.experiment, cell.algorithm) == kind]
-    cell = cells[stream(seed, "adopt", *kind).integers(len(cells))]
-    same = agree(fit_cell(cell, seed), rows[cell])
-    console.print(f"{'Same' if same else 'NOT THE SAME'}: {describe(cell)} (of {len(cells)} rows)")
-    return same
+    """Compute a few rows of this kind again."""
+    cells = sorted(cell for cell in rows if (cell.experiment, cell.algorithm) == kind)
+    rng = stream(seed, "adopt", *kind)
+    ends = min(cell.epsilon for cell in cells), max(cell.epsilon for cell in cells)
+    choices = [cells, *([cell for cell in cells if cell.epsilon == end] for end in set(ends))]
+    for cell in {among[rng.integers(len(among))] for among in choices if ends[0] < ends[1] or among is cells}:
+        if not agree(fit_cell(cell, seed), rows[cell]):
+            console.print(f"NOT THE SAME: {describe(cell)} (of {len(cells)} rows)")
+            return False
+    console.print(f"Same: {kind[1]} in {kind[0]}.csv (of {len(cells)} rows)")
+    return True

@@ -119,16 +119,17 @@ def begin(cells: Iterable[Cell], out: Path, seed: int) -> None:
 
 def unfit(out: Path, seed: int) -> dict[Kind, str]:
     """Return the kinds of rows that this version did not make, each with the reason."""
-    made: dict[Kind, tuple[str, str]] = {}
+    made: dict[Kind, dict[str, str]] = {}
     for run in read(out):
-        if run.seed == seed:
-            made |= {kind: (digits, run.commit) for kind, digits in run.kinds().items()}
+        for kind, digits in run.kinds().items() if run.seed == seed else ():
+            made.setdefault(kind, {})[digits] = run.commit
     found = {}
     for kind in present(out, seed):
         if kind not in made:
             found[kind] = "are in no record of a run (`privfit reproduce adopt` checks and records them)"
-        elif made[kind][0] != fingerprint(kind[1]):
-            found[kind] = f"come from a solver whose output has changed since {made[kind][1]}"
+        elif fingerprint(kind[1]) not in made[kind]:
+            last = list(made[kind].values())[-1]
+            found[kind] = f"come from a solver whose output has changed since {last}"
     return found
 
 

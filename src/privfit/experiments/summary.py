@@ -106,7 +106,7 @@ def _provenance(out: Path, seed: int) -> Iterator[str]:
     outdated = unfit(out, seed)
     if outdated:
         names = ", ".join(f"{algorithm} in {name}.csv" for name, algorithm in outdated)
-        yield from _wrapped(f"**Outdated:** another version made the rows of {names}.")
+        yield from _wrapped(f"**Outdated:** not known to come from this version are the rows of {names}.")
     else:
         yield "No row is outdated."
     yield ""

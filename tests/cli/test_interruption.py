@@ -1,0 +1,49 @@
+"""Ctrl-C in the middle of a fit: the account keeps the whole reservation, and the user is told."""
+
+import json
+import signal
+import subprocess
+import sys
+
+from running import privfit
+
+# the fit waits in its fourth question until the signal has come, so that it is always in its middle
+PROGRAM = """
+import sys, time
+from privfit.curator import Curator
+answer, answered = Curator.measure, []
+def measure(self, *args, **settings):
+    answered.append(1)
+    if len(answered) == 4:
+        print("in the middle", flush=True)
+        time.sleep(60)
+    return answer(self, *args, **settings)
+Curator.measure = measure
+from privfit.cli import app
+app(prog_name="privfit")
+"""
+ARGUMENTS = ("train", "people.csv", "--schema", "schema.toml", "--out", "b.json", "--budget", "people.db")
+
+
+def test_ctrl_c_during_train_leaves_the_reservation_spent_and_says_so(desk):
+    before = json.loads(privfit("budget", "status", "people.db", "--json").stdout)
+    files = {path.name for path in desk.iterdir()}
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *ARGUMENTS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "in the middle\n"
+    process.send_signal(signal.SIGINT)
+    printed, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert printed == ""
+    assert "Traceback" not in said
+    told = " ".join(said.split())
+    assert "Interrupted. The fit was interrupted and released no model." in told
+    assert "All of it is reserved on the account of 'census-2026', and spent there" in told
+    assert "The account of 'census-2026': Promised for all answers together: epsilon = 3" in told
+    after = json.loads(privfit("budget", "status", "people.db", "--json").stdout)
+    log = json.loads(privfit("budget", "log", "people.db", "--json").stdout)["entries"]
+    assert log[-1]["mechanism"] == "reserved"
+    assert after["spent"] - before["spent"] == log[-1]["rho"] > 0
+    assert {path.name for path in desk.iterdir()} == files
+    privfit("budget", "verify", "people.db")

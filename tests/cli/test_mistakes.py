@@ -1,0 +1,190 @@
+"""What a user can put right is one sentence and exit code 2; nothing is paid for or overwritten."""
+
+import json
+import os
+
+import pytest
+from running import privfit
+
+TRAIN = ("train", "people.csv", "--schema", "schema.toml", "--out", "new.json")
+PAID = ("--budget", "people.db")
+MISTAKES = {
+    "no table": (("train", "none.csv", *TRAIN[2:]), "There is no file none.csv."),
+    "a table of another kind": (
+        ("train", "people.xlsx", *TRAIN[2:]),
+        "people.xlsx is not the path of a table: its name must end in .csv, .csv.gz, .tsv or .parquet.",
+    ),
+    "a CSV file that is none": (("train", "binary.csv", *TRAIN[2:]), "The first line of binary.csv is not"),
+    "a Parquet file that is none": (
+        ("train", "text.parquet", *TRAIN[2:]),
+        "text.parquet is not a Parquet file that can be read.",
+    ),
+    "a ragged CSV file": (("train", "ragged.csv", *TRAIN[2:]), "ragged.csv has a line that does not have as"),
+    "an empty CSV file": (("train", "empty.csv", *TRAIN[2:]), "The first line of empty.csv must name every"),
+    "a directory for a table": (("train", "folder", *TRAIN[2:]), "'folder' is a directory."),
+    "a table without records": (("train", "header.csv", *TRAIN[2:]), "the table has no records"),
+    "a column too few": (
+        ("train", "narrow.csv", *TRAIN[2:]),
+        "The data have no column 'city', which the schema declares.",
+    ),
+    "a column of another type": (
+        ("train", "typed.parquet", *TRAIN[2:]),
+        "typed.parquet: Column 'born' is declared date but arrives with dtype int64",
+    ),
+    "no label to train on": (("train", "new-people.csv", *TRAIN[2:]), "The data have no column 'sick'"),
+    "no label to score": (("evaluate", "model.json", "new-people.csv"), "The data have no column 'sick'"),
+    "no schema": ((*TRAIN[:3], "none.toml", *TRAIN[4:]), "none.toml: No such file or directory."),
+    "a schema that is no TOML": ((*TRAIN[:3], "bad.toml", *TRAIN[4:]), "bad.toml is not valid TOML: "),
+    "a budget that is none": ((*TRAIN, "--epsilon", "-1"), "epsilon must be a positive finite number"),
+    "no directory for the model": (
+        (*TRAIN[:-1], "nowhere/new.json"),
+        "There is no directory nowhere; make it first.",
+    ),
+    "a directory for the model": ((*TRAIN[:-1], "folder"), "'folder' is a directory."),
+    "a model over the table": (
+        (*TRAIN[:-1], "./people.csv"),
+        "people.csv is named twice; give what is written",
+    ),
+    "a page over the model": ((*TRAIN, "--report", "new.json"), "new.json is named twice"),
+    "predictions over the table": (
+        ("predict", "model.json", "new-people.csv", "--out", "new-people.csv"),
+        "new-people.csv is named twice",
+    ),
+    "no account": ((*TRAIN, "--budget", "none.db"), "none.db is not there; open an account with: privfit"),
+    "no such account": (
+        (*TRAIN, *PAID, "--data-set", "census-1999"),
+        "There is no account of 'census-1999' in sqlite:///",
+    ),
+    "an account without its store": (
+        (*TRAIN, "--data-set", "census-2026"),
+        "name the store, too, by --budget",
+    ),
+    "more than the account has": (
+        (*TRAIN, *PAID, "--epsilon", "100"),
+        "this fit of DPLogisticRegression needs epsilon=100",
+    ),
+    "a server that is not there": (
+        (*TRAIN, "--budget", "postgresql://nobody:secret@127.0.0.1:1/none"),
+        "The account at postgresql://nobody@127.0.0.1:1/none cannot be used: the server cannot be reached",
+    ),
+    "a store of another kind": ((*TRAIN, "--budget", "mysql://host/x"), "Accounts cannot be kept by mysql"),
+    "a store that is no database": ((*TRAIN, "--budget", "bad.toml"), "the file is no SQLite database"),
+    "another budget": (
+        ("budget", "open", "people.db", "--data-set", "census-2026", "--epsilon", "9"),
+        "The account of 'census-2026' was opened with epsilon=3.0",
+    ),
+    "no model": (("explain", "none.json"), "none.json: No such file or directory."),
+    "a model that is none": (("explain", "scores.json"), "scores.json is no model file: it holds no privfit"),
+    "a model that is a table": (
+        ("predict", "people.csv", "people.csv", "--out", "o.csv"),
+        "is no model file",
+    ),
+    "a model cut off": (("explain", "cut.json"), "cut.json is no model file: it is not whole JSON"),
+    "probabilities of an SVM": (
+        ("predict", "svm.json", "new-people.csv", "--probabilities", "--out", "o.csv"),
+        "An SVM has no probabilities; leave --probabilities out.",
+    ),
+    "a price for what is public": (
+        ("evaluate", "model.json", "held-out.csv", "--public-data", *PAID),
+        "Scores of public data have no price",
+    ),
+    "two prices": (
+        ("evaluate", "model.json", "held-out.csv", "--rho", "1", "--epsilon", "1"),
+        "Give one of --rho and --epsilon.",
+    ),
+    "scores that are none": (
+        ("report", "model.json", "--scores", "model.json", "--out", "r.html"),
+        "model.json holds no scores; write them with: privfit evaluate --out model.json",
+    ),
+    "scores of another kind": (
+        ("report", "model.json", "--scores", "cut.json", "--out", "r.html"),
+        "cut.json holds no scores; write them with: privfit evaluate --out cut.json",
+    ),
+    "a card that is no TOML": (
+        ("report", "model.json", "--card", "bad.toml", "--out", "r.html"),
+        "bad.toml is not valid TOML: ",
+    ),
+    "nothing to export": (
+        ("export", "model.json"),
+        "Say what to write: --numpy FILE, --onnx FILE or --skops",
+    ),
+    "nothing to plan": (("plan", "--features", "3"), "Give one of --people and --accuracy."),
+    "a picture of another kind": (
+        ("plan", "--features", "3", "--people", "99", "--plot", "plan.doc"),
+        "plan.doc must end in .png, .svg or .pdf.",
+    ),
+    "nothing to convert": (("convert",), "Give one of --epsilon, --rho and --mu."),
+    "a label that is no column": (("schema", "draft", "people.csv", "--label", "ill"), "'ill'"),
+}
+
+
+@pytest.fixture
+def untidy(desk):
+    """The desk with files on it that are not what their names say."""
+    (desk / "folder").mkdir()
+    (desk / "binary.csv").write_bytes(b"\xff\xfe\x00\x80\n")
+    (desk / "empty.csv").write_bytes(b"")
+    (desk / "text.parquet").write_text("no table")
+    lines = (desk / "people.csv").read_text().splitlines()
+    (desk / "header.csv").write_text(lines[0] + "\n")
+    (desk / "ragged.csv").write_text("\n".join([*lines[:5], "a,b"]))
+    (desk / "narrow.csv").write_text("born,sick\n1999-01-01,yes\n")
+    (desk / "bad.toml").write_text("[[columns]\n" * 40)
+    model = (desk / "model.json").read_text()
+    (desk / "cut.json").write_text(model[:200])
+    document = json.loads(model)
+    (desk / "svm.json").write_text(json.dumps(document | {"kind": "svm"}))
+    import pyarrow
+    from pyarrow import parquet
+
+    columns = {"born": [1], "city": ["Bern"], "income": [1.0], "smoker": ["no"], "sick": ["no"]}
+    parquet.write_table(pyarrow.table(columns), desk / "typed.parquet")
+    return desk
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_sentence_that_costs_nothing(mistake, untidy):
+    arguments, sentence = MISTAKES[mistake]
+    before = contents(untidy)
+    result = privfit(*arguments, code=2)
+    said = " ".join(line.strip("│╭╰─╮╯ ") for line in result.stderr.splitlines())
+    assert sentence in said
+    assert "Error: " in said
+    assert "Traceback" not in result.output
+    assert result.stdout == ""
+    assert "secret" not in result.output
+    assert contents(untidy) == before
+
+
+def test_a_file_that_may_not_be_written_is_refused_before_the_account_is_charged(desk, monkeypatch):
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
+    (desk / "new.json").write_text("kept")
+    before = contents(desk)
+    refused = privfit(*TRAIN, *PAID, code=2)
+    assert (
+        refused.stderr == "Error: new.json may not be written; change its permissions or name another file.\n"
+    )
+    assert contents(desk) == before
+
+
+def test_a_used_up_account_says_what_is_left(desk):
+    privfit("budget", "open", "small.db", "--data-set", "few", "--epsilon", 0.2)
+    privfit(*TRAIN, "--budget", "small.db", "--epsilon", 0.2)
+    refused = privfit(*TRAIN[:-1], "second.json", "--budget", "small.db", "--epsilon", 0.2, code=2)
+    assert "needs epsilon=0.2, 0 left of 0.2" in refused.stderr
+    assert not (desk / "second.json").exists()
+    facts = json.loads(privfit("budget", "status", "small.db", "--json").stdout)
+    assert facts["remaining"] < 1e-6
+
+
+def test_several_accounts_in_a_store_have_to_be_named(desk):
+    privfit("budget", "open", "people.db", "--data-set", "census-2016", "--epsilon", 1)
+    refused = privfit("budget", "status", "people.db", code=2)
+    assert refused.stderr.startswith("Error: Say which account it is in sqlite:///")
+    assert refused.stderr.endswith("; --data-set can be census-2016, census-2026.\n")
+    named = privfit("budget", "status", "people.db", "--data-set", "census-2016")
+    assert named.stdout.startswith("The account of 'census-2016' in sqlite:///")
