@@ -139,7 +139,7 @@ def test_the_report_holds_bought_scores_and_the_card(desk):
     facts = json.loads(privfit("report", "model.json", "--out", "card.html", *options, "--json").stdout)
     assert facts == {"report": "card.html"}
     page = (desk / "card.html").read_text()
-    for expected in ("<h1>Who falls ill?</h1>", "Planning &lt;beds&gt;.", "roc auc", "city=Bern"):
+    for expected in ("<h1>Who falls ill?</h1>", "Planning &lt;beds&gt;.", "roc auc", "city = Bern"):
         assert expected in page
 
 
