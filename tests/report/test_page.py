@@ -9,6 +9,8 @@ import pytest
 from scipy.stats import norm
 
 from privfit import DPLinearSVC, DPLogisticRegression
+from privfit.accounting import Concentrated, Direct, Gaussian
+from privfit.accounting.promise import to_dict
 from privfit.report.odds import Odds
 
 VOID = {"meta", "link", "line", "polyline", "rect", "br"}
@@ -102,6 +104,7 @@ def test_names_and_labels_are_text_not_markup(page):
         "Where it should not be used",
         "not stated",
         "claim P7",
+        "except with a probability of at most 7.126e-05",
         "Everything on this page was released with privacy or was public.",
     ],
 )
@@ -128,17 +131,37 @@ def test_seeded_noise_and_no_privacy_are_warned_of_at_the_top(tmp_path):
 
 
 def test_beliefs_move_by_epsilon_in_log_odds():
-    odds = Odds(1.0, 1e-6, None)
+    odds = Odds(1.0, 0.0)
+    assert odds.exceptions() == 0.0
     least, most = odds.belief_after(0.2)
     assert math.log(most / (1 - most)) == pytest.approx(math.log(0.2 / 0.8) + 1.0)
     assert math.log(least / (1 - least)) == pytest.approx(math.log(0.2 / 0.8) - 1.0)
 
 
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
+def test_beliefs_move_further_no_more_often_than_the_page_says(epsilon):
+    """Of two normals a distance mu apart the log-ratio is itself normal; delta is no bound on its tail."""
+    gaussian = Odds.of(to_dict(Gaussian.of(epsilon=epsilon, delta=1e-6)))
+    ratio = norm(gaussian.mu**2 / 2, gaussian.mu)
+    truth = ratio.sf(epsilon) + ratio.cdf(-epsilon)
+    assert 1e-6 < truth <= gaussian.exceptions() < 10 * truth
+    concentrated = Odds.of(to_dict(Concentrated.of(rho=gaussian.rho, delta=1e-6)))
+    ratio = norm(concentrated.rho, math.sqrt(2 * concentrated.rho))  # Gaussian noise of this price
+    truth = ratio.sf(concentrated.epsilon) + ratio.cdf(-concentrated.epsilon)
+    assert 1e-6 < truth <= concentrated.exceptions() < 0.01
+
+
+def test_a_release_with_a_theorem_of_its_own_says_less_of_beliefs():
+    direct = Odds.of(to_dict(Direct.of(epsilon=1.0, delta=1e-6)))
+    assert direct.belief_after(0.5)[1] == pytest.approx(1 / (1 + math.exp(-2)))
+    assert direct.exceptions() == pytest.approx(1e-6 / (1 - math.exp(-1)) * (1 + math.exp(-2)))
+
+
 def test_the_best_attacker_is_the_one_of_the_promise():
     # (epsilon, 0): randomised response is the worst case, right with e^eps / (1 + e^eps)
-    assert Odds(1.0, 0.0, None).best_guess() == pytest.approx(math.e / (1 + math.e))
-    assert Odds(1.0, 0.0, None).power(0.05) == pytest.approx(0.05 * math.e)
-    assert Odds(30.0, 0.0, None).power(0.05) == pytest.approx(1.0)
+    assert Odds(1.0, 0.0).best_guess() == pytest.approx(math.e / (1 + math.e))
+    assert Odds(1.0, 0.0).power(0.05) == pytest.approx(0.05 * math.e)
+    assert Odds(30.0, 0.0).power(0.05) == pytest.approx(1.0)
     # Gaussian: two normals a distance mu apart
     gaussian = Odds.of({"kind": "gaussian", "rho": 0.5, "epsilon": 4.0, "delta": 1e-5})
     assert gaussian.mu == pytest.approx(1.0)

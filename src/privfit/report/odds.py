@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
@@ -14,29 +15,62 @@ FALSE_ALARMS = 0.05  # a usual level of significance
 
 @dataclass(frozen=True)
 class Odds:
-    """The promise (epsilon, delta), and mu if it is Gaussian.
+    """The promise (epsilon, delta), rho if it is one in zCDP, and mu if it is Gaussian.
 
     Attributes
     ----------
     epsilon, delta : float
         The promise.
+    rho : float or None
+        What it is worth in zCDP; None for a release with a theorem of its own.
     mu : float or None
         What it is worth exactly, where all noise was Gaussian.
     """
 
     epsilon: float
     delta: float
-    mu: float | None
+    rho: float | None = None
+    mu: float | None = None
 
     @classmethod
     def of(cls, promise: dict[str, Any]) -> Odds:
         """Read a promise as a model file has it."""
+        rho = promise.get("rho")  # a direct promise has none
         mu = math.sqrt(2.0 * promise["rho"]) if promise["kind"] == "gaussian" else None
-        return cls(promise["epsilon"], promise["delta"], mu)
+        return cls(promise["epsilon"], promise["delta"], rho, mu)
+
+    @property
+    def reach(self) -> float:
+        """How far log odds can move, `exceptions` aside: of (epsilon, delta) alone not epsilon, but twice it.
+
+        That the odds change by e^epsilon except with probability delta is a stronger promise than
+        (epsilon, delta)-DP, which does not imply it (Kasiviswanathan & Smith 2014).
+        """
+        return self.epsilon if self.rho is not None or not self.delta else 2.0 * self.epsilon
+
+    def exceptions(self) -> float:
+        """Bound the probability that odds change by more than e^reach either way, person in or not.
+
+        The log-ratio of probabilities L exceeds r with probability at most exp(-(r - rho)^2 / (4 rho)) by
+        zCDP and Markov's inequality, and with at most delta(e) / (1 - exp(e - r)) for every e < r at which
+        (e, delta(e))-DP holds; it is below -r with e^-r times the probability that the other one exceeds r.
+        """
+        r, bounds = self.reach, [1.0]
+        if self.rho is None and self.delta:
+            bounds.append(self.delta / -math.expm1(self.epsilon - r))
+        elif self.rho is None:
+            return 0.0
+        elif r > self.rho:
+            bounds.append(math.exp(-((r - self.rho) ** 2) / (4.0 * self.rho)))
+        if self.mu is not None:
+            e = np.linspace(0.0, r, 1_000, endpoint=False)
+            profile = ndtr(self.mu / 2.0 - e / self.mu) - np.exp(e) * ndtr(-self.mu / 2.0 - e / self.mu)
+            bounds.append(float(np.min(profile / -np.expm1(e - r))))
+        return min(1.0, min(bounds) * (1.0 + math.exp(-r)))
 
     def belief_after(self, before: float) -> tuple[float, float]:
-        """Return the least and the most that a belief of this probability can become (delta aside)."""
-        return float(expit(logit(before) - self.epsilon)), float(expit(logit(before) + self.epsilon))
+        """Return the least and the most that a belief of this probability can become, `exceptions` aside."""
+        return float(expit(logit(before) - self.reach)), float(expit(logit(before) + self.reach))
 
     def best_guess(self) -> float:
         """Return how often the best attacker is right who must say at even odds whether a person is in."""

@@ -133,7 +133,7 @@ def _meaning(model: Published) -> str:
     exactly = "" if odds.mu is None else ", exactly, because all noise was Gaussian"
     return (
         "<p>Whatever somebody believed about one person before, on any grounds, the model can move it only "
-        f"so far, except with probability {escape(written_up(promise['delta']))}:</p>"
+        f"so far, except with a probability of at most {escape(written_up(odds.exceptions()))}:</p>"
         + table(("believed before", "at least, after", "at most, after"), rows, "Belief about one person")
         + "<p>Somebody who knows everything about everybody else, sees the model, and has to say whether one "
         f"person was in the table is right in at most {_rounded_up(odds.best_guess())} of cases (guessing: "
@@ -218,9 +218,9 @@ def _card(model: Published, card: Mapping[str, str]) -> str:
 
 def _verify(model: Published) -> str:
     kinds = {
-        "concentrated": "zero-concentrated differential privacy; claims P1 to P4",
+        "concentrated": "zero-concentrated differential privacy; claims P1 to P5",
         "gaussian": "Gaussian differential privacy, accounted for exactly; claim P7",
-        "direct": "a single release, analysed by itself; claim P5",
+        "direct": "a single release, analysed by itself; claim P6",
     }
     promise = model.privacy["promise"]
     theorem = "no promise, so nothing to verify" if promise is None else kinds[promise["kind"]]
