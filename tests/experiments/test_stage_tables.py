@@ -56,3 +56,8 @@ def test_epsilons_that_were_not_run_are_left_out(tmp_path, epsilon):
             results.append(cell, Outcome(0.5, 1.0, 1.0, 1, 9))
     head = block("means authors accuracy", Evidence(tmp_path, seed=1)).splitlines()[0]
     assert head == f"|  | BANK {epsilon:g} |"
+
+
+def test_what_was_not_run_is_said_instead_of_a_table(tmp_path):
+    text = block("means authors accuracy", Evidence(tmp_path, seed=1))
+    assert text == "Not run yet: authors.csv."

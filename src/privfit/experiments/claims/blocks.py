@@ -46,7 +46,10 @@ def block(name: str, evidence: Evidence) -> str:
         return wrapped(verdict_and_evidence(CLAIMS[key], evidence))
     if kind in ("means", "changes"):
         experiment, metric = key.split()
-        return (means if kind == "means" else changes)(evidence, experiment, metric)
+        try:
+            return (means if kind == "means" else changes)(evidence, experiment, metric)
+        except NotRun as missing:
+            return f"Not run yet: {missing}."
     if kind == "parameter":
         tables = (figure_table(evidence, key, metric) for metric in ("accuracy", "objective"))
         return "\n\n".join(tables)
