@@ -78,8 +78,8 @@ class PrivacyStatement:
             f"This {self.subject} is ({epsilon}, {delta})-differentially private "
             f"({self._concentrated()}) with respect to adding or removing one record. In plain words: "
             "whether or not any one person's record was in the table, every conclusion anyone can draw from "
-            f"the published {self.subject} is almost equally likely: its probability changes by a factor of at "
-            f"most e^epsilon{self._factor()}, and by at most {delta} besides. "
+            f"the published {self.subject} is almost equally likely: its probability changes by a factor of "
+            f"at most e^epsilon{self._factor()}, and by at most {delta} besides. "
             "This holds whatever else the reader knows, and cannot be undone by later "
             f"processing. It is not a promise about what is true of people in general: the {self.subject} "
             "may well reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bookkeeping()
