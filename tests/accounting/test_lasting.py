@@ -418,7 +418,7 @@ def test_workers_draw_on_the_same_account(ledger):
     with joblib.parallel_backend("loky", n_jobs=2):
         shares = joblib.Parallel()(joblib.delayed(spend)(ledger, 2.0**-5) for _ in range(14))
     assert 0 < sum(shares) == ledger.spent <= ledger.rho
-    # A worker may have been refused what another had only reserved. That was given back, and is here to spend.
+    # A worker may have been refused what another had only reserved. That was given back and is here to spend.
     while spend(ledger, 2.0**-5):
         pass
     assert ledger.remaining < 2.0**-5
