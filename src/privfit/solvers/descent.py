@@ -26,6 +26,7 @@ LOOK_AT = 0.6  # of the plan, when it may be doubled
 QUARTER = 4  # the fall of the loss is looked at over this part of the plan
 WORTH = 1e-4  # fall in that time that is worth more passes
 CERTAIN_FALL, CERTAIN_RISE = 4.0, 3.0  # standard deviations
+FALL_AND_NOISE = 8.0  # the same where noise matters: most of the budget is gone when a plan is doubled
 
 
 class Descent:
@@ -43,18 +44,24 @@ class Descent:
         carried = n * math.sqrt(2.0 * features.remaining)
         self.clip = gradient_clip(carried / math.sqrt(self.d))
         coarse = self.d * self.curvature.noise  # the eigenvalues' noise in units of their mean, 1 / d
+        self.certain_fall = max(CERTAIN_FALL, FALL_AND_NOISE * math.sqrt(coarse))
         few, many = PLANS
         self.planned = self.steps = int(np.clip(math.ceil(many * math.sqrt(coarse)), few, many))
         # In directions without curvature noise alone moves a weight by about one in this time. Where the
-        # budget tells the curvature well it takes longer, because noise then costs less than a short walk.
+        # budget tells the curvature well it takes longer, because noise then costs less than a short walk;
+        # and so do the longer plans.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
-        carries = sum(self._carries(age) for age in range(self.planned))
-        floor = carries / (duration * max(1.0, 1.0 / coarse))
-        penalty = np.array([features.penalty_gradient(row) for row in np.eye(self.d)])
-        self.newton = Newton(self.curvature, floor * np.eye(self.d) + penalty)
+        carries = sum(self._carries(age) for age in range(few))
+        self.floor = carries / (duration * max(1.0, 1.0 / coarse))
+        self.newton = self._newton()
         self.length = 1.0  # of a step, in Newton's
         self.trace: list[Step] = []
         self.falls: list[tuple[float, float]] = []  # at least so much in each step, and its variance
+
+    def _newton(self) -> Newton:
+        """Return the steps, which are shorter where curvature is small, so that noise is not amplified."""
+        penalty = np.array([self.features.penalty_gradient(row) for row in np.eye(self.d)])
+        return Newton(self.curvature, self.floor * np.eye(self.d) + penalty)
 
     @staticmethod
     def _carries(age: int) -> float:
@@ -85,6 +92,9 @@ class Descent:
                 mean = mean + (w - mean) * (share / weight)
             if len(self.trace) == int(LOOK_AT * self.steps) and self._still_falls():
                 self.steps = min(2 * self.steps, MOST_PASSES)
+                # With momentum that grows, twice the steps go four times as far; twice is far enough.
+                self.floor *= 2.0
+                self.newton = self._newton()
                 mean, weight = np.zeros(self.d), 0.0
         return mean
 
@@ -102,7 +112,7 @@ class Descent:
         if self.steps >= MOST_PASSES:
             return False
         fall, variance = np.sum(self.falls[-(self.steps // QUARTER) :], axis=0)
-        return bool(fall > max(WORTH, CERTAIN_FALL * math.sqrt(variance)))
+        return bool(fall > max(WORTH, self.certain_fall * math.sqrt(variance)))
 
     def decision(self) -> str:
         """Say what the released steps decided."""
