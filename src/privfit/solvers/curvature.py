@@ -23,7 +23,7 @@ from privfit.questions.products import symmetric
 SHARE = 0.05  # of what is left, for the second moments; it raises the gradients' noise by a fortieth
 RADIUS = 2.0  # records longer than twice the typical one are shrunk
 MOST_WEIGHTS = 500  # with so many, second moments take the time of some 40 passes over the data
-AMPLE = 10_000.0  # n sqrt(2 rho) from which on they are worth their price: noise is not the first worry then
+AMPLE = 3000.0  # n sqrt(2 rho) from which on they are worth their price: noise is then not the first worry
 COARSE = 1.0  # noise on eigenvalues, in units of their mean, up to which they can be told from it
 HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
 LEAST_CURVATURE = 1e-3  # on average, so that steps end even where the loss is straight
