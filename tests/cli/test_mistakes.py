@@ -14,7 +14,10 @@ MISTAKES = {
         ("train", "people.xlsx", *TRAIN[2:]),
         "people.xlsx is not the path of a table: its name must end in .csv, .csv.gz, .tsv or .parquet.",
     ),
-    "a CSV file that is none": (("train", "binary.csv", *TRAIN[2:]), "The first line of binary.csv is not"),
+    "a CSV file that is none": (
+        ("train", "binary.csv", *TRAIN[2:]),
+        "The first line of binary.csv must name every column",
+    ),
     "a Parquet file that is none": (
         ("train", "text.parquet", *TRAIN[2:]),
         "text.parquet is not a Parquet file that can be read.",
