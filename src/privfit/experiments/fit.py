@@ -57,9 +57,15 @@ def fit_cell(cell: Cell, seed: int, records: int | None = None) -> Outcome:
         warnings.simplefilter("ignore", BudgetWarning)  # the figures show what too small a budget does
         model.fit(*seen)
     seconds = time.process_time() - started
-    margins = np.where(train[1] == 1, 1.0, -1.0) * model.decision_function(train[0])
-    losses = np.logaddexp(0.0, -margins) if cell.loss == "logistic" else np.maximum(1.0 - margins, 0.0)
-    return Outcome(model.score(*test), float(losses.mean()), seconds, model.n_iter_, len(train[1]))
+    objective = mean_loss(model, *train, cell.loss)
+    return Outcome(model.score(*test), objective, seconds, model.n_iter_, len(train[1]))
+
+
+def mean_loss(model: Any, X: Any, y: Any, loss: str) -> float:
+    """Return the mean loss of a fitted model, neither clipped nor regularised."""
+    margins = np.where(y == 1, 1.0, -1.0) * model.decision_function(X)
+    losses = np.logaddexp(0.0, -margins) if loss == "logistic" else np.maximum(1.0 - margins, 0.0)
+    return float(losses.mean())
 
 
 def estimator_of(

@@ -88,8 +88,8 @@ def _provenance(out: Path, seed: int) -> Iterator[str]:
     yield ""
     yield from _wrapped(
         "The versions of all packages of the last run are in [environment.txt](environment.txt). To tell "
-        "when a solver has changed, each run keeps a hash of the rounded coefficients of a fixed, seeded fit "
-        f"to {RECORDS:,} records of Adult:"
+        "when a solver has changed, each run keeps a hash of the rounded coefficients (of references, of "
+        f"the mean loss) of a fixed, seeded fit to {RECORDS:,} records of Adult:"
     )
     yield ""
     kinds = present(out, seed)
