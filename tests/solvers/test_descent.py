@@ -109,6 +109,9 @@ def test_curvature_is_bought_where_it_can_be_seen_and_used():
     assert asked(300_000, 120, 0.02)
     assert not asked(10_000, 3, 0.02), "noise is the first worry of small tables"
     assert not asked(100_000, 120, 0.02), "an eigenvalue's noise is far above their mean"
+    assert asked(100_000, 60, 0.02)
+    assert not asked(99_000, 60, 0.02), "passes over fewer records are cheap"
+    assert asked(99_000, 60, 0.2)
     assert not asked(1e9, 600, 0.02), "too many columns"
 
 
@@ -195,4 +198,6 @@ def test_the_plan_is_short_where_curvature_is_known_well_and_longer_where_it_is_
     for rho in (0.02, 20.0):
         curator, _, _ = gaussian(rho=rho, p=30)
         plans.append(Descent(curator, 20_000.0, 1.0).planned)
-    assert plans == [60, 32]
+    curator, _, _ = gaussian(rho=20.0, p=30)
+    plans.append(Descent(curator, 1e6, 1.0).planned)
+    assert plans == [60, 32, 24]

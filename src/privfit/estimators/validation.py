@@ -24,7 +24,12 @@ Features = Any  # a 2-d float array or a CSR matrix: NumPy has no common type fo
 def check_finite(name: str, values: Features) -> None:
     """Raise if there is a NaN or an infinity."""
     data = values.data if sparse.issparse(values) else values
-    if np.issubdtype(data.dtype, np.floating) and not np.isfinite(data).all():
+    if not np.issubdtype(data.dtype, np.floating):
+        return
+    with np.errstate(over="ignore", invalid="ignore"):
+        # a sum is quick and needs no memory; it tells, unless it overflows
+        finite = np.isfinite(data.sum()) or np.isfinite(data).all()
+    if not finite:
         raise ValueError(f"{name} contains NaN or inf; drop or fill in the missing values first.")
 
 

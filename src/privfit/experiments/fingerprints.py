@@ -22,6 +22,7 @@ OBJECTIVE_DECIMALS = 6  # of the mean loss that a minimiser reaches, which all m
 # Solvers decide by how far a budget reaches. On so few records these are worth what a small epsilon, a usual
 # one and more than the largest are worth in the experiments.
 EPSILONS = (0.1, 0.8, 20.0)
+AMPLE = {"adaptive": 100.0}  # from where on a solver takes other ways on so small a table
 FITS = (
     *(("adult", loss, epsilon) for loss in ("logistic", "hinge") for epsilon in EPSILONS),
     ("kddcup99", "logistic", 0.8),
@@ -36,7 +37,8 @@ def fingerprint(algorithm: str) -> str:
     """
     X, y = _small_table()
     digest = hashlib.sha256()
-    for dataset, loss, epsilon in FITS:
+    ample = (("adult", loss, AMPLE[algorithm]) for loss in ("logistic", "hinge") if algorithm in AMPLE)
+    for dataset, loss, epsilon in (*FITS, *ample):
         cell = Cell("logistic", dataset, loss, algorithm, epsilon, None, 0, 0)
         if algorithm in REFERENCES and epsilon != EPSILONS[0]:
             continue  # they know no epsilon

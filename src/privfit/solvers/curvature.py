@@ -25,6 +25,8 @@ RADIUS = 2.0  # records longer than twice the typical one are shrunk
 MOST_WEIGHTS = 500  # with so many, second moments take the time of some 40 passes over the data
 AMPLE = 3000.0  # n sqrt(2 rho) from which on they are worth their price: noise is then not the first worry
 COARSE = 1.0  # noise on eigenvalues, in units of their mean, up to which they can be told from it
+MANY_RECORDS = 100_000  # from here on passes are dear; with fewer, hundreds of them are the better bargain,
+FINE = 0.4  # unless the eigenvalues are known as well as this
 HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
 LEAST_CURVATURE = 1e-3  # on average, so that steps end even where the loss is straight
 
@@ -91,7 +93,8 @@ def curvature_noise(features: Curator, n: float) -> float:
 def affordable(features: Curator, n: float) -> bool:
     """Return whether the budget is ample, the table narrow enough, and curvature not lost in the noise."""
     d, reach = features.n_weights, n * math.sqrt(2.0 * features.remaining)
-    return d <= MOST_WEIGHTS and reach > AMPLE and d * curvature_noise(features, n) < COARSE
+    coarsest = COARSE if n >= MANY_RECORDS else FINE
+    return d <= MOST_WEIGHTS and reach > AMPLE and d * curvature_noise(features, n) < coarsest
 
 
 def bought(features: Curator, n: float, bias: float) -> Curvature:

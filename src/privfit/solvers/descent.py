@@ -20,7 +20,9 @@ from privfit.solvers.curvature import Curvature, Newton, bought
 from privfit.solvers.walk import MOST_PASSES, gradient_clip, iterate_weight
 
 PLANS = (32, 60)  # steps; fewer where the curvature is better known, and noise matters less
+MILLION, FEWEST = 1_000_000, 24  # records, and steps that do for so many: a look then tells what is left
 MOMENTUM_GROWTH = 0.25  # how many steps' way more each gradient carries than the last, as Nesterov's do
+MOST_TIMES, KINKED_TIMES = 8.0, 4.0  # as long as the walk; beyond, few records lead far astray
 FARTHEST = 1.0  # change of a typical margin in one step: the curvature is then still nearly the same
 LOOK_AT = 0.6  # of the plan, when it may be doubled
 QUARTER = 4  # the fall of the loss is looked at over this part of the plan
@@ -45,14 +47,14 @@ class Descent:
         self.clip = gradient_clip(carried / math.sqrt(self.d))
         coarse = self.d * self.curvature.noise  # the eigenvalues' noise in units of their mean, 1 / d
         self.certain_fall = max(CERTAIN_FALL, FALL_AND_NOISE * math.sqrt(coarse))
-        few, many = PLANS
+        few, many = PLANS if n < MILLION else (FEWEST, PLANS[1])
         self.planned = self.steps = int(np.clip(math.ceil(many * math.sqrt(coarse)), few, many))
         # In directions without curvature noise alone moves a weight by about one in this time. Where the
-        # budget tells the curvature well it takes longer, because noise then costs less than a short walk;
-        # and so do the longer plans.
+        # budget tells the curvature well it takes longer, because noise then costs less than a short walk.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
-        carries = sum(self._carries(age) for age in range(few))
-        self.floor = carries / (duration * max(1.0, 1.0 / coarse))
+        most = MOST_TIMES if features.loss.smoothness < math.inf else KINKED_TIMES
+        duration *= float(np.clip(1.0 / coarse, 1.0, most))
+        self.floor = sum(self._carries(age) for age in range(self.planned)) / duration
         self.newton = self._newton()
         self.length = 1.0  # of a step, in Newton's
         self.trace: list[Step] = []
