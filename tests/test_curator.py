@@ -437,17 +437,33 @@ def test_the_corners_scores_of_a_record_use_up_their_width():
     assert np.ptp(a - b) <= scale * math.sqrt(8 * 0.01)
 
 
-def test_no_penalty_is_so_large_that_rounding_moves_the_corners_scores_further_than_they_are_blurred():
+def test_no_penalty_is_so_large_that_rounding_moves_scores_further_than_they_are_blurred():
+    """Uncut, 1e30 would swallow every score; 1e7 and 1e9 leave rounding that the width has to hold."""
     X, y = np.array([[0.7, -1.0, 0.2]] * 3), np.ones(3)
-    corners, inputs = VerticesAt(np.zeros(4), 1.0), []
-    for rows in (slice(0, 3), slice(0, 2)):
-        curator, _, noise = make_curator(X[rows], y[rows])
-        curator.choose(corners, 0.01, penalties=corners.penalties(np.array([1e30, -1e30, 0.1])))
-        inputs.append(noise.argmax_inputs[0])
-    (a, scale, _), (b, _, _) = inputs
-    assert a.argmax() in (1, 3)  # downhill of the penalties
-    assert np.ptp(a - b) <= scale * math.sqrt(8 * 0.01)
-    np.testing.assert_allclose(a - b, [0.35, -0.5, 0.1, -0.35, 0.5, -0.1], atol=1e-5)
+    slopes = [0.35, -0.5, 0.1, -0.35, 0.5, -0.1]
+    for size in (1e7, 1e9, 1e30):
+        pull = np.array([size, -size, 0.1])
+        inputs = []
+        for rows in (slice(0, 3), slice(0, 2)):
+            curator, _, noise = make_curator(X[rows], y[rows])
+            curator.choose(VerticesAt(np.zeros(4), 1.0), 0.01, penalties=np.concatenate([pull, -pull]))
+            inputs.append(noise.argmax_inputs[0])
+        (a, scale, _), (b, _, _) = inputs
+        assert a.argmax() in (1, 3)  # downhill of the penalties
+        assert np.ptp(a - b) <= scale * math.sqrt(8 * 0.01)
+        np.testing.assert_allclose(a - b, slopes, atol=1e-5)
+
+
+def test_rounding_of_penalties_is_paid_for_where_there_are_any():
+    X, y = data()
+    scales = []
+    for penalties in (0.0, np.full(2, 7.0), np.array([0.0, 7.0])):
+        curator, _, noise = make_curator(X, y)
+        candidates = np.zeros((2, curator.n_weights))
+        point = curator.at(np.zeros(curator.n_weights))
+        curator.choose(ChangesOfLoss(candidates, 1.0), 0.01, of=point, penalties=penalties)
+        scales.append(noise.argmax_inputs[0][1])
+    assert scales[0] == scales[1] < scales[2] == pytest.approx(scales[0], rel=1e-5)
 
 
 def test_corners_of_several_outputs_are_refused_before_the_charge():

@@ -224,14 +224,13 @@ class Curator:
 
         Further winners are chosen from what is left, at rho / `winners` each.
         """
-        scores = self._bounded(question, of)
+        scores = self._bounded(question, of).penalised(penalties)
         if not 1 <= winners <= scores.count:
             raise ValueError(f"winners must be between 1 and {scores.count} candidates, got {winners}.")
         reach = width(scores.sensitivity, monotone=scores.monotone)
         scale = selection_scale(reach, rho / winners, shape)
         self._ledger.charge(rho, what=question.what, mechanism=f"noisy min, {shape}, scale {scale:.6g}")
-        # only differences between penalties matter; small numbers add less rounding to the scores
-        totals = scores.look() + (penalties - np.min(penalties))
+        totals = scores.look()
         left, price = list(range(len(totals))), rho / winners
         chosen = [
             left.pop(select_min(totals[left], reach, price, shape, self._noise)) for _ in range(winners)

@@ -1,9 +1,17 @@
 """A sum carries its bound: what has not been looked at yet, and how far one record can move it."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from __future__ import annotations
 
-from privfit.engine.exact.grids import FloatArray
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
+
+# Scores of MAX_RECORDS sensitivities at most, plus penalties of up to as many, are rounded by 2**-53 of
+# themselves on either of two tables: by 2**-19 sensitivities on both.
+PENALTY_SLACK = 2.0**-18
 
 
 @dataclass(frozen=True)
@@ -49,3 +57,15 @@ class Scores:
     count: int
     monotone: bool
     claim: str
+
+    def penalised(self, penalties: FloatArray | float) -> Scores:
+        """Return the scores plus public penalties, and a bound that holds for the rounded totals.
+
+        Only differences between penalties matter. Those beyond what all records together can add are cut
+        there: they decide as surely, and larger numbers would be rounded by more than is blurred.
+        """
+        differences = np.minimum(penalties - np.min(penalties), MAX_RECORDS * self.sensitivity)
+        if not differences.any():
+            return self
+        bound = (1.0 + PENALTY_SLACK) * self.sensitivity
+        return replace(self, look=lambda: self.look() + differences, sensitivity=bound)

@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from privfit.engine.bounded import Scores
-from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
+from privfit.engine.exact.grids import FloatArray
 
 if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
     from privfit.engine.problem import Problem
-
-# Scores of 2**32 clips at most, plus `penalties` of up to twice that once the least is subtracted, are
-# rounded by 2**-53 of themselves on either table: by 3 * 2**-20 clips on both.
-TOTAL_SLACK = 2.0**-18
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +28,6 @@ class VerticesAt:
     w: FloatArray
     clip: float
 
-    def penalties(self, slopes: FloatArray) -> FloatArray:
-        """Return what public slopes of the columns add to the scores, at most what 2^32 records can add.
-
-        More would decide as surely, and rounding would move the scores further than they are blurred.
-        """
-        most = MAX_RECORDS * self.clip
-        slopes = np.clip(slopes, -most, most)
-        return np.concatenate([slopes, -slopes])
-
     def bounded(self, of: Problem) -> Scores:
         """Return the scores. One pass over the data."""
         if of.loss.outputs > 1:
@@ -51,5 +38,4 @@ class VerticesAt:
             slopes = of.gradient_at(self.w, self.clip, each_coordinate=True)[:columns]
             return np.concatenate([slopes, -slopes])
 
-        bound = of.gradient_bound(self.clip) + TOTAL_SLACK * self.clip
-        return Scores(look, bound, 2 * columns, False, "Q15")
+        return Scores(look, of.gradient_bound(self.clip), 2 * columns, False, "Q15")

@@ -75,8 +75,9 @@ class FrankWolfe:
                 gradient = slope.value[-1] / n + features.penalty_gradient(w)[-1]
                 w[-1] -= gradient / (_curvature(features) + features.alpha)
             rho = features.remaining - (left - 1) * price
-            corners, pull = VerticesAt(w, loss.lipschitz), n * features.penalty_gradient(w)
-            corner = features.choose(corners, rho, penalties=corners.penalties(pull[: features.n_features]))
+            pull = n * features.penalty_gradient(w)[: features.n_features]
+            corners, penalties = VerticesAt(w, loss.lipschitz), np.concatenate([pull, -pull])
+            corner = features.choose(corners, rho, penalties=penalties)
             downwards, column = divmod(corner[0], features.n_features)
             net[column] += -1 if downwards else 1
             w[column] = step * net[column]
