@@ -8,8 +8,10 @@ as long.)
 """
 
 from functools import partial
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.engine.exact.bounds import product_step
 from privfit.engine.exact.grids import FloatArray
@@ -23,6 +25,7 @@ from privfit.engine.table import Table
 
 MULTIPLES = Loops(dense_multiples, csr_multiples)
 HEIGHT = 4 * TILE  # rows that are written out at a time: two panels of them fit into the nearest caches
+MOST_BYTES = 2**28  # of all threads' sums, which each has of its own
 
 
 def product_sums(table: Table, coefficients: FloatArray | float, radius: float) -> FloatArray:
@@ -38,17 +41,23 @@ def product_sums(table: Table, coefficients: FloatArray | float, radius: float) 
     step, d, view = product_step(radius), table.n_weights, table.view
     factors = np.minimum(coefficients, radius * table.reciprocals) / step
     bias = np.array([] if view.bias is None else [view.bias])
-    panels = np.zeros((-(-d // LANES), HEIGHT, LANES))
-    sums = np.zeros((LANES * len(panels),) * 2, np.int64)
+    n_panels = -(-d // LANES)
+    size = LANES * n_panels
+    blocks = list(cut(slice(0, table.n_records), HEIGHT))
+    n_tasks = max(1, min(threads.n_threads(), len(blocks), MOST_BYTES // max(1, 8 * size**2)))
+    sums = np.zeros((n_tasks, size, size), np.int64)
 
-    def write(first: int, rows: slice) -> None:
-        map_ = view.center, view.scale, bias
-        table.layout.visit(rows, MULTIPLES, lambda part: (*map_, factors[part], part.start - first, panels))
+    def add(task: int, out: NDArray[np.int64]) -> None:
+        panels = np.zeros((n_panels, HEIGHT, LANES))
+        for rows in blocks[task::n_tasks]:
+            table.layout.visit(rows, MULTIPLES, partial(arguments, rows.start, panels))
+            add_products(panels, rows.stop - rows.start, out)
 
-    for rows in cut(slice(0, table.n_records), HEIGHT):
-        threads.run([partial(write, rows.start, part) for part in cut(rows, TILE)])
-        n_rows = rows.stop - rows.start
-        threads.run([partial(add_products, panels, n_rows, k, sums) for k in range(len(panels))])
-    upper = np.triu(sums[:d, :d])
+    def arguments(first: int, panels: FloatArray, part: slice) -> tuple[Any, ...]:
+        return view.center, view.scale, bias, factors[part], part.start - first, panels
+
+    threads.run([partial(add, task, out) for task, out in enumerate(sums)])
+    total = sums.sum(axis=0)[:d, :d]
+    upper = np.triu(total)
     exact: FloatArray = (upper + np.triu(upper, 1).T).astype(np.float64) * step**2
     return exact

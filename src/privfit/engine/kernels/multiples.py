@@ -70,30 +70,31 @@ def csr_multiples(
 
 
 @compiled()
-def add_products(panels: FloatArray, n_rows: int, first: int, out: NDArray[np.int64]) -> None:
-    """Add the products of one panel's columns with its own and all later ones', summed over the rows.
+def add_products(panels: FloatArray, n_rows: int, out: NDArray[np.int64]) -> None:
+    """Add the products of every panel's columns with its own and all later ones', summed over the rows.
 
     All numbers are integers, and so are the sums.
     """
-    left = panels[first].reshape(-1)
     block = np.empty(LANES * LANES)
-    for second in range(first, panels.shape[0]):
-        right = panels[second].reshape(-1)
-        a = b = c = d = e = f = g = h = alike(0.0)
-        for i in range(0, n_rows * LANES, LANES):
-            v = read(right, i)
-            a, b = fma(alike(left[i]), v, a), fma(alike(left[i + 1]), v, b)
-            c, d = fma(alike(left[i + 2]), v, c), fma(alike(left[i + 3]), v, d)
-            e, f = fma(alike(left[i + 4]), v, e), fma(alike(left[i + 5]), v, f)
-            g, h = fma(alike(left[i + 6]), v, g), fma(alike(left[i + 7]), v, h)
-        write(block, 0, a)
-        write(block, LANES, b)
-        write(block, 2 * LANES, c)
-        write(block, 3 * LANES, d)
-        write(block, 4 * LANES, e)
-        write(block, 5 * LANES, f)
-        write(block, 6 * LANES, g)
-        write(block, 7 * LANES, h)
-        for j in range(LANES):
-            for k in range(LANES):
-                out[first * LANES + j, second * LANES + k] += np.int64(block[j * LANES + k])
+    for first in range(panels.shape[0]):
+        left = panels[first].reshape(-1)
+        for second in range(first, panels.shape[0]):
+            right = panels[second].reshape(-1)
+            a = b = c = d = e = f = g = h = alike(0.0)
+            for i in range(0, n_rows * LANES, LANES):
+                v = read(right, i)
+                a, b = fma(alike(left[i]), v, a), fma(alike(left[i + 1]), v, b)
+                c, d = fma(alike(left[i + 2]), v, c), fma(alike(left[i + 3]), v, d)
+                e, f = fma(alike(left[i + 4]), v, e), fma(alike(left[i + 5]), v, f)
+                g, h = fma(alike(left[i + 6]), v, g), fma(alike(left[i + 7]), v, h)
+            write(block, 0, a)
+            write(block, LANES, b)
+            write(block, 2 * LANES, c)
+            write(block, 3 * LANES, d)
+            write(block, 4 * LANES, e)
+            write(block, 5 * LANES, f)
+            write(block, 6 * LANES, g)
+            write(block, 7 * LANES, h)
+            for j in range(LANES):
+                for k in range(LANES):
+                    out[first * LANES + j, second * LANES + k] += np.int64(block[j * LANES + k])
