@@ -86,7 +86,7 @@ def compare(million: bool, rounds: int, n: int) -> None:
     headline("Adult, dense float32", adult.data.toarray(), y, rounds)
     headline(f"random {n:,} x 120 float32", *random_table(n), max(2, rounds // 3))
     if million:
-        headline("random 4,900,000 x 120 float32", *random_table(4_900_000), 2)
+        headline("random 4,900,000 x 120 float32", *random_table(4_900_000), 4)
 
 
 def main() -> None:
