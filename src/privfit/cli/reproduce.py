@@ -36,6 +36,7 @@ class What(StrEnum):
     AUTHORS = "authors"
     WATERFALL = "waterfall"
     ABLATIONS = "ablations"
+    TUNING = "tuning"
     ALL = "all"
     ADOPT = "adopt"
     SUMMARY = "summary"

@@ -195,6 +195,17 @@ def _of_three(name: str, title: str, loss: str = "logistic", **settings: Any) ->
     return Experiment(name=name, title=title, tasks=tasks, **({"epsilons": (0.1, 0.4, 1.6)} | settings))
 
 
+def _tuning(name: str, what: str, algorithm: str, parameter: str, *values: float) -> Experiment:
+    return _of_three(
+        name,
+        f"What {what} matters: logistic regression",
+        algorithms=(algorithm,),
+        epsilons=(0.1, 0.4),
+        parameter=parameter,
+        values=tuple(map(float, values)),
+    )
+
+
 _PROGRAMS: dict[str, Any] = {"algorithms": (*AUTHORS, *REFERENCES), "epsilons": EPSILONS}
 _FOUR = ("adult", "bank", "ipums-us", "ipums-br")
 EXPERIMENTS = {
@@ -234,9 +245,13 @@ EXPERIMENTS = {
             parameter="T",
             values=(10.0, 30.0, 100.0, 300.0, 1000.0),
         ),
+        _tuning("tuning-privgene", "PrivGene's c", "privgene", "c", 1 / 3200, 1 / 800, 1 / 200),
+        _tuning("tuning-outpert", "OutPert's T", "output-perturbation", "T", 10, 30, 100, 300, 1000),
+        _tuning("tuning-outpert-step", "OutPert's steps", "output-perturbation", "step", 0.03, 0.1, 0.29),
     )
 }
 GROUPS = {
     "authors": ("authors", "authors-svm", "waterfall"),
     "ablations": ("ablations", "ablation-step", "ablation-iterations"),
+    "tuning": ("tuning-privgene", "tuning-outpert", "tuning-outpert-step"),
 }

@@ -105,8 +105,9 @@ def solver_of(cell: Cell) -> Solver | Program:
     large = cell.dataset == "kddcup99"
     if cell.algorithm == "privgene":
         breeding = FOLDS * cell.repetition + cell.fold  # public, and another one for each fit
-        return SampledPrivGene(seed=breeding) if large else PrivGene(seed=breeding)
-    solver: Any = _SOLVERS.get(cell.algorithm) or get_solver(cell.algorithm)
+        solver: Any = SampledPrivGene(seed=breeding) if large else PrivGene(seed=breeding)
+    else:
+        solver = _SOLVERS.get(cell.algorithm) or get_solver(cell.algorithm)
     if large and isinstance(solver, DPAGD):
         solver = replace(solver, batch_size=BATCH)
     parameter = EXPERIMENTS[cell.experiment].parameter
