@@ -198,7 +198,7 @@ def _of_three(name: str, title: str, loss: str = "logistic", **settings: Any) ->
 def _tuning(name: str, what: str, algorithm: str, parameter: str, *values: float) -> Experiment:
     return _of_three(
         name,
-        f"What {what} matters: logistic regression",
+        f"Effect of {what}: logistic regression",
         algorithms=(algorithm,),
         epsilons=(0.1, 0.4),
         parameter=parameter,
