@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger
+from privfit.estimators.validation import check_finite
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 
@@ -144,3 +145,10 @@ def test_extreme_but_finite_features_train_to_a_finite_model(value):
 def test_one_record_and_constant_columns_are_ordinary_tables():
     DPLogisticRegression(noise="seeded", random_state=0, classes=(0, 1)).fit(X[:1], Y[:1])
     DPLogisticRegression(noise="seeded", random_state=0).fit(np.ones((50, 3)), Y)
+
+
+def test_finite_values_whose_sum_overflows_are_finite():
+    large = np.full((4, 2), 3e38, dtype=np.float32)
+    check_finite("X", large)
+    with pytest.raises(ValueError, match="X contains NaN or inf"):
+        check_finite("X", np.append(large, [[np.inf, -np.inf]], axis=0))

@@ -1,3 +1,4 @@
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -201,3 +202,18 @@ def test_the_plan_is_short_where_curvature_is_known_well_and_longer_where_it_is_
     curator, _, _ = gaussian(rho=20.0, p=30)
     plans.append(Descent(curator, 1e6, 1.0).planned)
     assert plans == [60, 32, 24]
+
+
+@pytest.mark.parametrize(("loss", "most"), [("logistic", 8.0), ("hinge", 4.0)])
+def test_steps_go_as_far_as_the_walk_and_so_many_times_as_far_where_curvature_is_known_well(loss, most):
+    times = []
+    for rho in (0.02, 2.0, 2e4):
+        curator, _, _ = gaussian(rho=rho, p=30, loss=loss)
+        descent = Descent(curator, 20_000.0, 1.0)
+        carried = 20_000.0 * math.sqrt(2.0 * curator.remaining)
+        walk = carried / descent.clip / math.sqrt(2.0 * curator.loss.slope_at_zero)
+        steps = descent.planned
+        times.append((steps + 0.25 * steps * (steps - 1) / 2) / descent.floor / walk)
+    assert times[0] == pytest.approx(1.0)
+    assert 1.0 < times[1] <= most
+    assert times[2] == pytest.approx(most)
