@@ -277,4 +277,4 @@ def test_ten_cells_chosen_at_random_are_computed_again_from_scratch():
     chosen = np.random.default_rng(seed).choice(len(rows), size=10, replace=False)
     cells = [list(rows)[index] for index in chosen]
     for cell in sorted(cells, key=lambda cell: (cell.dataset, cell.repetition, cell.fold)):
-        assert agree(fit_cell(cell, SEED), rows[cell]), f"{cell}, of PRIVFIT_CELLS_SEED={seed}"
+        assert agree(cell, fit_cell(cell, SEED), rows[cell]), f"{cell}, of PRIVFIT_CELLS_SEED={seed}"

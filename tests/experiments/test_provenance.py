@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from privfit.experiments import adoption, environment, fingerprints, provenance, summary
-from privfit.experiments.adoption import adopt, agree
+from privfit.experiments.adoption import KINKED, adopt, agree
 from privfit.experiments.cells import ALGORITHMS, SEED, Cell
 from privfit.experiments.fingerprints import fingerprint
 from privfit.experiments.fit import Outcome, fit_cell
@@ -94,9 +94,24 @@ def test_rows_without_a_record_are_adopted_only_if_they_can_be_computed_again(tm
     assert list(unfit(tmp_path, seed=1)) == [("svm", "majority")]
     (run,) = read(tmp_path)
     assert "adopted" in run.clock
-    assert not agree(OUTCOME, OUTCOME._replace(objective=0.5 * (1 + 4e-6)))
-    assert not agree(OUTCOME, OUTCOME._replace(steps=11))
-    assert agree(OUTCOME, OUTCOME._replace(objective=0.5 * (1 + 1e-7), seconds=7.0))
+
+
+def test_fits_are_the_same_if_all_but_their_time_is():
+    assert agree(CELL, OUTCOME, OUTCOME._replace(objective=0.5 * (1 + 1e-7), seconds=7.0))
+    assert not agree(CELL, OUTCOME, OUTCOME._replace(objective=0.5 * (1 + 4e-6)))
+    assert not agree(CELL, OUTCOME, OUTCOME._replace(accuracy=OUTCOME.accuracy + 1e-4))
+    assert not agree(CELL, OUTCOME, OUTCOME._replace(steps=11))
+
+
+def test_a_minimiser_of_the_hinge_may_stop_elsewhere_on_another_processor():
+    reference = MAJORITY._replace(algorithm="nonprivate", loss="hinge")
+    elsewhere = OUTCOME._replace(objective=0.5 * (1 + 2e-3), accuracy=OUTCOME.accuracy + 3e-4, steps=11)
+    assert agree(reference, OUTCOME, elsewhere)
+    assert not agree(reference._replace(loss="logistic"), OUTCOME, elsewhere)
+    assert not agree(reference._replace(algorithm="objective-perturbation"), OUTCOME, elsewhere)
+    assert not agree(reference, OUTCOME, OUTCOME._replace(objective=0.5 * 1.02))
+    assert not agree(reference, OUTCOME, OUTCOME._replace(records=OUTCOME.records + 1))
+    assert set(KINKED) < set(ALGORITHMS)
 
 
 def test_rows_of_another_directory_are_taken_over_with_their_record(tmp_path):

@@ -18,11 +18,14 @@ from privfit.experiments.run import describe
 
 # A hundred steps turn another rounding of sums into 1e-7; another algorithm is off by more.
 TOLERANCE = 1e-6
+# These minimise the hinge, which has kinks, and end where L-BFGS gives up; the processor's last bits decide
+# where. On two machines objectives differed by up to .0014 of themselves, and accuracies by three records.
+KINKED, KINKED_TOLERANCE = ("nonprivate", "authors-objpert-NOT-PRIVATE"), 0.005
 UNKNOWN_CLOCK = "wall time or CPU time; the rows were adopted"
 
 
 def adopt(out: Path, *, seed: int, console: Console, source: Path | None = None) -> None:
-    """Record rows whose record is missing or of another version, if this version computes them to six digits.
+    """Record rows whose record is missing or of another version, if this version computes them again.
 
     Of each kind one row at the smallest epsilon, one at the largest and one more are computed again. With a
     `source`, rows that another directory has and this one has not are taken over first, with the record of
@@ -47,11 +50,15 @@ def adopt(out: Path, *, seed: int, console: Console, source: Path | None = None)
         )
 
 
-def agree(here: Outcome, there: Outcome) -> bool:
-    """Say whether two outcomes are those of the same fit, whatever time it took."""
-    return (here.steps, here.records) == (there.steps, there.records) and all(
-        math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-        for a, b in ((here.accuracy, there.accuracy), (here.objective, there.objective))
+def agree(cell: Cell, here: Outcome, there: Outcome) -> bool:
+    """Say whether two outcomes are those of the same fit, whatever time it took and wherever it ran."""
+    kinked = cell.loss == "hinge" and cell.algorithm in KINKED
+    tolerance = KINKED_TOLERANCE if kinked else TOLERANCE
+    return (
+        here.records == there.records
+        and (here.steps == there.steps or kinked)
+        and math.isclose(here.accuracy, there.accuracy, rel_tol=tolerance, abs_tol=tolerance)
+        and math.isclose(here.objective, there.objective, rel_tol=tolerance, abs_tol=tolerance)
     )
 
 
@@ -87,7 +94,7 @@ def _is_ours(kind: Kind, rows: Mapping[Cell, Outcome], seed: int, console: Conso
     ends = min(cell.epsilon for cell in cells), max(cell.epsilon for cell in cells)
     choices = [cells, *([cell for cell in cells if cell.epsilon == end] for end in set(ends))]
     for cell in {among[rng.integers(len(among))] for among in choices if ends[0] < ends[1] or among is cells}:
-        if not agree(fit_cell(cell, seed), rows[cell]):
+        if not agree(cell, fit_cell(cell, seed), rows[cell]):
             console.print(f"NOT THE SAME: {describe(cell)} (of {len(cells)} rows)")
             return False
     console.print(f"Same: {kind[1]} in {kind[0]}.csv (of {len(cells)} rows)")
