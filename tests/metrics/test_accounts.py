@@ -258,6 +258,8 @@ BAD = {
     "labels": (lambda: (public_model(), X, [CANARY] * 300), {}, "y holds labels that are not in classes="),
     "no labels": (lambda: (public_model(), X, None), {}, "Scores need the true labels"),
     "lengths": (lambda: (public_model(), X, Y[:-1]), {}, "inconsistent numbers of samples"),
+    "path": (lambda: (public_model(), f"{CANARY}.csv", Y), {}, "X must be a table with one row for each"),
+    "columns apart": (lambda: (public_model(), {CANARY: Y}, Y), {}, "X is a dict of columns, not a table"),
     "text": (
         lambda: (public_model(), np.full((300, 1), CANARY, dtype=object), Y), {},
         r"LogisticRegression could not be applied to these records \(ValueError\)",

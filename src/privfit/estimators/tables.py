@@ -31,11 +31,8 @@ _ENCODE = """Say what is public about the columns, and the table is encoded by t
     model = DPLogisticRegression(schema="schema.toml")"""
 
 
-def check_table(X: Any) -> Any:
-    """Return X if it is a table of numbers, or refuse it in one sentence that quotes no value."""
-    if sparse.issparse(X):
-        _refuse_dtype(X.dtype, "X")
-        return X
+def check_rows(X: Any) -> None:
+    """Refuse what holds no rows, or not as rows, before anybody asks how many there are."""
     kind = type(X).__name__
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array, whose mask would be ignored; fill it first, X.filled(value).")
@@ -45,6 +42,14 @@ def check_table(X: Any) -> Any:
         raise ValueError("X is a LazyFrame, which holds a query and no rows; run it first, X.collect().")
     if X is None or isinstance(X, str | bytes) or np.isscalar(X):
         raise ValueError(f"X must be a table with one row for each record, not {kind}.")
+
+
+def check_table(X: Any) -> Any:
+    """Return X if it is a table of numbers, or refuse it in one sentence that quotes no value."""
+    if sparse.issparse(X):
+        _refuse_dtype(X.dtype, "X")
+        return X
+    check_rows(X)
     columns = _frame_columns(X)
     if columns is None:
         return _check_array(X)

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from privfit.estimators.labels import Labels, encode_labels
+from privfit.estimators.tables import check_rows
 from privfit.estimators.validation import check_lengths
 from privfit.metrics.strategies import LOGITS, MARGINS, Scale, Vector
 
@@ -54,6 +55,7 @@ def predicted(model: Any, X: Any, y: Any, edges_of: Callable[[Scale], Vector]) -
     are_probabilities = _gives_probabilities(model)
     if y is None:
         raise ValueError("Scores need the true labels; give one label for each row, y=.")
+    check_rows(X)
     check_lengths(X, y)
     labels = encode_labels(y, classes)
     scale = LOGITS if are_probabilities else MARGINS
