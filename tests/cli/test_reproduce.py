@@ -138,11 +138,33 @@ def test_results_that_are_not_there_are_one_sentence(tmp_path, what):
     assert result.output == f"Error: There are no results in {tmp_path / 'none'}: it is not a directory.\n"
 
 
+@pytest.mark.parametrize("what", ["adopt", "summary", "claims"])
+@pytest.mark.parametrize("options", [["--data-set", "adult"], ["--algorithm", "nonsense"], ["--smoke"]])
+def test_what_runs_nothing_takes_no_filter(tmp_path, what, options):
+    result = reproduce(what, "--out", tmp_path, "--docs", tmp_path, *options)
+    assert result.exit_code == 2
+    assert result.output == (
+        f"Error: `privfit reproduce {what}` takes all that is there; leave out {options[0]}.\n"
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_rows_decide_no_claims(tmp_path):
+    (tmp_path / "claims.md").write_text("as it was")
+    result = reproduce("claims", "--out", tmp_path, "--docs", tmp_path, "--seed", 7)
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: There are no results of seed 7 in ")
+    assert (tmp_path / "claims.md").read_text() == "as it was"
+
+
 def test_claims_are_decided_by_a_directory_and_written_to_another(tmp_path):
     missing = reproduce("claims", "--out", tmp_path, "--docs", tmp_path / "none")
     assert missing.exit_code == 2
     assert missing.output == f"Error: There are no documents in {tmp_path / 'none'}: it is not a directory.\n"
     (tmp_path / "docs").mkdir()
+    results = Results(tmp_path / "splits.csv", SEED)
+    with results.appending():
+        results.append(next(EXPERIMENTS["splits"].cells(1)), Outcome(0.75, 0.5, 1.0, 10, 39_073))
     done = reproduce("claims", "--out", tmp_path, "--docs", tmp_path / "docs")
     assert done.exit_code == 0
     assert "claims.md" in done.stderr

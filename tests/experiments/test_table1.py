@@ -1,8 +1,15 @@
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from privfit.experiments.cells import SEED
+from privfit.experiments.provenance import read
 from privfit.experiments.summary import summarise
 from privfit.experiments.table1 import read_table1, table1, write_table1
 from privfit.solvers import DPAGD
+
+PUBLISHED = Path(__file__).parents[2] / "results"
 
 
 def test_says_of_every_iteration_what_its_last_refinement_left(monkeypatch):
@@ -38,3 +45,11 @@ def test_starts_where_the_paper_starts_and_falls_although_the_noise_drowns_the_g
     page = summarise(tmp_path, seed=1)
     assert "| 0 | 0.72558 | " in page
     assert "NOT PRIVATE" in page
+
+
+def test_the_published_table_is_what_this_version_computes():
+    """If not, `privfit reproduce table1` writes it anew."""
+    published, here = read_table1(PUBLISHED), table1(SEED)
+    assert len(published) == len(here)
+    np.testing.assert_allclose(published, here, rtol=1e-6)
+    assert any(run.seed == SEED and "table1" in run.experiments for run in read(PUBLISHED))

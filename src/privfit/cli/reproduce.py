@@ -100,6 +100,11 @@ def reproduce(
     seed = SEED if seed is None else seed
     console = Console(stderr=True, markup=False, highlight=False)
     if what in (What.ADOPT, What.SUMMARY, What.CLAIMS):
+        chosen = {
+            "data-set": data_set, "algorithm": algorithm, "epsilon": epsilon, "quick": quick, "full": full,
+            "repeats": repeats, "smoke": smoke, "replace": replace,
+        }  # fmt: skip
+        _refuse(what, [name for name, value in chosen.items() if value])
         facts = _without_running(what, out, source, docs, seed, console)
         return show(facts, "", as_json=True) if as_json else None
     names = _names(what)
@@ -111,9 +116,11 @@ def reproduce(
         _clear(out)
     out.mkdir(parents=True, exist_ok=True)
     if what is What.TABLE1 or (what is What.ALL and not (data_set or algorithm or epsilon)):
+        from privfit.experiments.provenance import record, this_run
         from privfit.experiments.table1 import table1, write_table1
 
         with console.status("Watching one run of DP-AGD for table 1", spinner="line"):
+            record(out, this_run([(What.TABLE1.value, "dpagd")], seed))
             write_table1(table1(seed), out)
     if replace:
         _drop_outdated(cells, out, seed, console)
@@ -125,6 +132,12 @@ def reproduce(
         console.print(f"{failed} cells failed; run the same command again to try only those.")
         raise typer.Exit(1)
     return None
+
+
+def _refuse(what: What, options: Sequence[str]) -> None:
+    """Refuse options that choose what to run, where nothing is run."""
+    for option in options:
+        raise Mistake(f"`privfit reproduce {what}` takes all that is there; leave out --{option}.")
 
 
 def _without_running(
@@ -139,7 +152,10 @@ def _without_running(
     if what is What.CLAIMS:
         from privfit.experiments.claims import Evidence
         from privfit.experiments.claims.page import write_documents
+        from privfit.experiments.provenance import present
 
+        if not present(out, seed):
+            raise Mistake(f"There are no results of seed {seed} in {out}; run `privfit reproduce all` first.")
         changed = write_documents(docs, Evidence(out, seed))
         console.print(f"Written: {', '.join(map(str, changed))}" if changed else "Nothing has changed.")
         return {"written": list(map(str, changed))}
