@@ -217,7 +217,13 @@ EXPERIMENTS = {
         _effect("c-obj", "C_obj", 1, 2, 4, 8, 16),
         _comparison("logistic", "Logistic regression", *((name, "logistic") for name in _FOUR)),
         _comparison("svm", "Linear SVM", *((name, "hinge") for name in _FOUR)),
-        _comparison("kddcup99", "KDDCup99", ("kddcup99", "logistic"), ("kddcup99", "hinge")),
+        Experiment(
+            name="kddcup99",
+            title="KDDCup99",
+            tasks=(("kddcup99", "logistic"), ("kddcup99", "hinge")),
+            # at delta = 1e-12 the PLD accountant drowns in rounding after some hundred steps
+            algorithms=tuple(name for name in COMPARED if name != "sgd-pld"),
+        ),
         _of_three("authors", "What the authors' program computes: logistic regression", **_PROGRAMS),
         _of_three("authors-svm", "What the authors' program computes: SVM", "hinge", **_PROGRAMS),
         _of_three(

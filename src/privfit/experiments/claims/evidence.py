@@ -99,13 +99,17 @@ class Evidence:
         A setting is an algorithm, an epsilon and a parameter's value. Folds are paired, because they differ
         more from each other than algorithms do.
         """
-        a, b = (self.fits(experiment, task, *setting) for setting in (first, second))
-        shared = sorted(a.keys() & b.keys())
-        if not shared:
-            raise NotRun(f"{first[0]} and {second[0]} in {experiment}.csv on the same folds")
-        differences = [getattr(a[fold], metric) - getattr(b[fold], metric) for fold in shared]
-        error = float(np.std(differences, ddof=1)) / len(shared) ** 0.5 if len(shared) > 1 else math.nan
-        return Estimate(float(np.mean(differences)), error, len(shared))
+        return paired(metric, *(self.fits(experiment, task, *setting) for setting in (first, second)))
+
+
+def paired(metric: str, a: dict[Fold, Outcome], b: dict[Fold, Outcome]) -> Estimate:
+    """Return the mean of one minus the other over the folds of both, which are the same in all files."""
+    shared = sorted(a.keys() & b.keys())
+    if not shared:
+        raise NotRun("two algorithms on the same folds")
+    differences = [getattr(a[fold], metric) - getattr(b[fold], metric) for fold in shared]
+    error = float(np.std(differences, ddof=1)) / len(shared) ** 0.5 if len(shared) > 1 else math.nan
+    return Estimate(float(np.mean(differences)), error, len(shared))
 
 
 def clearly(gap: Estimate) -> int:
