@@ -2,6 +2,7 @@
 
 import math
 from itertools import chain, pairwise, repeat
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 
 from privfit import DPLogisticRegression
 from privfit.accounting import Ledger, rho_from_epsilon
+from privfit.accounting.subsampled import sgd_epsilon
 from privfit.cli import app
 from privfit.curator import Curator
 from privfit.engine.problem import Problem
@@ -24,6 +26,8 @@ from privfit.experiments.cells import AUTHORS, REFERENCES, SEED, WATERFALL
 from privfit.experiments.results import Results
 from privfit.losses import get_loss
 from privfit.solvers import DPAGD, SOLVERS, Solver
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 EPSILON, DELTA = 8.0, 1e-8
 ALL = frozenset({"E1", "E4", "E5", "E6", "E10"})
@@ -196,6 +200,18 @@ def test_a_step_of_sgd_costs_what_the_paper_prints():  # E9
     assert batch_size(39_073) == 207
     assert authors_epsilon(q, 4.0, 1, 1e-8) == pytest.approx(math.log(1e8) / 32, rel=2e-4)
     assert f"{authors_epsilon(q, 4.0, 1, 1e-8):.4f}" == "0.5757"
+
+
+def test_what_the_page_says_of_the_prices_of_sgd_ma():
+    """The accountant reckons with C; sums over batches of a fixed size move by 2 C, half the multiplier."""
+    q = batch_size(39_073) / 39_073
+    stated = [f"{authors_epsilon(q, 4.0, steps, 1e-8):.3f}" for steps in (1, 20_000)]
+    right = [[f"{sgd_epsilon(2.0, q, t, 1e-8, name):.3f}" for t in (1, 20_000)] for name in ("rdp", "pld")]
+    page = " ".join((DOCS / "authors.md").read_text().split())
+    assert f"states {stated[0]} for one step and {stated[1]} for 20,000" in page
+    assert (
+        f"would cost {' and '.join(right[0])} with all orders, and {' and '.join(right[1])} with PLD" in page
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "steps"), [(0.5, 0), (0.6, 100), (0.8, 1000), (2.0, 20_000)])

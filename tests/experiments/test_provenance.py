@@ -215,7 +215,8 @@ def test_the_lock_file_pins_what_is_imported_and_what_that_needs():
 def test_published_rows_come_from_this_version_or_the_summary_says_which_do_not():
     """A change to a solver's output fails here until its rows are run again or are declared outdated."""
     outdated = {f"{algorithm} in {name}.csv": why for (name, algorithm), why in unfit(RESULTS, SEED).items()}
-    page = (RESULTS / "summary.md").read_text().replace("\n", " ")
+    summary = (RESULTS / "summary.md").read_text()
+    page = summary.replace("\n", " ")
     declared = re.search(
         r"\*\*Outdated:\*\* not known to come from this version are the rows of (.*?csv)\.\s", page
     )
@@ -223,6 +224,7 @@ def test_published_rows_come_from_this_version_or_the_summary_says_which_do_not(
         "run them again (`privfit reproduce all --replace --algorithm NAME`), or let the summary say which "
         f"are outdated (`privfit reproduce summary`): {outdated}"
     )
+    assert summarise(RESULTS, SEED) == summary, "run `privfit reproduce summary`"
 
 
 def test_published_rows_are_of_known_algorithms_and_the_lock_file_is_there():
