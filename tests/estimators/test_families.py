@@ -53,6 +53,16 @@ def test_the_first_fit_is_alone_and_warns_of_nothing():
     assert "Bookkeeping" not in model.privacy_.text
 
 
+@pytest.mark.filterwarnings("ignore::privfit.PrivacyLeakWarning")
+@pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
+def test_fits_may_add_up_to_more_than_any_one_may_promise():
+    model = DPLogisticRegression(**ONE | {"epsilon": 1000.0})
+    for _ in range(3):
+        model.fit(X, Y)
+    assert model.privacy_.family.fits == 3
+    assert model.privacy_.family.epsilon == pytest.approx(total(3, 1000.0), rel=1e-6)
+
+
 def test_refits_add_up_and_each_says_so_once():
     model = DPLogisticRegression(**ONE).fit(X, Y)
     for fits in (2, 3):

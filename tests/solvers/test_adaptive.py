@@ -156,6 +156,58 @@ def test_columns_below_the_noise_share_a_scale_and_the_user_is_told():
     assert len(set(features.curator.bounds[1][1:])) == 1
 
 
+def test_columns_below_the_noise_share_the_part_of_their_declared_bounds_that_is_used():
+    """49 rare columns, of which a quarter of the bound is used, and one that is seen; bounds of any size."""
+    X = np.zeros((2000, 50))
+    X[np.arange(2000), np.arange(2000) % 49 + 1] = 0.25
+    X[:, 0] = 1.0
+    size = np.exp2(np.arange(50) % 20 - 10.0)
+    rho = 0.06  # noise of 20 on bins, of 140 on the sum of all; 29 are in a bin, and 1,400 in the sum
+    curator = curator_of(X * size, rho=rho, noise=ScriptedNoise(1), bounds=(np.zeros(50), size))
+    used = bounded(curator, rho, 2000.0).curator.bounds[1] / size
+    np.testing.assert_array_equal(used, [1.0, *[0.25] * 49])
+
+
+def test_where_nothing_is_seen_of_a_column_its_declared_bounds_stay():
+    X = np.zeros((300, 3))
+    bounds = (np.array([0.0, -1000.0, 1e30]), np.array([1000.0, 700.0, 2e30]))
+    features = bounded(curator_of(X, noise=ScriptedNoise(1), bounds=bounds), 0.01, 300.0)
+    np.testing.assert_array_equal(features.curator.bounds, bounds)
+
+
+def test_declared_bounds_are_worth_the_same_in_any_unit():
+    """At a budget that resolves no column. Over 10 runs each: .89 and .89; .52 if all shared a bound of 1."""
+    X, y = table(1000, 4)
+    accuracies = [
+        np.mean([
+            DPLogisticRegression(
+                0.16, n_records=1000, feature_bounds=(0, unit), noise="seeded", random_state=seed
+            ).fit(unit * X, y).score(unit * X, y)
+            for seed in range(10)
+        ])
+        for unit in (1.0, 1000.0)
+    ]  # fmt: skip
+    assert accuracies[1] > accuracies[0] - 0.03
+
+
+@pytest.mark.parametrize("solver", ["adaptive", "newton", "frank-wolfe"])
+@pytest.mark.parametrize("bounds", [(5.0, 6.0), (-6.0, -5.0)])
+def test_without_an_intercept_bounds_may_exclude_zero(solver, bounds):
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(*bounds, size=(1000, 30)), np.arange(1000) % 2
+    for seed in range(5):
+        model = DPLogisticRegression(
+            0.5,
+            solver=solver,
+            fit_intercept=False,
+            n_records=1000,
+            feature_bounds=bounds,
+            noise="seeded",
+            random_state=seed,
+        ).fit(X, y)
+        assert np.isfinite(model.coef_).all()
+
+
 def test_small_tables_buy_no_geometry():
     fitted = DPLogisticRegression(
         0.1, noise="seeded", random_state=0, n_records=100, feature_bounds=(0, 1)

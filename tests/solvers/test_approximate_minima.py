@@ -120,7 +120,17 @@ def test_a_larger_table_is_allowed_more_rounding():
     X, y = table()
     small = run(ApproximateMinimaPerturbation(), X, y, n_records=300)[1].gaussian_inputs[1][1]
     large = run(ApproximateMinimaPerturbation(), X, y, n_records=10**8)[1].gaussian_inputs[1][1]
-    assert large == pytest.approx(small * gamma(10**8) / GAMMA, rel=1e-6)
+    assert large == pytest.approx(small * gamma(10**8) / GAMMA, rel=1e-5)  # the tilt's rounding is in both
+
+
+@pytest.mark.parametrize("epsilon", [1e-5, 1e-3, 1.0])
+def test_gamma_allows_twice_for_half_a_step_of_the_grid_in_every_coordinate_of_the_tilt(epsilon):
+    X, y = table()
+    _, noise = run(ApproximateMinimaPerturbation(), X, y, epsilon=epsilon)
+    (tilt, tilt_sigma), (_, sigma) = noise.gaussian_inputs
+    rounding = 2.0 * math.sqrt(len(tilt)) * tilt_sigma * 2.0**-40
+    hidden = module.noise_scale(2.0 / ridge_of("logistic", epsilon), 0.01 * epsilon, 0.01 * 1e-6)
+    assert sigma == pytest.approx(hidden * (gamma(len(y)) + rounding), rel=1e-9)
 
 
 def test_rounding_in_a_table_far_larger_than_declared_releases_nothing():

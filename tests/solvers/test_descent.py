@@ -88,6 +88,20 @@ def test_a_newton_step_solves_its_system():
     np.testing.assert_allclose(whole @ step, gradient, atol=1e-9)
 
 
+@pytest.mark.parametrize("alpha", [1e8, 1e12])
+@pytest.mark.parametrize("solver", ["adaptive", "newton"])
+def test_a_huge_regulariser_of_far_columns_is_survived(solver, alpha):
+    """Of raw weights; in standardised ones nearly all of it is one direction, beside which rounding hides."""
+    rng = np.random.default_rng(0)
+    X = 1e9 + 1e4 * rng.normal(size=(4000, 3))
+    y = np.arange(4000) % 2
+    for seed in range(4):
+        model = DPLogisticRegression(
+            50.0, alpha=alpha, solver=solver, n_records=4000, noise="seeded", random_state=seed
+        ).fit(X, y)
+        assert np.abs(model.decision_function(X)).max() < 50.0
+
+
 def test_second_moments_cost_a_twentieth_and_their_noise_is_what_was_foretold():
     """Of pure noise the largest of d eigenvalues is at most sigma sqrt(2 d) / n, and nearly that."""
     X = np.zeros((1000, 60))

@@ -189,3 +189,11 @@ def test_noise_is_drawn_afresh_in_every_step():
     models = [run(FrankWolfe(), X, y, rho=1e-6, noise=SeededNoise(seed))[0].w for seed in range(3)]
     assert len({tuple(w) for w in models}) == 3
     assert all(np.count_nonzero(w[:-1]) > 1 for w in models)
+
+
+def test_noise_on_few_records_does_not_throw_the_intercept_about():
+    X, y = table(40)
+    for seed in range(5):
+        noise = SeededNoise(np.random.default_rng(seed))
+        w = run(FrankWolfe(), X, y, rho=1e-4, noise=noise, **declared(5, 40))[0].w
+        assert abs(w[-1]) <= 20.0

@@ -140,7 +140,7 @@ def _added(promises: list[Promise]) -> tuple[float, float]:
         return plain
     rho, delta = _sum([promise.rho for promise in promises]), _sum([slack, free])
     if all(isinstance(promise, Gaussian) for promise in promises):
-        return Gaussian.of(rho=rho, delta=free).epsilon, free
+        return promises[0].worth(rho, 0.0, free), free  # the sum may be larger than any one promise
     return min(plain, (Concentrated(rho, slack).epsilon_at(delta), delta))
 
 

@@ -302,8 +302,8 @@ def _in_kind(promised: Promise, account: Promise, budget: dict[str, float]) -> P
     """
     if isinstance(account, Gaussian) and not isinstance(promised, Gaussian):
         raise ValueError(
-            "The ledger keeps a Gaussian promise, which pays for Gaussian noise only; use solver='adaptive' "
-            "or 'gradient-descent', or a ledger opened with Ledger(epsilon=..., delta=...)."
+            "The ledger keeps a Gaussian promise, which pays for Gaussian noise only; use solver='adaptive', "
+            "'gradient-descent' or 'newton', or a ledger opened with Ledger(epsilon=..., delta=...)."
         )
     if isinstance(promised, Direct) and promised.slack > 0.0 and account.slack == 0.0:
         raise ValueError(

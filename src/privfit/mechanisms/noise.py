@@ -99,8 +99,12 @@ class SecureNoise:
     secure = True
 
     def __init__(self) -> None:
-        # here rather than at the first draw, which comes after a charge
+        # here rather than at the first draw, which comes after a charge: a machine may lack the cipher
         from privfit.mechanisms.exact import gaussian, selection, uniform  # noqa: F401  # loaded, not used
+        from privfit.mechanisms.exact.digits import Digits
+
+        with Digits(1):
+            pass
 
     def gaussian(self, values: Vector, sigma: float) -> Vector:
         """Return values plus Gaussian noise, rounded to a grid 2^-40 times as fine as sigma (N2)."""

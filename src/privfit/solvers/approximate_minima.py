@@ -74,6 +74,7 @@ class ApproximateMinimaPerturbation:
         )
         # The number of records may be wrong, and more of them round more: then nothing may be released.
         gamma = GAMMA + release.n * (GAMMA_PER_RECORD + release.n * GAMMA_PER_PAIR)
+        gamma += 2.0 * objective.tilt_error  # of which the gradient at the minimum may have one
         w = objective.minimiser(gamma, certain=True)
         # both neighbours stop within gamma / ridge of the same minimum
         sigma = self._blur(2.0 * gamma / objective.ridge, release.epsilon, release.delta)

@@ -28,6 +28,7 @@ COARSE = 1.0  # noise on eigenvalues, in units of their mean, up to which they c
 MANY_RECORDS = 100_000  # from here on passes are dear; with fewer, hundreds of them are the better bargain,
 FINE = 0.4  # unless the eigenvalues are known as well as this
 HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
+DIGITS = 2.0**-40  # of a regulariser in all directions, so that rounding leaves some of it in each
 LEAST_CURVATURE = 1e-3  # on average, so that steps end even where the loss is straight
 
 
@@ -44,7 +45,7 @@ class Curvature:
 
     def length(self, direction: Vector) -> float:
         """Return by how much the margin of a typical record changes in this direction."""
-        return math.sqrt(float(direction @ product(self.moments, direction)))
+        return math.sqrt(max(0.0, float(direction @ product(self.moments, direction))))
 
     def hessian(self, loss: Loss, w: Vector, n_features: int) -> tuple[float, float, Vector]:
         """Return c, k and v of the mean loss's Hessian at w, c G - k v v', which has no negative curvature.

@@ -16,7 +16,7 @@ import numpy as np
 from privfit.curator import Curator, Vector
 from privfit.questions import GradientAt
 from privfit.solvers.base import Step
-from privfit.solvers.curvature import Curvature, Newton, bought
+from privfit.solvers.curvature import DIGITS, Curvature, Newton, bought
 from privfit.solvers.walk import MOST_PASSES, gradient_clip, iterate_weight
 
 PLANS = (32, 60)  # steps; fewer where the curvature is better known, and noise matters less
@@ -63,7 +63,8 @@ class Descent:
     def _newton(self) -> Newton:
         """Return the steps, which are shorter where curvature is small, so that noise is not amplified."""
         penalty = np.array([self.features.penalty_gradient(row) for row in np.eye(self.d)])
-        return Newton(self.curvature, self.floor * np.eye(self.d) + penalty)
+        floor = max(self.floor, DIGITS * float(np.trace(penalty)))
+        return Newton(self.curvature, floor * np.eye(self.d) + penalty)
 
     @staticmethod
     def _carries(age: int) -> float:

@@ -22,10 +22,8 @@ from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, Requirem
 
 INTERCEPT_SHARE = 0.1  # of a step's price: one number needs little, and a wrong intercept misleads all slopes
 MEAN_SQUARE = 1 / 7  # of a chosen column in [-1, 1]; a 0/1 column that is 1 in every seventh record
-FEWEST, MOST = (
-    6,
-    200,
-)  # steps; with 200 the last corner moves a margin by 1/200 of the radius, which is nothing
+FEWEST, MOST = 6, 200  # steps; of 200 the last moves a margin by 1/200 of the radius, which is nothing
+FARTHEST = 20.0  # of an intercept: labels that are rarer than e^-20 are none, and noise goes further
 FAINT_SCALE = 2.0**-20  # of margins, so that a gradient tells of the intercept alone
 
 
@@ -73,7 +71,8 @@ class FrankWolfe:
             if features.intercept:
                 slope = _intercept_slope(features, w, INTERCEPT_SHARE * price)
                 gradient = slope.value[-1] / n + features.penalty_gradient(w)[-1]
-                w[-1] -= gradient / (_curvature(features) + features.alpha)
+                moved = w[-1] - gradient / (_curvature(features) + features.alpha)
+                w[-1] = np.clip(moved, -FARTHEST, FARTHEST)
             rho = features.remaining - (left - 1) * price
             pull = n * features.penalty_gradient(w)[: features.n_features]
             corners, penalties = VerticesAt(w, loss.lipschitz), np.concatenate([pull, -pull])

@@ -32,6 +32,7 @@ LONG_RECORDS_REACH = 450.0  # from here on records far longer than the median ar
 LONG_RECORDS = 0.1, 1.5  # so large a share of them is clipped at so many times the typical norm, or later
 TAIL = 0.02  # share of a column's visible values that may lie beyond its scale
 RESOLVED = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
+Exponents = NDArray[np.intp]
 GRID = 2.0 ** (-np.arange(25) / 4)  # norms in steps of a fifth, down to 1/64 of the largest possible
 
 
@@ -61,22 +62,34 @@ def counted(curator: Curator, budget: float) -> float:
     return max(float(count.value[0]), 1.0)
 
 
-def _private_sizes(curator: Curator, rho: float) -> tuple[Vector, NDArray[np.bool_]]:
+def _private_sizes(
+    curator: Curator, rho: float, units: Exponents, comparable: NDArray[np.bool_]
+) -> tuple[Vector, NDArray[np.bool_]]:
     """Return a power of two that nearly all values of each column stay below, and which columns share one.
 
-    Columns in which no bin stands out of the noise share the bound of all of them together.
+    Comparable columns in which no bin stands out of the noise share the bound of all of them together, each
+    in units of two to its own exponent: of columns declared up to 1 and up to 1000 the same part may be used.
     """
     counts = curator.measure(Magnitudes(), rho)
     bins = counts.value.reshape(curator.n_features, -1)
-    bounds = np.exp2(LOWEST_MAGNITUDE + np.arange(bins.shape[1], dtype=np.float64))
+    exponents = LOWEST_MAGNITUDE + np.arange(bins.shape[1])
     top = _top_bin(bins, RESOLVED * counts.sigma)
-    shared = top < 0
+    shared = (top < 0) & comparable
+    powers = exponents[top]
     if shared.any():
-        together = bins[shared].sum(axis=0, keepdims=True)
-        common = _top_bin(together, RESOLVED * counts.sigma * math.sqrt(shared.sum()))[0]
-        top = np.where(shared, common if common >= 0 else -LOWEST_MAGNITUDE, top)  # 2^0 if nothing is known
-    sizes: Vector = bounds[top]
-    return sizes, shared
+        together = _in_units(bins[shared], units[shared])
+        common = _top_bin(together[None], RESOLVED * counts.sigma * math.sqrt(shared.sum()))[0]
+        # one unit if nothing is known
+        powers = np.where(shared, units + (exponents[common] if common >= 0 else 0), powers)
+    return np.exp2(powers.astype(np.float64)), shared
+
+
+def _in_units(bins: Vector, units: Exponents) -> Vector:
+    """Add up the columns' bins, each shifted by its unit; what falls off the ends is left out."""
+    n_bins = bins.shape[1]
+    places = np.arange(n_bins) - units[:, None]
+    inside = (places >= 0) & (places < n_bins)
+    return np.bincount(places[inside], weights=bins[inside], minlength=n_bins).astype(np.float64)
 
 
 def _top_bin(bins: Vector, threshold: float) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
@@ -93,19 +106,23 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
     Magnitudes are bought even where bounds are declared: a bound must hold for everybody, and a single
     possible millionaire makes a column of incomes useless. Values beyond a magnitude are clipped.
     """
-    if curator.bounds is not None and n * math.sqrt(2.0 * budget) <= ENOUGH:
-        sizes, shared = np.zeros(curator.n_features), np.ones(curator.n_features, dtype=bool)
-    else:
-        sizes, shared = _private_sizes(curator, SCALE_SHARE * budget)
     if curator.bounds is not None:
         low, high = curator.bounds
         # shifting [low, high] to start at 0 needs an intercept, and does not help if 0 is inside
         shift = np.where((low < 0.0) & (high > 0.0) | (not curator.intercept), 0.0, low)
-        widest = np.maximum(np.abs(low - shift), np.abs(high - shift))
-        sizes = np.where((sizes > 0.0) & (shift == 0.0), np.minimum(sizes, widest), widest)
+        sizes = widest = np.maximum(np.abs(low - shift), np.abs(high - shift))
+        if n * math.sqrt(2.0 * budget) > ENOUGH:
+            units = np.ceil(np.log2(widest)).astype(np.intp)
+            from_zero = (shift == 0.0) & (low <= 0.0) & (high >= 0.0)  # where magnitudes are counted from
+            used, _ = _private_sizes(curator, SCALE_SHARE * budget, units, from_zero)
+            sizes = np.where(from_zero, np.minimum(used, widest), widest)
         low, high = np.maximum(low, shift - sizes), np.minimum(high, shift + sizes)
         scaled = curator.clipped(low, high).transformed(shift, 1.0 / sizes)
         return Features(scaled, (low >= shift).astype(np.float64))
+    p = curator.n_features
+    sizes, shared = _private_sizes(
+        curator, SCALE_SHARE * budget, np.zeros(p, dtype=np.intp), np.ones(p, dtype=bool)
+    )
     notes = []
     if shared.any():
         notes.append(f"{shared.sum()} columns share one scale because the budget could not tell theirs apart")

@@ -22,6 +22,7 @@ from privfit.questions.products import symmetric
 from privfit.solvers.adaptive import BIAS
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.calibration import first_intercept
+from privfit.solvers.curvature import DIGITS
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.requirements import POSITIVE_DELTA, SMOOTH_LOSS, Requirement
 from privfit.solvers.walk import gradient_clip
@@ -121,6 +122,7 @@ def newton_steps(features: Curator, n: float, w: Vector) -> tuple[Vector, tuple[
     steps = planned_steps(steepest, d, clip) if smooth else STEPS[1]
     least = steps * clip / (LENGTH * carried)
     penalty = np.stack([features.penalty_gradient(e) for e in np.eye(d)])
+    least = max(least, DIGITS * float(np.trace(penalty)))
     moments = features.measure(SecondMoments(radius), matrix_rho)
     curvature = Curvature.of(moments, steepest / n, penalty, least)
     refresh_at = math.ceil(REFRESH_AT * steps) if smooth else None

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 UNIT = 1.0 + 2.0**-20  # what a row scaled to norm 1 may measure after rounding (Table.with_rows_of)
 MOST_CURVATURE = 1.0  # of epsilon; more would only make the objective too flat to be minimised
 PRECISION = 2.0**-44  # of what is summed into a gradient; its rounding is a hundred times smaller
+HALF_STEP = 2.0**-40  # of the grid that Gaussian noise is rounded to, in units of sigma (N2)
 MAX_ITER = 10_000
 
 
@@ -87,6 +88,7 @@ class TiltedObjective:
     problem: Problem
     ridge: float
     tilt: Vector
+    tilt_error: float = 0.0  # how far it may be from the noise that it was rounded from (N2)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -113,7 +115,7 @@ class TiltedObjective:
         """Bound the L2 distance of `gradient(w)` from the gradient in exact arithmetic, whatever n is."""
         sizes = self.problem.n_records * self.problem.loss.lipschitz * UNIT
         sizes += self.ridge * float(np.linalg.norm(w)) + float(np.linalg.norm(self.tilt))
-        return self.problem.gradient_error(w) + 2.0**-50 * sizes
+        return self.problem.gradient_error(w) + 2.0**-50 * sizes + self.tilt_error
 
     def minimiser(self, tolerance: float, *, certain: bool = False) -> Vector:
         """Return a point where the gradient's norm is at most `tolerance`, or release nothing.
@@ -162,7 +164,8 @@ def tilted_objective(
     scale = noise_scale(rows.loss.lipschitz * UNIT, rest, delta)
     if delta == 0.0:
         return TiltedObjective(rows, ridge, noise.radial(rows.n_weights, scale))
-    return TiltedObjective(rows, ridge, noise.gaussian(np.zeros(rows.n_weights), scale))
+    tilt = noise.gaussian(np.zeros(rows.n_weights), scale)
+    return TiltedObjective(rows, ridge, tilt, math.sqrt(rows.n_weights) * HALF_STEP * scale)
 
 
 def ridge_and_rest(

@@ -121,7 +121,7 @@ class Walk:
                 self.drift.add(share, gradient[:p], g.sigma / self.n, before[:p])
                 self.mean = self.mean + (w - self.mean) * (share / self.drift.weight)
             if len(self.trace) == int(LOOK_AT * self.steps) and self._too_short(w):
-                self.steps = min(2 * self.steps, max(MOST_PASSES, self.planned))
+                self.steps = min(2 * self.steps, MOST_PASSES)
                 self.mean, self.drift = np.zeros(self.d), Drift(p)
         return self.mean
 
