@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 from privfit.experiments.cells import (
     DATASETS,
@@ -96,11 +98,28 @@ def _run(name: str, experiment: Experiment, evidence: Evidence) -> list[str] | N
         ", ".join(f"{DATASETS[name]} ({records[name]:,})" for name in datasets if name in records),
         f"{most} x {FOLDS}-fold" + (f" ({', '.join(fewer)})" if fewer else ""),
         f"{sum(map(len, settings.values())):,}",
-        ", ".join(
-            [DATASETS[dataset] for dataset in datasets if dataset not in records]
-            + [named(algorithm) for algorithm in experiment.algorithms if algorithm not in repetitions]
-        ),
+        "; ".join(_not_run(experiment, {setting[1:] for setting in settings})),
     ]
+
+
+def _not_run(
+    experiment: Experiment, present: set[tuple[str, str, str, float, float | None]]
+) -> Iterator[str]:
+    """Name the data sets, algorithms and epsilons of which nothing was run, and count what else is not."""
+    missing = [cell[1:6] for cell in experiment.cells(1) if cell.fold == 0 and cell[1:6] not in present]
+    kinds: tuple[tuple[int, Callable[[Any], str]], ...] = (
+        (0, DATASETS.__getitem__),
+        (2, named),
+        (3, lambda epsilon: f"{epsilon:g}"),
+    )
+    for place, text in kinds:
+        found = {setting[place] for setting in present}
+        whole = dict.fromkeys(setting[place] for setting in missing if setting[place] not in found)
+        missing = [setting for setting in missing if setting[place] not in whole]
+        if whole:
+            yield ("ε " if place == 3 else "") + ", ".join(map(text, whole))
+    for algorithm, count in Counter(setting[2] for setting in missing).items():
+        yield f"settings of {named(algorithm)}: {count}"
 
 
 def means(evidence: Evidence, experiment: str, metric: str) -> str:
