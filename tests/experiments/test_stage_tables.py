@@ -58,6 +58,19 @@ def test_epsilons_that_were_not_run_are_left_out(tmp_path, epsilon):
     assert head == f"|  | BANK {epsilon:g} |"
 
 
+@pytest.mark.parametrize(("steps", "printed"), [(0, ".500 (no step)"), (1, ".500")])
+def test_fits_without_a_step_are_marked(tmp_path, steps, printed):
+    results = Results(tmp_path / "authors.csv", seed=1)
+    with results.appending():
+        for cell in EXPERIMENTS["authors"].cells(1):
+            results.append(cell, Outcome(0.5, 1.0, 1.0, steps, 9))
+    lines = block("means authors accuracy", Evidence(tmp_path, seed=1)).splitlines()
+    marked = {line.split("|")[1].strip() for line in lines if "(no step)" in line}
+    assert marked == ({"authors' SGD-MA: NOT PRIVATE"} if steps == 0 else set())
+    (line,) = (line for line in lines if "SGD-MA" in line)
+    assert line.split("|")[2].strip() == printed
+
+
 def test_what_was_not_run_is_said_instead_of_a_table(tmp_path):
     text = block("means authors accuracy", Evidence(tmp_path, seed=1))
     assert text == "Not run yet: authors.csv."

@@ -17,7 +17,7 @@ from privfit.experiments.cells import (
     Cell,
     Experiment,
 )
-from privfit.experiments.curves import METRICS, Estimate, Metric, curves, label
+from privfit.experiments.curves import METRICS, Estimate, Metric, curves, label, notes
 from privfit.experiments.fingerprints import RECORDS, fingerprint
 from privfit.experiments.fit import BATCH, Outcome
 from privfit.experiments.provenance import Run, present, read, unfit
@@ -136,6 +136,7 @@ def _experiment(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Iterato
                 f"{len(rows):,} fits, {_repetitions(rows)}, {minutes:,.0f} minutes of fitting on one core.",
                 f"All fits: [{experiment.name}.csv]({experiment.name}.csv).",
                 *_missing(experiment, rows, repeats),
+                *notes(experiment, rows),
             ]
         )
     )
@@ -192,7 +193,8 @@ def _table(
 def _text(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
-    return f"{estimate.mean:.4f}" + (f" ± {estimate.error:.4f}" if math.isfinite(estimate.error) else "")
+    error = f" ± {estimate.error:.4f}" if math.isfinite(estimate.error) else ""
+    return f"{estimate.mean:.4f}{error}{' (no step)' if estimate.no_step else ''}"
 
 
 def _table1(iterations: Sequence[Iteration]) -> Iterator[str]:

@@ -22,6 +22,7 @@ from privfit.experiments.claims.deviations import deviations_table
 from privfit.experiments.claims.evidence import Evidence, NotRun, named, number, over, table
 from privfit.experiments.claims.ours import HERE
 from privfit.experiments.claims.parameters import figure_table
+from privfit.experiments.curves import no_step
 
 WIDTH = 99  # of a line of prose
 _BLOCK = re.compile(r"<!-- begin: ([\w -]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -130,12 +131,18 @@ def means(evidence: Evidence, experiment: str, metric: str) -> str:
             WATERFALL[algorithm] if one.waterfall and algorithm in WATERFALL else named(algorithm),
             *(
                 number(evidence.mean(metric, experiment, task, algorithm, epsilon))
+                + _idle(evidence, experiment, task, algorithm, epsilon)
                 for task, epsilon in settings
             ),
         ]
         for algorithm in one.algorithms
     ]
     return table(["", *(f"{DATASETS[task[0]]} {epsilon:g}" for task, epsilon in settings)], *lines)
+
+
+def _idle(evidence: Evidence, experiment: str, task: tuple[str, str], algorithm: str, epsilon: float) -> str:
+    fits = evidence.fits(experiment, task, algorithm, epsilon)
+    return " (no step)" if no_step(algorithm, fits.values()) else ""
 
 
 def changes(evidence: Evidence, experiment: str, metric: str) -> str:
@@ -165,10 +172,11 @@ def solvers_on_adult(evidence: Evidence) -> str:
             for algorithm in EXPERIMENTS[experiment].algorithms:
                 if evidence.has(experiment, ("adult", loss), algorithm) and "NOT" not in algorithm:
                     means = (
-                        evidence.mean(metric, experiment, ("adult", loss), algorithm, epsilon)
+                        f"{evidence.mean(metric, experiment, ('adult', loss), algorithm, epsilon):.4f}"
+                        + _idle(evidence, experiment, ("adult", loss), algorithm, epsilon)
                         for epsilon in EPSILONS  # at each of which a reference is the same
                     )
-                    lines.append([f"`{algorithm}`", *(f"{mean:.4f}" for mean in means)])
+                    lines.append([f"`{algorithm}`", *means])
             if not lines:
                 raise NotRun(f"{experiment}.csv")
             parts.append(f"**{loss}, {metric}**\n\n" + table(["", *over(EPSILONS, str)], *lines))
