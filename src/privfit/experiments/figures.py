@@ -9,7 +9,7 @@ import math
 import textwrap
 from collections.abc import Mapping
 from io import BytesIO, StringIO
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import matplotlib as mpl
@@ -18,8 +18,19 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from PIL import Image
 
-from privfit.experiments.cells import DATASETS, MODELS, Cell, Experiment
-from privfit.experiments.curves import METRICS, Curve, Line, Metric, curves, label, notes
+from privfit.experiments.cells import DATASETS, MODELS, SEED, Cell, Experiment
+from privfit.experiments.curves import (
+    METRICS,
+    Curve,
+    Line,
+    Metric,
+    curves,
+    defaults,
+    label,
+    notes,
+    read_references,
+    references,
+)
 from privfit.experiments.fit import Outcome
 from privfit.experiments.styles import (
     EPSILON_COLOURS,
@@ -32,21 +43,24 @@ from privfit.experiments.styles import (
     adapt_to_dark_paper,
 )
 from privfit.experiments.waterfall import waterfalls
-from privfit.solvers import DPAGD
 
 WIDTH, PANEL_HEIGHT, LEGEND_ROW = 8.0, 2.5, 0.2  # inches
 NOTE_WIDTH = 120  # letters of a line below the panels
 MANY_TIMES = 10  # wider ranges of a parameter get logarithms
+NARROW = 30  # times: on such a logarithmic axis there is room for more numbers
 LOWEST, HIGHEST = 1e-4, 10.0  # objectives beyond these are marked at the edge of their panel
 
 
-def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path) -> None:
-    """Draw one experiment as PNG, and as an SVG that follows the reader's choice of light or dark."""
+def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path, seed: int = SEED) -> None:
+    """Draw one experiment as PNG, and as an SVG that follows the reader's choice of light or dark.
+
+    Other rows of the seed that it is compared with are read from the same directory.
+    """
     with mpl.rc_context(LOOKS | {"svg.hashsalt": experiment.name}):
         figures = (
             waterfalls(experiment, rows)
             if experiment.waterfall
-            else {experiment.name: compose(experiment, rows)}
+            else {experiment.name: compose(experiment, rows, read_references(experiment, out, seed))}
         )
         for name, figure in figures.items():
             text, pixels = StringIO(), BytesIO()
@@ -57,11 +71,17 @@ def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path) -> Non
             Image.open(pixels).convert("RGB").quantize(128).save(out / f"{name}.png", optimize=True)
 
 
-def compose(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Figure:
-    """Lay out a row of panels for each task of which there are rows."""
+def compose(
+    experiment: Experiment, rows: Mapping[Cell, Outcome], compared: Mapping[Cell, Outcome] | None = None
+) -> Figure:
+    """Lay out a row of panels for each task of which there are rows, with what they are compared with."""
     present = {(cell.dataset, cell.loss) for cell in rows}
     tasks = [task for task in experiment.tasks if task in present]
-    lines = {line: None for task in tasks for line in curves(experiment, rows, task, "accuracy")}
+    found = {
+        (task, metric): references(compared or {}, task, metric) | curves(experiment, rows, task, metric)
+        for task, metric in product(tasks, METRICS)
+    }
+    lines = {line: None for curves_of_panel in found.values() for line in curves_of_panel}
     # where a parameter is varied, an algorithm has a column of its own
     columns = 3 if experiment.parameter is None else min(math.ceil(len(lines) / len(experiment.epsilons)), 3)
     height = PANEL_HEIGHT * len(tasks) + LEGEND_ROW * math.ceil(len(lines) / columns)
@@ -69,7 +89,7 @@ def compose(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Figure:
     axes = figure.subplots(len(tasks), len(METRICS), squeeze=False)
     for row, task in zip(axes, tasks, strict=True):
         for ax, metric in zip(row, METRICS, strict=True):
-            _panel(ax, experiment, curves(experiment, rows, task, metric), task, metric)
+            _panel(ax, experiment, found[task, metric], task, metric)
     entries = {
         text: key for ax in axes.flat for key, text in zip(*ax.get_legend_handles_labels(), strict=True)
     }
@@ -110,8 +130,7 @@ def _panel(
         ax.set_ylabel("test accuracy")
     _mark_no_steps(ax, found, at_the_top=ax.get_ylabel() != "test accuracy")
     names = {x: f"{x:g}" if any(x in curve for curve in found.values()) else f"{x:g}\nnot run" for x in xs}
-    default = getattr(DPAGD(), experiment.parameter or "", None)
-    if default is not None:
+    for default in {value for value in defaults(experiment).values() if value is not None}:
         names[default] = f"{default:g}\ndefault"
         ax.axvline(default, color=INK, lw=0.8, ls=(0, (1, 2)))
     ax.set_xticks(list(names), list(names.values()))
@@ -119,10 +138,10 @@ def _panel(
 
 
 def _mark_no_steps(ax: Axes, found: dict[Line, Curve], *, at_the_top: bool) -> None:
-    """Mark fits without a step at the worse edge of a panel, unconnected, since their zeros are no result."""
+    """Mark fits without a step on the worse edge of a panel, where nobody reads a value off them."""
     idle = {line: [x for x, point in curve.items() if point.no_step] for line, curve in found.items()}
     for place, line in enumerate(line for line, xs in idle.items() if xs):
-        height = 0.06 + 0.08 * place
+        height = 0.08 * place
         ax.plot(
             idle[line],
             [1.0 - height if at_the_top else height] * len(idle[line]),
@@ -133,6 +152,7 @@ def _mark_no_steps(ax: Axes, found: dict[Line, Curve], *, at_the_top: bool) -> N
             mfc=PAPER,
             mec=style_of(line).colour,
             label=f"{label(line)}: no step",
+            clip_on=False,
             zorder=5,
         )
 
@@ -151,6 +171,8 @@ def _draw_objectives(ax: Axes, found: dict[Line, Curve], xs: tuple[float, ...]) 
     low = max(0.7 * min(positive, default=LOWEST), LOWEST)
     high = min(1.4 * max(positive, default=HIGHEST), HIGHEST)
     _use_logarithms(ax)
+    if high < NARROW * low:
+        ax.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
     ax.set_ylim(low, high)
     ax.set_ylabel("objective less NonPrivate's" if reference else "objective")
     _draw_all(ax, shown, xs, offset=-floor)
