@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal
@@ -82,6 +82,26 @@ def curves(
     return {line: curve for line, curve in found.items() if curve}
 
 
+def paired(
+    rows: Mapping[Cell, Outcome],
+    task: tuple[str, str],
+    metric: Metric,
+    epsilon: float,
+    first: str,
+    second: str,
+) -> Estimate | None:
+    """Return the mean of first minus second over the folds that both were fitted to, if there are any.
+
+    Folds are paired, because they differ more from each other than algorithms do.
+    """
+    fits: dict[str, dict[tuple[int, int], float]] = {first: {}, second: {}}
+    for cell, outcome in rows.items():
+        if (cell.dataset, cell.loss) == task and cell.epsilon == epsilon and cell.algorithm in fits:
+            fits[cell.algorithm][cell.repetition, cell.fold] = getattr(outcome, metric)
+    shared = sorted(fits[first].keys() & fits[second].keys())
+    return _summary([fits[first][fold] - fits[second][fold] for fold in shared]) if shared else None
+
+
 def label(line: Line) -> str:
     """Name a curve for people."""
     if isinstance(line, str):
@@ -147,7 +167,10 @@ def no_step(algorithm: str, fits: Collection[Outcome]) -> bool:
 
 
 def _estimate(line: Line, fits: Collection[Outcome], metric: Metric) -> Estimate:
-    values = [getattr(outcome, metric) for outcome in fits]
-    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
     algorithm = line if isinstance(line, str) else line[0]
-    return Estimate(float(np.mean(values)), float(error), len(values), no_step(algorithm, fits))
+    return replace(_summary([getattr(outcome, metric) for outcome in fits]), no_step=no_step(algorithm, fits))
+
+
+def _summary(values: list[float]) -> Estimate:
+    error = np.std(values, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.nan
+    return Estimate(float(np.mean(values)), float(error), len(values))
