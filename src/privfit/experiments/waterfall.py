@@ -124,16 +124,17 @@ def _text(stage: Estimate, change: Estimate | None, *, whole: bool) -> str:
 
 
 def _mark_references(ax: Axes, found: Mapping[Line, Curve]) -> None:
-    """Draw lines at the references, and arrows in the last line to those that are outside."""
+    """Draw lines at the references, and arrows in the last line to those outside or hidden by the frame."""
     low, high = ax.get_xlim()
+    margin = 0.02 * (high - low)
     for name, dashes in _DASHES.items():
         if name not in found:
             continue
         mean = found[name][math.inf].mean
-        if low < mean < high:
+        if low + margin < mean < high - margin:
             ax.axvline(mean, ls=dashes, color=INK, lw=1.0)
             continue
-        left = mean <= low
+        left = mean <= low + margin
         words = f"{REFERENCES[name]} {_short(mean)}"
         ax.text(
             0.02 if left else 0.98,
