@@ -3,11 +3,13 @@ import math
 import numpy as np
 import pytest
 
-from privfit.experiments.cells import COMPARED, EXPERIMENTS, FAULTY
-from privfit.experiments.curves import curves
+from privfit.experiments.cells import ALGORITHMS, COMPARED, EXPERIMENTS, FAULTY
+from privfit.experiments.curves import RULES, curves, read_references
 from privfit.experiments.fit import Outcome
 from privfit.experiments.results import Results
 from privfit.experiments.summary import summarise
+from privfit.losses import get_loss
+from privfit.solvers import get_solver
 
 pytest.importorskip("matplotlib")
 import matplotlib as mpl
@@ -122,8 +124,60 @@ def test_what_runs_out_of_a_panel_is_marked_at_its_edge(objective, edge):
     assert low >= LOWEST
 
 
+def without_steps(rows):
+    """Let SGD-MA take no step at the least epsilon, and be far off as zeros are."""
+    return {
+        cell: Outcome(0.2, 30.0, 1.0, 0, 1000)
+        if (cell.algorithm, cell.epsilon) == ("sgd-ma", 0.05)
+        else outcome._replace(steps=0)
+        if cell.algorithm == "objective-perturbation"  # it has none to take
+        else outcome
+        for cell, outcome in rows.items()
+    }
+
+
+def missing_points(container):
+    return list(np.isnan(np.array(container[0].get_ydata(), float)))
+
+
+def test_a_fit_without_a_step_is_a_mark_at_the_edge_and_no_point_of_a_curve():
+    figure = compose(EXPERIMENTS["kddcup99"], without_steps(rows_of("kddcup99")))
+    for ax in figure.axes:
+        missing = {container.get_label(): missing_points(container) for container in ax.containers}
+        assert missing["SGD-MA"] == [True, False, False, False, False, False]
+        assert not any(missing["ObjPert"])
+        (mark,) = (line for line in ax.lines if line.get_label() == "SGD-MA: no step")
+        assert list(mark.get_xdata()) == [0.05]
+        assert mark.get_markerfacecolor() == PAPER
+        assert mark.get_ydata()[0] == 1.0  # the upper edge of the panel
+        assert ax.get_ylim()[1] < 1  # the error is 0.8 and the objective 30
+    assert "SGD-MA: no step" in [text.get_text() for text in figure.legends[0].get_texts()]
+    assert figure.get_supxlabel().startswith("No step: the budget bought none")
+    assert compose(EXPERIMENTS["kddcup99"], rows_of("kddcup99")).get_supxlabel() == ""
+
+
+def test_a_curve_is_interrupted_where_nothing_was_run():
+    rows = {cell: row for cell, row in rows_of("authors").items() if cell.epsilon not in (0.2, 0.8)}
+    for ax in compose(EXPERIMENTS["authors"], rows).axes:
+        ticks = [tick.get_text() for tick in ax.get_xticklabels()]
+        assert ticks == ["0.05", "0.1", "0.2\nnot run", "0.4", "0.8\nnot run", "1.6"]
+        for container in ax.containers:
+            assert missing_points(container) == [False, False, True, False, True, False]
+        gaps = {tuple(line.get_xdata()) for line in ax.lines if line.get_gid() == "gap"}
+        assert gaps == {(0.1, 0.4), (0.4, 1.6)}
+
+
 @pytest.mark.parametrize(
-    ("name", "default"), [("splits", 60.0), ("gamma", 0.1), ("c-grad", 3.0), ("c-obj", 3.0)]
+    ("name", "default"),
+    [
+        ("splits", 60.0),
+        ("gamma", 0.1),
+        ("c-grad", 3.0),
+        ("c-obj", 3.0),
+        ("ablation-step", 0.1),
+        ("ablation-iterations", 60.0),
+        ("tuning-privgene", 1 / 800),
+    ],
 )
 def test_a_parameter_figure_marks_the_default_and_names_the_algorithms(name, default):
     figure = compose(EXPERIMENTS[name], rows_of(name))
@@ -132,7 +186,48 @@ def test_a_parameter_figure_marks_the_default_and_names_the_algorithms(name, def
         assert labels[default] == f"{default:g}\ndefault"
         assert set(labels) == {*EXPERIMENTS[name].values, default}
     (legend,) = figure.legends
-    assert all(text.get_text().startswith("DP-AGD") for text in legend.get_texts())
+    names = tuple(ALGORITHMS[algorithm] for algorithm in EXPERIMENTS[name].algorithms)
+    assert all(text.get_text().startswith(names) for text in legend.get_texts())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("gamma", ""),
+        ("tuning-outpert", RULES["output-perturbation", "T"]),
+        ("tuning-outpert-step", RULES["output-perturbation", "step"]),
+        ("ablation-step", "Steps of one length: T = 60."),
+        ("ablation-iterations", "Steps of one length: alpha = 0.1. " + RULES["sgd-adv", "T"]),
+    ],
+)
+def test_a_default_that_is_a_rule_and_what_was_held_fixed_are_said_below(name, said):
+    assert compose(EXPERIMENTS[name], rows_of(name)).get_supxlabel() == said
+
+
+def test_the_default_step_of_outpert_is_the_one_that_is_said():
+    longest = get_solver("output-perturbation")._step(get_loss("logistic").smoothed, 0.0)
+    assert RULES["output-perturbation", "step"].endswith(f" {longest:.3f}.")
+
+
+def test_steps_of_one_length_are_compared_with_dpagd_at_the_same_epsilons(tmp_path, monkeypatch):
+    monkeypatch.setattr("privfit.experiments.summary.fingerprint", lambda name: "0123")
+    rows = {name: rows_of(name, repeats=1) for name in ("ablations", "ablation-step")}
+    for name, mine in rows.items():
+        results = Results(tmp_path / f"{name}.csv", seed=3)
+        with results.appending():
+            for cell, outcome in mine.items():
+                results.append(cell, outcome)
+    experiment, task = EXPERIMENTS["ablation-step"], ("bank", "logistic")
+    compared = read_references(experiment, tmp_path, seed=3)
+    ax = compose(experiment, rows["ablation-step"], compared).axes[2]
+    drawn = {line.get_label(): line.get_ydata()[0] for line in ax.lines}
+    expected = curves(EXPERIMENTS["ablations"], rows["ablations"], task, "accuracy")
+    page = summarise(tmp_path, seed=3)
+    for algorithm in ("dpagd", "dpagd-capped"):
+        for epsilon in experiment.epsilons:
+            name, point = f"{ALGORITHMS[algorithm]}, ε = {epsilon:g}", expected[algorithm][epsilon]
+            assert drawn[name] == point.mean
+            assert f"| {name} |" + f" {point.mean:.4f} ± {point.error:.4f} |" * 6 in page
 
 
 def test_every_algorithm_has_a_look_of_its_own():
@@ -156,7 +251,7 @@ def test_a_drawing_follows_the_readers_choice_of_light_or_dark(tmp_path):
 def test_the_summary_says_what_was_run_and_what_is_missing(tmp_path, monkeypatch):
     monkeypatch.setattr("privfit.experiments.summary.fingerprint", lambda name: "0123")
     results = Results(tmp_path / "logistic.csv", seed=3)
-    rows = rows_of("logistic", repeats=1, without=("ipums-us",))
+    rows = without_steps(rows_of("logistic", repeats=1, without=("ipums-us",)))
     failed = [cell for cell in rows if cell.algorithm == "privgene" and cell.epsilon == 0.05][:4]
     with results.appending():
         for cell, outcome in rows.items():
@@ -171,6 +266,8 @@ def test_the_summary_says_what_was_run_and_what_is_missing(tmp_path, monkeypatch
         "dpagd"
     ][0.05]
     assert f"| DP-AGD | {estimate.mean:.4f} ± {estimate.error:.4f} | " in page
+    assert page.count("| SGD-MA | 0.2000 ± 0.0000 (no step) | 0.") == page.count("(no step)") / 2 == 3
+    assert "No step: the budget bought none" in prose
     assert page.count("| DP-AGD, authors' selection: NOT PRIVATE |") == 6
     for expected in ("seeded", "Declared public", "1e-12", "not innocent of these data"):
         assert expected in page

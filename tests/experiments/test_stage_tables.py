@@ -58,6 +58,50 @@ def test_epsilons_that_were_not_run_are_left_out(tmp_path, epsilon):
     assert head == f"|  | BANK {epsilon:g} |"
 
 
+@pytest.mark.parametrize(("steps", "printed"), [(0, ".500 (no step)"), (1, ".500")])
+def test_fits_without_a_step_are_marked(tmp_path, steps, printed):
+    results = Results(tmp_path / "authors.csv", seed=1)
+    with results.appending():
+        for cell in EXPERIMENTS["authors"].cells(1):
+            results.append(cell, Outcome(0.5, 1.0, 1.0, steps, 9))
+    lines = block("means authors accuracy", Evidence(tmp_path, seed=1)).splitlines()
+    marked = {line.split("|")[1].strip() for line in lines if "(no step)" in line}
+    assert marked == ({"authors' SGD-MA: NOT PRIVATE"} if steps == 0 else set())
+    (line,) = (line for line in lines if "SGD-MA" in line)
+    assert line.split("|")[2].strip() == printed
+
+
 def test_what_was_not_run_is_said_instead_of_a_table(tmp_path):
     text = block("means authors accuracy", Evidence(tmp_path, seed=1))
     assert text == "Not run yet: authors.csv."
+
+
+def runs_without(tmp_path, unwanted):
+    """Return the last column of the table of runs, where some cells of the authors' were not run."""
+    results = Results(tmp_path / "authors.csv", seed=1)
+    with results.appending():
+        for cell in EXPERIMENTS["authors"].cells(1):
+            if not unwanted(cell):
+                results.append(cell, Outcome(0.5, 1.0, 1.0, 1, 9))
+    return block("runs", Evidence(tmp_path, seed=1)).splitlines()[2].strip("|").split("|")[-1].strip()
+
+
+@pytest.mark.parametrize(
+    ("unwanted", "said"),
+    [
+        (lambda cell: False, ""),
+        (lambda cell: cell.epsilon in (0.2, 0.8), "ε 0.2, 0.8"),
+        (
+            lambda cell: (
+                cell.dataset == "bank" or cell.algorithm == "authors-privgene" or cell.epsilon == 0.2
+            ),
+            "BANK; authors' PrivGene; ε 0.2",
+        ),
+        (
+            lambda cell: cell.algorithm == "authors-privgene" and cell.epsilon == 0.2,
+            "settings of authors' PrivGene: 3",
+        ),
+    ],
+)
+def test_the_table_of_runs_says_what_was_not_run(tmp_path, unwanted, said):
+    assert runs_without(tmp_path, unwanted) == said

@@ -17,7 +17,17 @@ from privfit.experiments.cells import (
     Cell,
     Experiment,
 )
-from privfit.experiments.curves import METRICS, Estimate, Metric, curves, label
+from privfit.experiments.curves import (
+    METRICS,
+    Curve,
+    Estimate,
+    Line,
+    curves,
+    label,
+    notes,
+    read_references,
+    references,
+)
 from privfit.experiments.fingerprints import RECORDS, fingerprint
 from privfit.experiments.fit import BATCH, Outcome
 from privfit.experiments.provenance import Run, present, read, unfit
@@ -70,7 +80,7 @@ def summarise(out: Path, seed: int) -> str:
     for experiment in EXPERIMENTS.values():
         rows = Results(out / f"{experiment.name}.csv", seed).finished()
         if rows:
-            parts += _experiment(experiment, rows)
+            parts += _experiment(experiment, rows, read_references(experiment, out, seed))
     return "\n".join(parts) + "\n"
 
 
@@ -125,7 +135,9 @@ def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(text, 99, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _experiment(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Iterator[str]:
+def _experiment(
+    experiment: Experiment, rows: Mapping[Cell, Outcome], compared: Mapping[Cell, Outcome]
+) -> Iterator[str]:
     repeats = 1 + max(cell.repetition for cell in rows)
     yield f"## {experiment.title}"
     yield ""
@@ -136,6 +148,7 @@ def _experiment(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Iterato
                 f"{len(rows):,} fits, {_repetitions(rows)}, {minutes:,.0f} minutes of fitting on one core.",
                 f"All fits: [{experiment.name}.csv]({experiment.name}.csv).",
                 *_missing(experiment, rows, repeats),
+                *notes(experiment, rows),
             ]
         )
     )
@@ -147,7 +160,8 @@ def _experiment(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Iterato
         for metric in METRICS if records else ():
             yield f"**{DATASETS[task[0]]}, {MODELS[task[1]]}, {metric}** ({max(records):,} training records)"
             yield ""
-            yield from _table(experiment, rows, task, metric)
+            found = curves(experiment, rows, task, metric) | references(compared, task, metric)
+            yield from _table(experiment, found)
             yield ""
 
 
@@ -178,13 +192,11 @@ def _missing(experiment: Experiment, rows: Mapping[Cell, Outcome], repeats: int)
         yield f"Fits that failed or were not run: {fits}."
 
 
-def _table(
-    experiment: Experiment, rows: Mapping[Cell, Outcome], task: tuple[str, str], metric: Metric
-) -> Iterator[str]:
+def _table(experiment: Experiment, found: Mapping[Line, Curve]) -> Iterator[str]:
     xs = experiment.values or experiment.epsilons
     yield f"| {experiment.parameter or 'epsilon'} | " + " | ".join(f"{x:g}" for x in xs) + " |"
     yield "|---" * (len(xs) + 1) + "|"
-    for line, curve in curves(experiment, rows, task, metric).items():
+    for line, curve in found.items():
         cells = (_text(curve.get(math.inf, curve.get(x))) for x in xs)
         yield f"| {label(line)} | " + " | ".join(cells) + " |"
 
@@ -192,7 +204,8 @@ def _table(
 def _text(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
-    return f"{estimate.mean:.4f}" + (f" ± {estimate.error:.4f}" if math.isfinite(estimate.error) else "")
+    error = f" ± {estimate.error:.4f}" if math.isfinite(estimate.error) else ""
+    return f"{estimate.mean:.4f}{error}{' (no step)' if estimate.no_step else ''}"
 
 
 def _table1(iterations: Sequence[Iteration]) -> Iterator[str]:

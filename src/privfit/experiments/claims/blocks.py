@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from itertools import pairwise
+from typing import Any
 
 from privfit.experiments.cells import (
     DATASETS,
@@ -20,6 +22,7 @@ from privfit.experiments.claims.deviations import deviations_table
 from privfit.experiments.claims.evidence import Evidence, NotRun, named, number, over, table
 from privfit.experiments.claims.ours import HERE
 from privfit.experiments.claims.parameters import figure_table
+from privfit.experiments.curves import no_step
 
 WIDTH = 99  # of a line of prose
 _BLOCK = re.compile(r"<!-- begin: ([\w -]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -96,11 +99,28 @@ def _run(name: str, experiment: Experiment, evidence: Evidence) -> list[str] | N
         ", ".join(f"{DATASETS[name]} ({records[name]:,})" for name in datasets if name in records),
         f"{most} x {FOLDS}-fold" + (f" ({', '.join(fewer)})" if fewer else ""),
         f"{sum(map(len, settings.values())):,}",
-        ", ".join(
-            [DATASETS[dataset] for dataset in datasets if dataset not in records]
-            + [named(algorithm) for algorithm in experiment.algorithms if algorithm not in repetitions]
-        ),
+        "; ".join(_not_run(experiment, {setting[1:] for setting in settings})),
     ]
+
+
+def _not_run(
+    experiment: Experiment, present: set[tuple[str, str, str, float, float | None]]
+) -> Iterator[str]:
+    """Name the data sets, algorithms and epsilons of which nothing was run, and count what else is not."""
+    missing = [cell[1:6] for cell in experiment.cells(1) if cell.fold == 0 and cell[1:6] not in present]
+    kinds: tuple[tuple[int, Callable[[Any], str]], ...] = (
+        (0, DATASETS.__getitem__),
+        (2, named),
+        (3, lambda epsilon: f"{epsilon:g}"),
+    )
+    for place, text in kinds:
+        found = {setting[place] for setting in present}
+        whole = dict.fromkeys(setting[place] for setting in missing if setting[place] not in found)
+        missing = [setting for setting in missing if setting[place] not in whole]
+        if whole:
+            yield ("ε " if place == 3 else "") + ", ".join(map(text, whole))
+    for algorithm, count in Counter(setting[2] for setting in missing).items():
+        yield f"settings of {named(algorithm)}: {count}"
 
 
 def means(evidence: Evidence, experiment: str, metric: str) -> str:
@@ -111,12 +131,18 @@ def means(evidence: Evidence, experiment: str, metric: str) -> str:
             WATERFALL[algorithm] if one.waterfall and algorithm in WATERFALL else named(algorithm),
             *(
                 number(evidence.mean(metric, experiment, task, algorithm, epsilon))
+                + _idle(evidence, experiment, task, algorithm, epsilon)
                 for task, epsilon in settings
             ),
         ]
         for algorithm in one.algorithms
     ]
     return table(["", *(f"{DATASETS[task[0]]} {epsilon:g}" for task, epsilon in settings)], *lines)
+
+
+def _idle(evidence: Evidence, experiment: str, task: tuple[str, str], algorithm: str, epsilon: float) -> str:
+    fits = evidence.fits(experiment, task, algorithm, epsilon)
+    return " (no step)" if no_step(algorithm, fits.values()) else ""
 
 
 def changes(evidence: Evidence, experiment: str, metric: str) -> str:
@@ -146,10 +172,11 @@ def solvers_on_adult(evidence: Evidence) -> str:
             for algorithm in EXPERIMENTS[experiment].algorithms:
                 if evidence.has(experiment, ("adult", loss), algorithm) and "NOT" not in algorithm:
                     means = (
-                        evidence.mean(metric, experiment, ("adult", loss), algorithm, epsilon)
+                        f"{evidence.mean(metric, experiment, ('adult', loss), algorithm, epsilon):.4f}"
+                        + _idle(evidence, experiment, ("adult", loss), algorithm, epsilon)
                         for epsilon in EPSILONS  # at each of which a reference is the same
                     )
-                    lines.append([f"`{algorithm}`", *(f"{mean:.4f}" for mean in means)])
+                    lines.append([f"`{algorithm}`", *means])
             if not lines:
                 raise NotRun(f"{experiment}.csv")
             parts.append(f"**{loss}, {metric}**\n\n" + table(["", *over(EPSILONS, str)], *lines))
