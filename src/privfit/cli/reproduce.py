@@ -264,7 +264,7 @@ def _describe(out: Path, seed: int, console: Console) -> dict[str, Any]:
     for experiment in EXPERIMENTS.values():
         rows = Results(out / f"{experiment.name}.csv", seed).finished()
         if rows:
-            draw(experiment, rows, out)
+            draw(experiment, rows, out, seed)
     summary = out / "summary.md"
     summary.write_text(summarise(out, seed), encoding="utf-8")
     console.print(f"Results: {summary}")

@@ -18,6 +18,7 @@ from privfit.experiments.fit import Outcome, solver_of
 from privfit.experiments.results import Results
 from privfit.solvers import Solver
 
+Fold = tuple[int, int]  # a repetition and one of its folds
 Metric = Literal["accuracy", "objective"]
 METRICS: tuple[Metric, ...] = ("accuracy", "objective")
 NO_STEP = "No step: the budget bought none, so the model is zero; figures mark that on the edge of a panel."
@@ -94,12 +95,17 @@ def paired(
 
     Folds are paired, because they differ more from each other than algorithms do.
     """
-    fits: dict[str, dict[tuple[int, int], float]] = {first: {}, second: {}}
+    fits: dict[str, dict[Fold, float]] = {first: {}, second: {}}
     for cell, outcome in rows.items():
         if (cell.dataset, cell.loss) == task and cell.epsilon == epsilon and cell.algorithm in fits:
             fits[cell.algorithm][cell.repetition, cell.fold] = getattr(outcome, metric)
-    shared = sorted(fits[first].keys() & fits[second].keys())
-    return _summary([fits[first][fold] - fits[second][fold] for fold in shared]) if shared else None
+    return difference(fits[first], fits[second])
+
+
+def difference(a: Mapping[Fold, float], b: Mapping[Fold, float]) -> Estimate | None:
+    """Return the mean of one minus the other over the folds of both, which are the same in all files."""
+    shared = sorted(a.keys() & b.keys())
+    return _summary([a[fold] - b[fold] for fold in shared]) if shared else None
 
 
 def label(line: Line) -> str:
