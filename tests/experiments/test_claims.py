@@ -267,6 +267,7 @@ def test_steps_decide_what_splits_and_the_moments_accountant_buy(tmp_path):
     for name, splits, moments, expected in (
         ("a", lambda c: 1.5 * c.value, lambda e: 1 - 0.03 / e, Verdict.HOLDS),
         ("b", lambda c: c.value**2 / 5, lambda e: 0.4 - e / 10, Verdict.FAILS),
+        ("c", lambda c: c.value / 5, lambda e: 0.6, Verdict.FAILS),
     ):
         (tmp_path / name).mkdir()
         invent(tmp_path / name, "splits", lambda c, steps=splits: (0.8, 0.5, int(steps(c))))
@@ -305,7 +306,9 @@ def test_shares_are_small_where_gradients_are_long(tmp_path, late, expected):
     assert verdict(tmp_path, "small-shares") is expected
 
 
-@pytest.mark.parametrize("weights", [(0.5, 0.5), (0.4, 0.4)], ids=["of equal weight", "biased"])
+@pytest.mark.parametrize(
+    "weights", [(0.5, 0.5), (0.0, 0.6**0.5)], ids=["of equal weight", "of the right variance, but biased"]
+)
 def test_the_variance_of_an_average_is_that_of_its_weights(monkeypatch, tmp_path, weights):
     def average(a, b):
         return Measurement(weights[0] * a.value + weights[1] * b.value, a.sensitivity, a.rho + b.rho)
