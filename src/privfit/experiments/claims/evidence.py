@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from privfit.experiments.cells import ALGORITHMS, DATASETS, EXPERIMENTS, MODELS, Cell
+from privfit.experiments.cells import ALGORITHMS, DATASETS, EPSILONS, EXPERIMENTS, MODELS, Cell
 from privfit.experiments.curves import Estimate
 from privfit.experiments.fit import Outcome
 from privfit.experiments.results import Results
@@ -147,6 +147,16 @@ def table(head: Iterable[str], *lines: Iterable[str]) -> str:
 def over(xs: Iterable[float], text: Callable[[float], str]) -> list[str]:
     """Apply a text to every value of a grid."""
     return [text(x) for x in xs]
+
+
+def over_epsilons(epsilons: Iterable[float] = EPSILONS, what: str = "") -> list[str]:
+    """Head the columns of a table whose columns are epsilons."""
+    return over(epsilons, lambda epsilon: f"{what}ε {epsilon:g}")
+
+
+def over_gaps(gaps: Iterable[Estimate]) -> list[str]:
+    """Write differences with their errors."""
+    return [f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps]
 
 
 def _setting(cell: Cell) -> tuple[str, str, str, str, float, float | None]:

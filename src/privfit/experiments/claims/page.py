@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from privfit.experiments.claims.blocks import fill, verdict_and_evidence, verdicts, wrapped
 from privfit.experiments.claims.claim import CLAIMS
-from privfit.experiments.claims.evidence import CLEAR, Evidence
+from privfit.experiments.claims.evidence import CLEAR, Evidence, table
 
 PAGE = "claims.md"
 _HEAD = f"""# The paper's claims, one by one
@@ -21,12 +22,101 @@ follows from the rule. Where a rule says clearly, two settings were compared on 
 their difference is more than {CLEAR:g} standard errors of the paired differences; training folds
 overlap, so that these errors are a little too small. DP-AGD is the algorithm of the text with its
 errata corrected ([dpagd.md](dpagd.md)); with the cap of the authors' code it is called DP-AGD,
-steps up to 2. Without rows there is no
-verdict; in part means in half of the cases or more, but not in all.
+steps up to 2. Without rows there is no verdict; in part means in half of the cases or more, but
+not in all.
 
-No experiment decides three sentences of the paper: that DP-AGD is rho-zCDP (proved for what is
-implemented here in [privacy.md](privacy.md); the errata say what the authors' code does), that it
-was the first of its kind, and that the approach is easily carried over to other problems."""
+What the paper says and no row decides is listed [at the end](#undecided), each with the reason."""
+
+
+class Undecided(NamedTuple):
+    """A sentence of the paper, in our words, and why no row decides it."""
+
+    where: str
+    says: str
+    why: str
+
+
+_NOT_RECORDED = "a row has the number of moves, not what was measured, tried and refused between them"
+UNDECIDED = (
+    Undecided(
+        "Introduction",
+        "DP-AGD is the first private descent that sets budgets and steps by the quality of what it measured.",
+        "it is a statement about the work of others",
+    ),
+    Undecided(
+        "Introduction",
+        "With many long gradients it runs for more iterations, with many short ones for fewer.",
+        "only Table 1 looks at gradients, and that is one run",
+    ),
+    Undecided(
+        "Introduction; Section 5",
+        "If the step chosen is 0, the noisy gradient is probably no direction of descent.",
+        _NOT_RECORDED,
+    ),
+    Undecided(
+        "Section 2",
+        "ObjPert's guarantee needs the exact minimiser, which in practice nobody has.",
+        "it is a matter of proof: [privacy.md](privacy.md) says what is assumed, and here a minimiser that "
+        "has not converged is not released",
+    ),
+    Undecided(
+        "Section 3",
+        "Where scores are monotone, exponential noise will do for a private choice, and chooses better.",
+        "that it is private is proved as P2 in [privacy.md](privacy.md), if it is added to what is maximised "
+        "(erratum E4); DP-AGD was run with the text's Laplace noise and not with this",
+    ),
+    Undecided(
+        "Section 5",
+        "DP-AGD is rho-zCDP.",
+        "it is a matter of proof, for what is implemented here in [privacy.md](privacy.md); the errata say "
+        "what the authors' code does",
+    ),
+    Undecided(
+        "Section 5",
+        "A regulariser has no implication for privacy, because it does not depend on the data.",
+        "it is a matter of proof; beside sums over records it stands multiplied by their number, which has "
+        "to be public or paid for (erratum E6)",
+    ),
+    Undecided(
+        "Section 5",
+        "Adjusting the range of steps to those chosen last keeps the variance of the updates in check, and "
+        "follows the distance to the optimum.",
+        "nothing was run with a range that stays; [step-range](#step-range) compares two that are adjusted",
+    ),
+    Undecided(
+        "Section 6.2",
+        "Why splits and thresholds matter: too few iterations or too bad directions, too much noise or too "
+        "much clipped.",
+        "what they do is decided above; nothing was run that tells one cause from the other",
+    ),
+    Undecided(
+        "Section 6.2",
+        "With a small gamma more of the budget goes to the choice of steps.",
+        _NOT_RECORDED,
+    ),
+    Undecided(
+        "Section 6.3",
+        "Other algorithms waste budget on statistics that are all noise, and DP-AGD does not use these.",
+        _NOT_RECORDED,
+    ),
+    Undecided(
+        "Section 6.3",
+        "In all baselines the number of iterations T has to be fixed beforehand, and tuning it costs budget.",
+        "it is no matter of rows: read to the letter it is not true of ObjPert, which minimises and has no "
+        "T; what T does is asked in [iterations-matter](#iterations-matter)",
+    ),
+    Undecided(
+        "Section 6.3",
+        "SGD-MA is ahead above epsilon 0.8 because it can afford more iterations.",
+        "whether it is ahead is decided [above](#sgd-ma-largest-epsilon); its number of iterations was not "
+        "varied at one epsilon",
+    ),
+    Undecided(
+        "Conclusion",
+        "The approach is easily carried over to other problems.",
+        "logistic regression and SVM were fitted, and nothing else",
+    ),
+)
 
 
 def register_page(evidence: Evidence) -> str:
@@ -35,6 +125,7 @@ def register_page(evidence: Evidence) -> str:
     for key, claim in CLAIMS.items():
         parts.append(f"## {key}")
         parts.append(wrapped(f"*{claim.where}.* {claim.says}\n\n{verdict_and_evidence(claim, evidence)}"))
+    parts += ["## undecided", table(["where", "restated", "why no row decides it"], *UNDECIDED)]
     return "\n\n".join(parts) + "\n"
 
 
