@@ -10,12 +10,11 @@ from pathlib import Path
 import numpy as np
 
 from privfit.experiments.cells import ALGORITHMS, DATASETS, EPSILONS, EXPERIMENTS, MODELS, Cell
-from privfit.experiments.curves import Estimate
+from privfit.experiments.curves import Estimate, Fold, difference
 from privfit.experiments.fit import Outcome
 from privfit.experiments.results import Results
 from privfit.experiments.table1 import Iteration, read_table1
 
-Fold = tuple[int, int]  # a repetition and one of its folds
 MINUS = "\N{MINUS SIGN}"
 CLEAR = 3.0  # standard errors of a paired difference, from which on one of two is ahead
 
@@ -103,13 +102,12 @@ class Evidence:
 
 
 def paired(metric: str, a: dict[Fold, Outcome], b: dict[Fold, Outcome]) -> Estimate:
-    """Return the mean of one minus the other over the folds of both, which are the same in all files."""
-    shared = sorted(a.keys() & b.keys())
-    if not shared:
+    """Return the mean of one minus the other over the folds of both."""
+    values = ({fold: getattr(outcome, metric) for fold, outcome in fits.items()} for fits in (a, b))
+    found = difference(*values)
+    if found is None:
         raise NotRun("two algorithms on the same folds")
-    differences = [getattr(a[fold], metric) - getattr(b[fold], metric) for fold in shared]
-    error = float(np.std(differences, ddof=1)) / len(shared) ** 0.5 if len(shared) > 1 else math.nan
-    return Estimate(float(np.mean(differences)), error, len(shared))
+    return found
 
 
 def clearly(gap: Estimate) -> int:
