@@ -55,7 +55,7 @@ def odd(coefficient: float) -> float:
     2**21 + 1 steps. Half-way points are odd multiples of half a step.
 
     Near M the spacing stays a step while the sum is within 2**51 steps of it, for 2**29 rows at least. A
-    chunk of rows has fewer by far (`parallel.chunks`).
+    loop is given no more than that (`parallel.shares`).
     """
     bits = np.int64(np.float64(coefficient).view(np.int64) | 1)
     return bits.view(np.float64) if abs(coefficient) >= SMALLEST_COEFFICIENT else 0.0

@@ -13,6 +13,7 @@ LARGEST_CHUNK = 12288  # rows, unless there are too many
 MOST_CHUNKS = 64
 TASKS_PER_THREAD = 4  # so that a thread that is held up does not hold up the others for long,
 CHUNKS_PER_TASK = 4  # unless tasks would be so short that handing them over is felt
+MOST_ROWS = 2**28  # of a share, about: one loop adds them up exactly (`grids.odd`)
 
 
 def chunk_size(n_records: int, n_weights: int) -> int:
@@ -34,6 +35,7 @@ def cut(rows: slice, height: int) -> Iterator[slice]:
 def shares(chunks: Sequence[slice], n_threads: int) -> list[Sequence[slice]]:
     """Group neighbouring chunks into equal shares, a few for each thread."""
     tasks = min(TASKS_PER_THREAD, max(1, len(chunks) // (CHUNKS_PER_TASK * n_threads)))
-    count = min(len(chunks), tasks * n_threads)
+    rows = chunks[-1].stop - chunks[0].start if chunks else 0
+    count = min(len(chunks), max(tasks * n_threads, -(-rows // MOST_ROWS)))
     borders = [k * len(chunks) // max(1, count) for k in range(count + 1)]
     return [chunks[first:last] for first, last in pairwise(borders)]
