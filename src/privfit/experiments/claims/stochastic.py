@@ -47,8 +47,10 @@ def _sgd_ma_wins(evidence: Evidence) -> Finding:
             if task[1] == "logistic":
                 panels += 1
                 wins += ahead_of_all(evidence, experiment, task, 1.6, "sgd-ma", list(scores))
-            pld = evidence.mean("accuracy", experiment, task, "sgd-pld", 1.6)
-            row = [number(mine, 4), number(pld, 4), f"{number(scores[best], 4)} ({named(best)})"]
+            pld = "not run"  # on KDDCup99, whose delta is too small for it
+            if evidence.has(experiment, task, "sgd-pld"):
+                pld = number(evidence.mean("accuracy", experiment, task, "sgd-pld", 1.6), 4)
+            row = [number(mine, 4), pld, f"{number(scores[best], 4)} ({named(best)})"]
             lines.append([task_name(task), *row])
     head = ["accuracy at ε 1.6", "SGD-MA", "SGD with PLD", "best of the others"]
     return Finding(graded(wins, panels), table(head, *lines))
