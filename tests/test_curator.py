@@ -532,3 +532,15 @@ def test_an_empty_subset_is_answered_with_noise_alone():
     np.testing.assert_array_equal(
         batch.measure(Gradient(1.0), 0.01, of=batch.at(np.zeros(4))).value, np.zeros(4)
     )
+
+
+@pytest.mark.parametrize(("clip", "rho"), [(math.inf, RHO), (1.0, 0.0)])
+def test_what_no_noise_can_hide_is_refused_before_it_is_charged_or_looked_at(clip, rho):
+    X, y = data()
+    events = []
+    curator, ledger, _ = make_curator(X, y, events=events)
+    with pytest.raises(ValueError, match="must be a positive finite number"):
+        curator.measure(GradientAt(np.zeros(4), clip), rho)
+    assert ledger.spent == 0.0
+    assert ledger.entries == ()
+    assert events == []

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.accounting import Ledger
+from privfit.accounting import Ledger, zcdp
 from privfit.losses import Loss
 from privfit.mechanisms.gaussian import Measurement, measure
 from privfit.mechanisms.noise import NoiseSource, Shape
@@ -202,6 +202,7 @@ class Curator:
         return refined
 
     def _blurred(self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float) -> Measurement:
+        zcdp.gaussian_sigma(sensitivity, rho)  # what no noise hides is refused before it is charged
         mechanism = f"gaussian, sensitivity {sensitivity:.6g}"
         self._ledger.charge(rho, what=what, mechanism=mechanism, kind="gaussian")
         exact = look()

@@ -8,7 +8,9 @@ from functools import partial
 
 import pytest
 
+from privfit.engine.exact.grids import MAX_RECORDS
 from privfit.engine.parallel import threads
+from privfit.engine.parallel.chunks import chunk_size, cut, shares
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -18,6 +20,15 @@ def test_every_call_is_made_once(n_threads: int, count: int, monkeypatch: pytest
     visited: list[int] = []
     threads.run([partial(visited.append, index) for index in range(count)])
     assert sorted(visited) == list(range(count))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_records", [0, 1, 10**6, MAX_RECORDS])
+def test_no_loop_is_given_more_rows_than_it_adds_up_exactly(n_records: int, n_threads: int) -> None:
+    chunks = list(cut(slice(0, n_records), chunk_size(n_records, 10)))
+    given = shares(chunks, n_threads)
+    assert [chunk for share in given for chunk in share] == chunks
+    assert all(share[-1].stop - share[0].start <= 2**29 for share in given)
 
 
 def test_an_error_in_a_helper_reaches_the_caller(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pytest
 
+from privfit import DPLogisticRegression, Ledger
 from privfit.mechanisms.exact import digits as module
 from privfit.mechanisms.exact import gaussian
 from privfit.mechanisms.exact.digits import MOST_DIGITS, Digits, keystream
@@ -105,6 +106,17 @@ def test_samplers_are_loaded_with_the_source_and_opendp_when_it_is_needed():
         "assert not [name for name in set(sys.modules) - loaded if name.startswith('privfit')]"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_without_the_cipher_nothing_is_charged(monkeypatch):
+    def refuse(*_):
+        raise module.UnsupportedAlgorithm("chacha20")
+
+    monkeypatch.setattr(module, "keystream", refuse)
+    ledger = Ledger(rho=1.0)
+    with pytest.raises(RuntimeError, match="no secure noise on this machine"):
+        DPLogisticRegression(rho=0.1, ledger=ledger).fit(np.eye(4), [0, 1, 0, 1])
+    assert ledger.spent == 0.0
 
 
 def test_no_generator_of_numpy_is_behind_secure_noise(monkeypatch):

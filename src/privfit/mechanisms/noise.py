@@ -101,10 +101,15 @@ class SecureNoise:
     def __init__(self) -> None:
         # here rather than at the first draw, which comes after a charge: a machine may lack the cipher
         from privfit.mechanisms.exact import gaussian, selection, uniform  # noqa: F401  # loaded, not used
-        from privfit.mechanisms.exact.digits import Digits
+        from privfit.mechanisms.exact.digits import Digits, UnsupportedAlgorithm
 
-        with Digits(1):
-            pass
+        try:
+            Digits(1)
+        except UnsupportedAlgorithm:
+            raise RuntimeError(
+                "There is no secure noise on this machine, because its OpenSSL lacks ChaCha20; nothing was "
+                "charged. Use another build of the package cryptography."
+            ) from None
 
     def gaussian(self, values: Vector, sigma: float) -> Vector:
         """Return values plus Gaussian noise, rounded to a grid 2^-40 times as fine as sigma (N2)."""

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 
 import numpy as np
+from cryptography.exceptions import UnsupportedAlgorithm as UnsupportedAlgorithm
 from cryptography.hazmat.primitives.ciphers import Cipher
 from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
 from numpy.typing import NDArray
