@@ -194,10 +194,10 @@ def test_a_parameter_figure_marks_the_default_and_names_the_algorithms(name, def
     ("name", "said"),
     [
         ("gamma", ""),
-        ("tuning-outpert", RULES["output-perturbation", "T"]),
-        ("tuning-outpert-step", RULES["output-perturbation", "step"]),
+        ("tuning-outpert", RULES["T of output-perturbation"]),
+        ("tuning-outpert-step", RULES["step of output-perturbation"]),
         ("ablation-step", "Steps of one length: T = 60."),
-        ("ablation-iterations", "Steps of one length: alpha = 0.1. " + RULES["sgd-adv", "T"]),
+        ("ablation-iterations", "Steps of one length: alpha = 0.1. " + RULES["T of sgd-adv"]),
     ],
 )
 def test_a_default_that_is_a_rule_and_what_was_held_fixed_are_said_below(name, said):
@@ -206,7 +206,7 @@ def test_a_default_that_is_a_rule_and_what_was_held_fixed_are_said_below(name, s
 
 def test_the_default_step_of_outpert_is_the_one_that_is_said():
     longest = get_solver("output-perturbation")._step(get_loss("logistic").smoothed, 0.0)
-    assert RULES["output-perturbation", "step"].endswith(f" {longest:.3f}.")
+    assert RULES["step of output-perturbation"].endswith(f" {longest:.3f}.")
 
 
 def test_steps_of_one_length_are_compared_with_dpagd_at_the_same_epsilons(tmp_path, monkeypatch):

@@ -168,6 +168,18 @@ def test_columns_below_the_noise_share_the_part_of_their_declared_bounds_that_is
     np.testing.assert_array_equal(used, [1.0, *[0.25] * 49])
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+def test_columns_far_from_zero_neither_share_a_scale_nor_change_that_of_others(intercept):
+    """Noise of 60 on bins of 280: no column is seen, all together are. A shared scale would be below 1000."""
+    rho, far = 0.007, np.arange(50) < 20
+    X = np.where(far, 1050.0, 0.25) * np.ones((2000, 1))
+    bounds = np.where(far, 1000.0, 0.0), np.where(far, 1100.0, 1.0)
+    curator = curator_of(X, rho=rho, noise=ScriptedNoise(1), bounds=bounds, intercept=intercept)
+    low, high = bounded(curator, rho, 2000.0).curator.bounds
+    np.testing.assert_array_equal(low, bounds[0])
+    np.testing.assert_array_equal(high, np.where(far, 1100.0, 0.25))
+
+
 def test_where_nothing_is_seen_of_a_column_its_declared_bounds_stay():
     X = np.zeros((300, 3))
     bounds = (np.array([0.0, -1000.0, 1e30]), np.array([1000.0, 700.0, 2e30]))

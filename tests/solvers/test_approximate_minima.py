@@ -4,6 +4,7 @@ What it shares with objective perturbation is tested there.
 """
 
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -121,6 +122,18 @@ def test_a_larger_table_is_allowed_more_rounding():
     small = run(ApproximateMinimaPerturbation(), X, y, n_records=300)[1].gaussian_inputs[1][1]
     large = run(ApproximateMinimaPerturbation(), X, y, n_records=10**8)[1].gaussian_inputs[1][1]
     assert large == pytest.approx(small * gamma(10**8) / GAMMA, rel=1e-5)  # the tilt's rounding is in both
+
+
+def test_the_rounding_of_the_tilt_counts_against_gamma():
+    X, y = table()
+    noise = TiltNoise(0)
+    objective = module.tilted_objective(
+        Problem.of(X, y, LOSSES["logistic"]), noise, 1.0, 1e-6, strength=0.0, curvature_share=0.2
+    )
+    ((tilt, sigma),) = noise.gaussian_inputs
+    w = np.ones(len(tilt))
+    without = replace(objective, tilt_error=0.0)
+    assert objective.rounding(w) == without.rounding(w) + math.sqrt(len(tilt)) * sigma * 2.0**-40
 
 
 @pytest.mark.parametrize("epsilon", [1e-3, 1.0])

@@ -24,15 +24,10 @@ METRICS: tuple[Metric, ...] = ("accuracy", "objective")
 NO_STEP = "No step: the budget bought none, so the model is zero; figures mark that on the edge of a panel."
 # Defaults that are no value on the axis, by algorithm and parameter.
 RULES = {
-    (
-        "output-perturbation",
-        "T",
-    ): "OutPert's default T keeps the noise on a weight at 0.1, and is at most 2000.",
-    (
-        "output-perturbation",
-        "step",
-    ): "OutPert's default step is the longest that its proof allows, here 0.294.",
-    ("sgd-adv", "T"): "SGD-Adv's default T is n ε / 500.",
+    "T of output-perturbation": "OutPert's default T keeps the noise on a weight at 0.1, and is at most "
+    "2000.",
+    "step of output-perturbation": "OutPert's default step is the longest that its proof allows, here 0.294.",
+    "T of sgd-adv": "SGD-Adv's default T is n ε / 500.",
 }
 # What the claim of an experiment compares it with: the algorithms of another one, without the parameter.
 _COMPARED_WITH = {"ablation-step": ("ablations", ("dpagd", "dpagd-capped"))}
@@ -156,7 +151,7 @@ def notes(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> list[str]:
         other = f"alpha = {solver.alpha:g}" if experiment.parameter == "T" else f"T = {solver.T}"
         said.append(f"Steps of one length: {other}.")
     return said + [
-        RULES[algorithm, experiment.parameter or ""]
+        RULES[f"{experiment.parameter} of {algorithm}"]
         for algorithm, value in defaults(experiment).items()
         if value is None
     ]

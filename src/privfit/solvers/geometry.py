@@ -19,6 +19,8 @@ from privfit.solvers.base import BudgetWarning
 from privfit.solvers.kit import COUNT_SHARE
 from privfit.solvers.walk import gradient_clip
 
+Exponents = NDArray[np.intp]  # of two
+
 MOST_COUNT_SHARE, COUNT_REACH = 0.03, 10.0  # (10 / reach)^2 in between: a small count is known to a tenth
 SCALE_SHARE = 0.02  # scales are wanted to a factor of two only
 NORM_SHARES = (0.007, 0.05)  # a quantile of norms is wanted to a fifth only; more where noise hides even that
@@ -32,7 +34,6 @@ LONG_RECORDS_REACH = 450.0  # from here on records far longer than the median ar
 LONG_RECORDS = 0.1, 1.5  # so large a share of them is clipped at so many times the typical norm, or later
 TAIL = 0.02  # share of a column's visible values that may lie beyond its scale
 RESOLVED = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
-Exponents = NDArray[np.intp]
 GRID = 2.0 ** (-np.arange(25) / 4)  # norms in steps of a fifth, down to 1/64 of the largest possible
 
 
