@@ -9,8 +9,10 @@ from typer.testing import CliRunner
 from privfit.cli import app
 from privfit.experiments.cells import EXPERIMENTS, SEED
 from privfit.experiments.fit import Outcome
+from privfit.experiments.provenance import read
 from privfit.experiments.results import Results
 from privfit.experiments.run import run
+from privfit.experiments.table1 import read_table1
 
 MODULE = sys.modules["privfit.cli.reproduce"]
 
@@ -179,3 +181,10 @@ def test_ctrl_c_says_that_what_is_finished_is_kept(tmp_path, monkeypatch):
     result = reproduce("splits", "--out", tmp_path)
     assert result.exit_code == 130
     assert f"Interrupted. Finished cells are in {tmp_path}; run the same command again" in result.stderr
+
+
+def test_table_1_is_recorded_with_its_seed(tmp_path):
+    assert reproduce("table1", "--out", tmp_path, "--seed", 3).exit_code == 0
+    (run,) = read(tmp_path)
+    assert (run.seed, run.experiments) == (3, {"table1": ["dpagd"]})
+    assert len(read_table1(tmp_path)) > 100

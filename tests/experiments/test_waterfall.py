@@ -124,7 +124,7 @@ def test_stages_that_were_not_run_are_left_out():
 
 
 def test_both_figures_are_drawn_at_a_width_that_can_be_read(tmp_path):
-    draw(EXPERIMENT, invented(), tmp_path)
+    draw(EXPERIMENT, invented(), tmp_path, seed=1)
     for name in ("waterfall", "waterfall-objective"):
         assert (tmp_path / f"{name}.svg").stat().st_size > 5000
         assert imread(tmp_path / f"{name}.png").shape[1] == 1600  # shown at half of it, or less

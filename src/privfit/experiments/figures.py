@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from PIL import Image
 
-from privfit.experiments.cells import DATASETS, MODELS, SEED, Cell, Experiment
+from privfit.experiments.cells import DATASETS, MODELS, Cell, Experiment
 from privfit.experiments.curves import (
     METRICS,
     Curve,
@@ -51,7 +51,7 @@ NARROW = 30  # times: on such a logarithmic axis there is room for more numbers
 LOWEST, HIGHEST = 1e-4, 10.0  # objectives beyond these are marked at the edge of their panel
 
 
-def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path, seed: int = SEED) -> None:
+def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path, seed: int) -> None:
     """Draw one experiment as PNG, and as an SVG that follows the reader's choice of light or dark.
 
     Other rows of the seed that it is compared with are read from the same directory.
