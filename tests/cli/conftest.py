@@ -8,7 +8,7 @@ from running import privfit
 
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory):
-    """A directory with what a user has after training: tables, schema, account, model and scores."""
+    """A directory with what a user has after training: tables, schema, ledger, model and scores."""
     folder = tmp_path_factory.mktemp("trained")
     write_table(folder / "people.csv", 1500, 1)
     write_table(folder / "held-out.csv", 600, 2)
@@ -16,10 +16,10 @@ def trained(tmp_path_factory):
     (folder / "schema.toml").write_text(SCHEMA)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        privfit("budget", "open", "people.db", "--data-set", "census-2026", "--epsilon", 3)
-        account = ("--budget", "people.db")
-        privfit("train", "people.csv", "--schema", "schema.toml", *account, "--out", "model.json")
-        privfit("evaluate", "model.json", "held-out.csv", *account, "--out", "scores.json")
+        privfit("ledger", "open", "people.db", "--dataset", "census-2026", "--epsilon", 3)
+        ledger = ("--ledger", "people.db")
+        privfit("train", "people.csv", "--schema", "schema.toml", *ledger, "--out", "model.json")
+        privfit("evaluate", "model.json", "held-out.csv", *ledger, "--out", "scores.json")
         assert json.loads((folder / "scores.json").read_text())["accuracy"]["value"] > 0.5
     return folder
 

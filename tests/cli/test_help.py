@@ -44,8 +44,8 @@ def _without_redirection(arguments):
 
 def test_the_commands_are_those_that_are_documented():
     assert set(COMMANDS) == {
-        *("demo", "plan", "schema draft", "schema check", "budget open", "budget status", "budget log"),
-        *("budget verify", "train", "evaluate", "explain", "report", "export", "predict", "convert"),
+        *("demo", "plan", "schema draft", "schema check", "ledger open", "ledger status", "ledger log"),
+        *("ledger verify", "train", "evaluate", "explain", "report", "export", "predict", "convert"),
         "reproduce",
     }
 
@@ -65,7 +65,7 @@ def test_every_example_is_a_command_line_that_is_understood(command, monkeypatch
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in LONG])
 def test_every_example_runs(command, desk):
     arguments = example_of(command)[1:]
-    if command == "budget open":
+    if command == "ledger open":
         (desk / "people.db").unlink()
     privfit(*_without_redirection(arguments))
     for option, value in pairwise(arguments):
@@ -78,7 +78,7 @@ def test_every_command_can_print_json(command):
     assert "--json" in privfit(*command.split(), "--help").stdout
 
 
-@pytest.mark.parametrize("group", ["", "schema", "budget"])
+@pytest.mark.parametrize("group", ["", "schema", "ledger"])
 def test_what_a_command_does_is_not_cut_off(group):
     listed = privfit(*group.split(), "--help").stdout.split("Commands:")[1]
     assert "..." not in listed.split("Exit codes")[0]

@@ -22,11 +22,11 @@ Curator.measure = measure
 from privfit.cli import app
 app(prog_name="privfit")
 """
-ARGUMENTS = ("train", "people.csv", "--schema", "schema.toml", "--out", "b.json", "--budget", "people.db")
+ARGUMENTS = ("train", "people.csv", "--schema", "schema.toml", "--out", "b.json", "--ledger", "people.db")
 
 
 def test_ctrl_c_during_train_leaves_the_reservation_spent_and_says_so(desk):
-    before = json.loads(privfit("budget", "status", "people.db", "--json").stdout)
+    before = json.loads(privfit("ledger", "status", "people.db", "--json").stdout)
     files = {path.name for path in desk.iterdir()}
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *ARGUMENTS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -40,10 +40,10 @@ def test_ctrl_c_during_train_leaves_the_reservation_spent_and_says_so(desk):
     told = " ".join(said.split())
     assert "Interrupted. The fit was interrupted and released no model." in told
     assert "All of it is reserved on the account of 'census-2026', and spent there" in told
-    assert "The account of 'census-2026': Promised for all answers together: epsilon = 3" in told
-    after = json.loads(privfit("budget", "status", "people.db", "--json").stdout)
-    log = json.loads(privfit("budget", "log", "people.db", "--json").stdout)["entries"]
+    assert "The ledger of 'census-2026': Promised for all answers together: epsilon = 3" in told
+    after = json.loads(privfit("ledger", "status", "people.db", "--json").stdout)
+    log = json.loads(privfit("ledger", "log", "people.db", "--json").stdout)["entries"]
     assert log[-1]["mechanism"] == "reserved"
     assert after["spent"] - before["spent"] == log[-1]["rho"] > 0
     assert {path.name for path in desk.iterdir()} == files
-    privfit("budget", "verify", "people.db")
+    privfit("ledger", "verify", "people.db")

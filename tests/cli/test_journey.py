@@ -37,22 +37,22 @@ def test_check_says_what_does_not_fit_and_exits_with_1(desk):
 
 
 def test_train_pays_and_writes_a_model_and_a_page(desk):
-    before = json.loads(privfit("budget", "status", "people.db", "--json").stdout)
-    options = ("--budget", "people.db", "--epsilon", 0.5, "--model", "svm", "--report", "card.html")
+    before = json.loads(privfit("ledger", "status", "people.db", "--json").stdout)
+    options = ("--ledger", "people.db", "--epsilon", 0.5, "--model", "svm", "--report", "card.html")
     done = privfit("train", "people.csv", "--schema", "schema.toml", "--out", "svm.json", *options)
     assert done.stdout.startswith("The model is in svm.json, the page about it in card.html.\n")
     assert "(0.5, 1e-06)-differentially private" in done.stdout
-    assert "The account of 'census-2026': Promised" in done.stdout
-    after = json.loads(privfit("budget", "status", "people.db", "--json").stdout)
+    assert "The ledger of 'census-2026': Promised" in done.stdout
+    after = json.loads(privfit("ledger", "status", "people.db", "--json").stdout)
     assert after["spent"] > before["spent"]
     assert after["epsilon_left_for_one_fit"] < before["epsilon_left_for_one_fit"]
     assert type(load(desk / "svm.json")).__name__ == "DPLinearSVC"
     assert "smoker" in (desk / "card.html").read_text()
 
 
-def test_train_without_an_account_says_that_nobody_adds_up(desk):
+def test_train_without_a_ledger_says_that_nobody_adds_up(desk):
     done = privfit("train", "people.csv", "--schema", "schema.toml", "--out", "alone.json")
-    assert "No account was charged." in " ".join(done.stdout.split())
+    assert "No ledger was charged." in " ".join(done.stdout.split())
 
 
 def test_a_parquet_file_is_as_good_as_a_csv_file(desk):
@@ -79,12 +79,12 @@ def test_predict_needs_no_label_and_keeps_the_order(desk):
 
 
 def test_private_scores_are_paid_for_and_public_ones_are_exact(desk):
-    entries = len(json.loads(privfit("budget", "log", "people.db", "--json").stdout)["entries"])
+    entries = len(json.loads(privfit("ledger", "log", "people.db", "--json").stdout)["entries"])
     bought = privfit(
-        "evaluate", "model.json", "held-out.csv", "--epsilon", 0.3, "--budget", "people.db", "--json"
+        "evaluate", "model.json", "held-out.csv", "--epsilon", 0.3, "--ledger", "people.db", "--json"
     )
     assert json.loads(bought.stdout)["privacy"]["epsilon"] == pytest.approx(0.3, rel=1e-3)
-    assert len(json.loads(privfit("budget", "log", "people.db", "--json").stdout)["entries"]) > entries
+    assert len(json.loads(privfit("ledger", "log", "people.db", "--json").stdout)["entries"]) > entries
     exact = json.loads(privfit("evaluate", "model.json", "held-out.csv", "--public-data", "--json").stdout)
     model, labels = load("model.json"), [row[-1] for row in rows_of(600, 2)]
     assert exact["accuracy"] == pytest.approx(np.mean(model.predict("held-out.csv") == np.array(labels)))
@@ -149,15 +149,15 @@ def test_an_exported_file_of_numpy_runs(desk):
 
 
 def test_log_tells_who_asked_what_and_verify_gives_a_seal_that_lasts(desk):
-    log = privfit("budget", "log", "people.db").stdout.splitlines()
+    log = privfit("ledger", "log", "people.db").stdout.splitlines()
     assert log[0].split() == ["day", "who", "what", "how", "rho", "delta"]
     assert "fit of DPLogisticRegression" in log[1]
-    seal = json.loads(privfit("budget", "verify", "people.db", "--json").stdout)["seal"]
-    privfit("evaluate", "model.json", "held-out.csv", "--rho", 0.001, "--budget", "people.db")
+    seal = json.loads(privfit("ledger", "verify", "people.db", "--json").stdout)["seal"]
+    privfit("evaluate", "model.json", "held-out.csv", "--rho", 0.001, "--ledger", "people.db")
     assert (
-        "entries are as they were written" in privfit("budget", "verify", "people.db", "--seal", seal).stdout
+        "entries are as they were written" in privfit("ledger", "verify", "people.db", "--seal", seal).stdout
     )
-    refused = privfit("budget", "verify", "people.db", "--seal", "0" * 64, code=2)
+    refused = privfit("ledger", "verify", "people.db", "--seal", "0" * 64, code=2)
     assert "does not hold the seal" in refused.stderr
 
 

@@ -7,7 +7,7 @@ import pytest
 from running import privfit
 
 TRAIN = ("train", "people.csv", "--schema", "schema.toml", "--out", "new.json")
-PAID = ("--budget", "people.db")
+PAID = ("--ledger", "people.db")
 MISTAKES = {
     "no table": (("train", "none.csv", *TRAIN[2:]), "There is no file none.csv."),
     "a table of another kind": (
@@ -53,27 +53,27 @@ MISTAKES = {
         ("predict", "model.json", "new-people.csv", "--out", "new-people.csv"),
         "new-people.csv is named twice",
     ),
-    "no account": ((*TRAIN, "--budget", "none.db"), "none.db is not there; open an account with: privfit"),
-    "no such account": (
-        (*TRAIN, *PAID, "--data-set", "census-1999"),
-        "There is no account of 'census-1999' in sqlite:///",
+    "no ledger": ((*TRAIN, "--ledger", "none.db"), "none.db is not there; open a ledger with: privfit"),
+    "no such ledger": (
+        (*TRAIN, *PAID, "--dataset", "census-1999"),
+        "There is no ledger of 'census-1999' in sqlite:///",
     ),
-    "an account without its store": (
-        (*TRAIN, "--data-set", "census-2026"),
-        "name the store, too, by --budget",
+    "a ledger without its store": (
+        (*TRAIN, "--dataset", "census-2026"),
+        "name the store, too, by --ledger",
     ),
-    "more than the account has": (
+    "more than the ledger has": (
         (*TRAIN, *PAID, "--epsilon", "100"),
         "this fit of DPLogisticRegression needs epsilon=100",
     ),
     "a server that is not there": (
-        (*TRAIN, "--budget", "postgresql://nobody:secret@127.0.0.1:1/none"),
+        (*TRAIN, "--ledger", "postgresql://nobody:secret@127.0.0.1:1/none"),
         "The account at postgresql://nobody@127.0.0.1:1/none cannot be used: the server cannot be reached",
     ),
-    "a store of another kind": ((*TRAIN, "--budget", "mysql://host/x"), "Accounts cannot be kept by mysql"),
-    "a store that is no database": ((*TRAIN, "--budget", "bad.toml"), "the file is no SQLite database"),
+    "a store of another kind": ((*TRAIN, "--ledger", "mysql://host/x"), "Accounts cannot be kept by mysql"),
+    "a store that is no database": ((*TRAIN, "--ledger", "bad.toml"), "the file is no SQLite database"),
     "another budget": (
-        ("budget", "open", "people.db", "--data-set", "census-2026", "--epsilon", "9"),
+        ("ledger", "open", "people.db", "--dataset", "census-2026", "--epsilon", "9"),
         "The account of 'census-2026' was opened with epsilon=3.0",
     ),
     "no model": (("explain", "none.json"), "none.json: No such file or directory."),
@@ -163,7 +163,7 @@ def test_a_mistake_is_one_sentence_that_costs_nothing(mistake, untidy):
     assert contents(untidy) == before
 
 
-def test_a_file_that_may_not_be_written_is_refused_before_the_account_is_charged(desk, monkeypatch):
+def test_a_file_that_may_not_be_written_is_refused_before_the_ledger_is_charged(desk, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     (desk / "new.json").write_text("kept")
     before = contents(desk)
@@ -174,20 +174,20 @@ def test_a_file_that_may_not_be_written_is_refused_before_the_account_is_charged
     assert contents(desk) == before
 
 
-def test_a_used_up_account_says_what_is_left(desk):
-    privfit("budget", "open", "small.db", "--data-set", "few", "--epsilon", 0.2)
-    privfit(*TRAIN, "--budget", "small.db", "--epsilon", 0.2)
-    refused = privfit(*TRAIN[:-1], "second.json", "--budget", "small.db", "--epsilon", 0.2, code=2)
+def test_a_used_up_ledger_says_what_is_left(desk):
+    privfit("ledger", "open", "small.db", "--dataset", "few", "--epsilon", 0.2)
+    privfit(*TRAIN, "--ledger", "small.db", "--epsilon", 0.2)
+    refused = privfit(*TRAIN[:-1], "second.json", "--ledger", "small.db", "--epsilon", 0.2, code=2)
     assert "needs epsilon=0.2, 0 left of 0.2" in refused.stderr
     assert not (desk / "second.json").exists()
-    facts = json.loads(privfit("budget", "status", "small.db", "--json").stdout)
+    facts = json.loads(privfit("ledger", "status", "small.db", "--json").stdout)
     assert facts["remaining"] < 1e-6
 
 
-def test_several_accounts_in_a_store_have_to_be_named(desk):
-    privfit("budget", "open", "people.db", "--data-set", "census-2016", "--epsilon", 1)
-    refused = privfit("budget", "status", "people.db", code=2)
-    assert refused.stderr.startswith("Error: Say which account it is in sqlite:///")
-    assert refused.stderr.endswith("; --data-set can be census-2016, census-2026.\n")
-    named = privfit("budget", "status", "people.db", "--data-set", "census-2016")
-    assert named.stdout.startswith("The account of 'census-2016' in sqlite:///")
+def test_several_ledgers_in_a_store_have_to_be_named(desk):
+    privfit("ledger", "open", "people.db", "--dataset", "census-2016", "--epsilon", 1)
+    refused = privfit("ledger", "status", "people.db", code=2)
+    assert refused.stderr.startswith("Error: Say which ledger it is in sqlite:///")
+    assert refused.stderr.endswith("; --dataset can be census-2016, census-2026.\n")
+    named = privfit("ledger", "status", "people.db", "--dataset", "census-2016")
+    assert named.stdout.startswith("The ledger of 'census-2016' in sqlite:///")

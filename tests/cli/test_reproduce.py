@@ -58,7 +58,7 @@ def test_a_directory_that_cannot_be_written_is_one_sentence(tmp_path):
 @pytest.mark.parametrize("what", ["kddcup99", "all"])
 def test_missing_data_are_one_sentence_before_anything_runs(tmp_path, monkeypatch, what):
     monkeypatch.setenv("PRIVFIT_DATA", str(tmp_path / "nowhere"))
-    result = reproduce(what, "--data-set", "kddcup99", "--out", tmp_path)
+    result = reproduce(what, "--dataset", "kddcup99", "--out", tmp_path)
     assert result.exit_code == 2
     assert result.output.startswith("Error: KDDCup99 cannot be had: the environment variable PRIVFIT_DATA is")
     assert result.output.count("\n") == 1
@@ -78,7 +78,7 @@ def test_missing_data_are_an_error_although_there_are_rows_of_an_earlier_run(tmp
 
 def test_a_data_set_that_nobody_may_pass_on_is_missed_only_if_it_is_named(tmp_path, monkeypatch):
     monkeypatch.setenv("PRIVFIT_DATA", str(tmp_path))
-    result = reproduce("svm", "--data-set", "ipums-us", "--out", tmp_path / "new")
+    result = reproduce("svm", "--dataset", "ipums-us", "--out", tmp_path / "new")
     assert result.exit_code == 2
     assert "IPUMS-US cannot be had: IPUMS-US.dat cannot be downloaded, because the terms" in result.stderr
     assert "dataset/IPUMS-US.dat of github.com/ppmlguy/DP-AGD" in result.stderr
@@ -92,7 +92,7 @@ def test_a_data_set_that_nobody_may_pass_on_is_missed_only_if_it_is_named(tmp_pa
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--data-set", "aduld"], "--data-set aduld is not part of this; there are: adult."),
+        (["--dataset", "aduld"], "--dataset aduld is not part of this; there are: adult."),
         (["--algorithm", "sgd-ma"], "--algorithm sgd-ma is not part of this; there are: dpagd"),
         (["--epsilon", 0.3], "--epsilon 0.3 is not part of this; there are: 0.1, 0.2, 0.4, 0.8."),
     ],
@@ -107,7 +107,7 @@ def test_a_filter_that_nothing_passes_is_one_sentence(tmp_path, options, sentenc
 
 def test_filters_that_exclude_each_other_are_one_sentence():
     with pytest.raises(
-        MODULE.Mistake, match="No experiment has all that --data-set, --algorithm and --epsilon"
+        MODULE.Mistake, match="No experiment has all that --dataset, --algorithm and --epsilon"
     ):
         MODULE._cells(["splits", "kddcup99"], ["adult"], ["privgene"], [], 1)
 
@@ -141,7 +141,7 @@ def test_results_that_are_not_there_are_one_sentence(tmp_path, what):
 
 
 @pytest.mark.parametrize("what", ["adopt", "summary", "claims"])
-@pytest.mark.parametrize("options", [["--data-set", "adult"], ["--algorithm", "nonsense"], ["--smoke"]])
+@pytest.mark.parametrize("options", [["--dataset", "adult"], ["--algorithm", "nonsense"], ["--smoke"]])
 def test_what_runs_nothing_takes_no_filter(tmp_path, what, options):
     result = reproduce(what, "--out", tmp_path, "--docs", tmp_path, *options)
     assert result.exit_code == 2

@@ -15,16 +15,16 @@ COMMANDS = {
     "train": ("train", "people.csv", "--schema", "schema.toml", "--out", "out.json", "--report", "out.html"),
     "train from an account": (
         *("train", "people.csv", "--schema", "schema.toml", "--out", "out.json", "--json"),
-        *("--budget", "people.db"),
+        *("--ledger", "people.db"),
     ),
-    "evaluate": ("evaluate", "model.json", "people.csv", "--out", "scores.json", "--budget", "people.db"),
+    "evaluate": ("evaluate", "model.json", "people.csv", "--out", "scores.json", "--ledger", "people.db"),
     "predict": ("predict", "model.json", "people.csv", "--probabilities", "--out", "predictions.csv"),
     "explain": ("explain", "model.json"),
     "draft": ("schema", "draft", "people.csv", "--label", "sick"),
     "a label that is no class": ("train", "odd.csv", "--schema", "schema.toml", "--out", "out.json"),
     "a cell that is refused": ("train", "people.csv", "--schema", "strict.toml", "--out", "out.json"),
     "a ragged line": ("train", "ragged.csv", "--schema", "schema.toml", "--out", "out.json"),
-    "a bad label to score": ("evaluate", "model.json", "odd.csv", "--budget", "people.db"),
+    "a bad label to score": ("evaluate", "model.json", "odd.csv", "--ledger", "people.db"),
 }
 REFUSED = {"a label that is no class", "a cell that is refused", "a ragged line", "a bad label to score"}
 COUNTING = {"predict"}  # a file with a row for each person, to be treated as the table

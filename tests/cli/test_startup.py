@@ -36,7 +36,7 @@ def loaded_by(program):
         CALL.format(["--version"]),
         CALL.format(["demo", "--help"]),
         CALL.format(["reproduce", "--help"]),
-        *(CALL.format([*command.split(), "--help"]) for command in ("train", "evaluate", "budget open")),
+        *(CALL.format([*command.split(), "--help"]) for command in ("train", "evaluate", "ledger open")),
     ],
 )
 def test_nothing_numerical_is_loaded_before_it_is_needed(program):

@@ -335,7 +335,7 @@ def test_a_program_learns(name):
 
 @pytest.mark.slow
 def test_reproduce_authors_from_the_command_line(tmp_path):
-    options = ["--smoke", "--data-set", "bank", "--jobs", "1", "--out", str(tmp_path)]
+    options = ["--smoke", "--dataset", "bank", "--jobs", "1", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, ["reproduce", "authors", *options])
     assert result.exit_code == 0, result.output
     out = tmp_path / "smoke"

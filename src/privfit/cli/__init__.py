@@ -9,15 +9,16 @@ from typing import Annotated
 import typer
 
 import privfit
-from privfit.cli.budget import budget
 from privfit.cli.convert import convert
 from privfit.cli.demo import demo
 from privfit.cli.evaluate import evaluate
 from privfit.cli.explain import explain
 from privfit.cli.export import export
 from privfit.cli.guard import EXIT_CODES, GuardedGroup
+from privfit.cli.ledger import ledger
 from privfit.cli.plan import plan
 from privfit.cli.predict import predict
+from privfit.cli.renamed import current_name
 from privfit.cli.report import report
 from privfit.cli.reproduce import reproduce
 from privfit.cli.schema import schema
@@ -29,13 +30,13 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # plain text is the same on every terminal, and a sentence is not cut to fit a box
     pretty_exceptions_enable=False,  # they print local variables, which may be records
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "token_normalize_func": current_name},
 )
 # in the order in which they are used
 app.command(cls=TaughtCommand)(demo)
 app.command(cls=TaughtCommand)(plan)
 app.add_typer(schema, name="schema")
-app.add_typer(budget, name="budget")
+app.add_typer(ledger, name="ledger")
 for command in (train, evaluate, explain, report, export, predict, convert, reproduce):
     app.command(cls=TaughtCommand)(command)
 

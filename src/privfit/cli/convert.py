@@ -19,8 +19,8 @@ def convert(
 ) -> None:
     """Say what a promise is worth in other units.
 
-    Two conversions matter: for accounts that any question may draw on (zCDP), and for accounts of Gaussian
-    noise alone, where the same epsilon buys more.
+    Two conversions matter: for ledgers that any question may be charged to (zCDP), and for ledgers of
+    Gaussian noise alone, where the same epsilon buys more.
 
     Example: privfit convert --epsilon 1 --delta 1e-6
     """
@@ -42,7 +42,7 @@ def convert(
         },
     }
     rows = [
-        ("account", "epsilon", "delta", "rho", "mu"),
+        ("ledger", "epsilon", "delta", "rho", "mu"),
         ("any question", f"{any_question.epsilon:.6g}", f"{delta:g}", f"{any_question.rho:.6g}", "-"),
         (
             "Gaussian noise only",

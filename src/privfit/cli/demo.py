@@ -141,8 +141,8 @@ def write_report(model: Any, path: Path) -> None:
         from privfit.datasets import load_adult
 
         test = load_adult(split="test")
-        account = Ledger(rho=SCORES_RHO)  # of other people than those of the model
-        scores = metrics.evaluate(model, table(test.frame), test.target, rho=SCORES_RHO, ledger=account)
+        ledger = Ledger(rho=SCORES_RHO)  # of other people than those of the model
+        scores = metrics.evaluate(model, table(test.frame), test.target, rho=SCORES_RHO, ledger=ledger)
         with replacing(path) as file:
             model.report(file, scores=scores, title="Who earns more than 50,000 dollars?", card=CARD)
 

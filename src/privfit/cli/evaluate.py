@@ -9,7 +9,7 @@ import typer
 
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
-from privfit.cli.options import Budget, Data, DataSet, Delta, Json, Model, account_of, paid, spending
+from privfit.cli.options import Data, Dataset, Delta, Json, LedgerStore, Model, ledger_of, paid, spending
 from privfit.cli.output import columns, document, show, waiting, wrapped
 from privfit.cli.tables import read_model_of_tables, read_table
 
@@ -24,8 +24,8 @@ def evaluate(
     ] = None,
     epsilon: Annotated[float | None, typer.Option(help="The price as (epsilon, delta), instead.")] = None,
     delta: Delta = 1e-6,
-    budget: Budget = None,
-    data_set: DataSet = None,
+    store: LedgerStore = None,
+    dataset: Dataset = None,
     public_data: Annotated[
         bool, typer.Option("--public-data", help="The records are public: exact scores, without a price.")
     ] = False,
@@ -37,21 +37,21 @@ def evaluate(
     """Score a model on records that it has not seen.
 
     Scores of people's records say something about them, so by default they are bought, with noise, from the
-    account of these people. Their number decides how large the noise is: 1,000 records give the accuracy to
+    ledger of these people. Their number decides how large the noise is: 1,000 records give the accuracy to
     within .03 at the price of rho = .01.
 
-    Example: privfit evaluate model.json held-out.csv --rho 0.01 --budget people.db --out scores.json
+    Example: privfit evaluate model.json held-out.csv --rho 0.01 --ledger people.db --out scores.json
     """
     if rho is not None and epsilon is not None:
         raise typer.BadParameter("Give one of --rho and --epsilon.")
-    if public_data and any(given is not None for given in (rho, epsilon, budget, data_set, out)):
+    if public_data and any(given is not None for given in (rho, epsilon, store, dataset, out)):
         raise Mistake(
-            "Scores of public data have no price and are in no report; leave --rho, --epsilon, --budget, "
-            "--data-set and --out out."
+            "Scores of public data have no price and are in no report; leave --rho, --epsilon, --ledger, "
+            "--dataset and --out out."
         )
     check_outputs(out, inputs=(model, data))
     fitted = read_model_of_tables(model)
-    ledger = account_of(budget, data_set)
+    ledger = ledger_of(store, dataset)
     table = read_table(data, (*fitted.schema_.features, fitted.schema_.label))
     if public_data:
         facts = _exact(fitted, table)

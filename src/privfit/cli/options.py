@@ -25,20 +25,23 @@ SchemaFile = Annotated[
     typer.Option("--schema", help="The schema: public facts about the columns, in TOML.", dir_okay=False),
 ]
 Store = Annotated[
-    str, typer.Argument(help="Where accounts are kept: people.db, sqlite:///people.db or postgresql://...")
+    str, typer.Argument(help="Where ledgers are kept: people.db, sqlite:///people.db or postgresql://...")
 ]
-Budget = Annotated[
+LedgerStore = Annotated[
     str | None,
-    typer.Option(help="The store of the account that pays: people.db, sqlite:///... or postgresql://..."),
+    typer.Option(
+        "--ledger",
+        help="The store of the ledger that is charged: people.db, sqlite:///... or postgresql://...",
+    ),
 ]
-DataSet = Annotated[
+Dataset = Annotated[
     str | None,
-    typer.Option("--data-set", help="Whose account it is; may be left out if the store has only one."),
+    typer.Option(help="The data set of the ledger; may be left out if the store has only one."),
 ]
 
-NO_ACCOUNT = (
-    "No account was charged. If these people's data are used again, nobody will add it up: keep an account "
-    "with `privfit budget open` and --budget."
+NO_LEDGER = (
+    "No ledger was charged. If these people's data are used again, nobody will add it up: keep a ledger "
+    "with `privfit ledger open` and --ledger."
 )
 
 
@@ -47,9 +50,9 @@ def url_of(store: str) -> str:
     return store if "://" in store else f"sqlite:///{store}"
 
 
-def account(store: str, data_set: str | None) -> Ledger:
-    """Open the account of a data set that has one already."""
-    with waiting("Opening the account"):
+def ledger_in(store: str, dataset: str | None) -> Ledger:
+    """Open the ledger of a data set that has one already."""
+    with waiting("Opening the ledger"):
         from privfit.accounting import Ledger, list_datasets
         from privfit.accounting.lasting import Database
 
@@ -57,41 +60,41 @@ def account(store: str, data_set: str | None) -> Ledger:
         database = Database(url, timeout=30.0)
         if not database.exists():
             raise Mistake(
-                f"{database.path} is not there; open an account with: privfit budget open {store} "
-                "--data-set NAME --epsilon E"
+                f"{database.path} is not there; open a ledger with: privfit ledger open {store} "
+                "--dataset NAME --epsilon E"
             )
         names = list_datasets(url)
-        if data_set is None and len(names) == 1:
-            (data_set,) = names
-        if data_set is None or data_set not in names:
-            asked = "Say which account it is" if data_set is None else f"There is no account of {data_set!r}"
-            known = f"--data-set can be {', '.join(names)}" if names else "no account has been opened there"
+        if dataset is None and len(names) == 1:
+            (dataset,) = names
+        if dataset is None or dataset not in names:
+            asked = "Say which ledger it is" if dataset is None else f"There is no ledger of {dataset!r}"
+            known = f"--dataset can be {', '.join(names)}" if names else "no ledger has been opened there"
             raise Mistake(f"{asked} in {database.url}; {known}.")
-        return Ledger.open(url, dataset=data_set)
+        return Ledger.open(url, dataset=dataset)
 
 
-def account_of(budget: str | None, data_set: str | None) -> Ledger | None:
-    """Open the account that pays, if one is to."""
-    if budget is None:
-        if data_set is not None:
-            raise Mistake("--data-set names an account in a store; name the store, too, by --budget.")
+def ledger_of(store: str | None, dataset: str | None) -> Ledger | None:
+    """Open the ledger that is charged, if one is to be."""
+    if store is None:
+        if dataset is not None:
+            raise Mistake("--dataset names a ledger in a store; name the store, too, by --ledger.")
         return None
-    return account(budget, data_set)
+    return ledger_in(store, dataset)
 
 
 @contextmanager
 def spending(ledger: Ledger | None) -> Iterator[None]:
-    """Let whoever interrupts what draws on an account know how it stands."""
+    """Let whoever interrupts what is charged to a ledger know how it stands."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
         if ledger is not None:
-            interrupt.add_note(f"The account of {ledger.dataset!r}: {ledger.statement()}")
+            interrupt.add_note(f"The ledger of {ledger.dataset!r}: {ledger.statement()}")
         raise
 
 
 def paid(ledger: Ledger | None) -> str:
-    """Say how the account stands after a payment, or that there is none."""
+    """Say how the ledger stands after a charge, or that there is none."""
     if ledger is None:
-        return NO_ACCOUNT
-    return f"The account of {ledger.dataset!r}: {ledger.statement()}"
+        return NO_LEDGER
+    return f"The ledger of {ledger.dataset!r}: {ledger.statement()}"

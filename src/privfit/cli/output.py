@@ -12,12 +12,14 @@ from typing import Any
 
 import typer
 
+from privfit.cli.renamed import with_earlier_keys
+
 WIDEST = 100  # columns; longer lines are hard to read
 
 
 def show(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
     """Print the facts as JSON if that was asked for, and the text otherwise."""
-    typer.echo(document(facts) if as_json else text)
+    typer.echo(document(with_earlier_keys(facts)) if as_json else text)
 
 
 def document(facts: dict[str, Any]) -> str:

@@ -55,7 +55,7 @@ def reproduce(
             "what is there, and write the documents."
         ),
     ],
-    data_set: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
+    dataset: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
     algorithm: Annotated[list[str] | None, typer.Option(help="Only this one; may be repeated.")] = None,
     epsilon: Annotated[list[float] | None, typer.Option(help="Only this one; may be repeated.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="1 x 5-fold, the default.")] = False,
@@ -87,7 +87,7 @@ def reproduce(
     lock file of the environment. What is finished is kept: the same command goes on where the last one was
     stopped, and more repetitions can be added later.
 
-    Example: privfit reproduce logistic --data-set adult --algorithm dpagd --epsilon 0.1 --jobs 2
+    Example: privfit reproduce logistic --dataset adult --algorithm dpagd --epsilon 0.1 --jobs 2
     """
     if quick + full + smoke + (repeats is not None) > 1:
         raise typer.BadParameter("Give one of --quick, --full, --repeats and --smoke.")
@@ -101,7 +101,7 @@ def reproduce(
     console = Console(stderr=True, markup=False, highlight=False)
     if what in (What.ADOPT, What.SUMMARY, What.CLAIMS):
         chosen = {
-            "data-set": data_set, "algorithm": algorithm, "epsilon": epsilon, "quick": quick, "full": full,
+            "dataset": dataset, "algorithm": algorithm, "epsilon": epsilon, "quick": quick, "full": full,
             "repeats": repeats, "smoke": smoke, "replace": replace,
         }  # fmt: skip
         _refuse(what, [name for name, value in chosen.items() if value])
@@ -109,13 +109,13 @@ def reproduce(
         return show(facts, "", as_json=True) if as_json else None
     names = _names(what)
     cells = _cells(
-        names, data_set or (), algorithm or (), epsilon or (), FULL_REPEATS if full else repeats or 1
+        names, dataset or (), algorithm or (), epsilon or (), FULL_REPEATS if full else repeats or 1
     )
     if smoke:
         cells, out = _once(cells, epsilon or ()), out / SMOKE
         _clear(out)
     out.mkdir(parents=True, exist_ok=True)
-    if what is What.TABLE1 or (what is What.ALL and not (data_set or algorithm or epsilon)):
+    if what is What.TABLE1 or (what is What.ALL and not (dataset or algorithm or epsilon)):
         from privfit.experiments.provenance import record, this_run
         from privfit.experiments.table1 import table1, write_table1
 
@@ -124,7 +124,7 @@ def reproduce(
             write_table1(table1(seed), out)
     if replace:
         _drop_outdated(cells, out, seed, console)
-    failed = _run(cells, out, seed, jobs, console, smoke, () if data_set else OPTIONAL)
+    failed = _run(cells, out, seed, jobs, console, smoke, () if dataset else OPTIONAL)
     facts = _describe(out, seed, console)
     if as_json:
         show(facts | {"failed_cells": failed}, "", as_json=True)
@@ -185,7 +185,7 @@ def _cells(
 
     every = [cell for name in names for cell in EXPERIMENTS[name].cells(repeats)]
     for option, given, known in (
-        ("data-set", datasets, {cell.dataset for cell in every}),
+        ("dataset", datasets, {cell.dataset for cell in every}),
         ("algorithm", algorithms, {cell.algorithm for cell in every}),
         ("epsilon", epsilons, {cell.epsilon for cell in every} - {float("inf")}),
     ):
@@ -195,7 +195,7 @@ def _cells(
                 raise Mistake(f"--{option} {value} is not part of this; there are: {there_are}.")
     chosen = select(every, datasets=datasets, algorithms=algorithms, epsilons=epsilons)
     if every and not chosen:
-        raise Mistake("No experiment has all that --data-set, --algorithm and --epsilon ask for.")
+        raise Mistake("No experiment has all that --dataset, --algorithm and --epsilon ask for.")
     return chosen
 
 

@@ -10,14 +10,14 @@ import typer
 
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.options import (
-    Budget,
     Data,
-    DataSet,
+    Dataset,
     Delta,
     Epsilon,
     Json,
+    LedgerStore,
     SchemaFile,
-    account_of,
+    ledger_of,
     paid,
     spending,
 )
@@ -39,8 +39,8 @@ def train(
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
     model: Annotated[Kind, typer.Option(help="Which model to train.")] = Kind.LOGISTIC,
-    budget: Budget = None,
-    data_set: DataSet = None,
+    store: LedgerStore = None,
+    dataset: Dataset = None,
     report: Annotated[
         Path | None, typer.Option(help="Where a page about the model goes, too.", dir_okay=False)
     ] = None,
@@ -48,13 +48,13 @@ def train(
 ) -> None:
     """Train a private model on a table.
 
-    Everything that is looked at is paid for first, from the account that --budget names. The model file and
+    Everything that is looked at is paid for first, from the ledger that --ledger names. The model file and
     the page may be published; nothing else about the records is printed or written.
 
     All records of the file are trained on. To score the model later, keep some people's records in a second
     file, by a rule that looks at no record, before you train: every tenth line, for example.
 
-    Example: privfit train people.csv --schema schema.toml --epsilon 1 --budget people.db --out model.json
+    Example: privfit train people.csv --schema schema.toml --epsilon 1 --ledger people.db --out model.json
     --report card.html
     """
     check_outputs(out, report, inputs=(data, schema))
@@ -63,7 +63,7 @@ def train(
 
         facts = Schema.from_toml(schema)
         estimator = {Kind.LOGISTIC: DPLogisticRegression, Kind.SVM: DPLinearSVC}[model]
-    ledger = account_of(budget, data_set)
+    ledger = ledger_of(store, dataset)
     table = read_table(data, (*facts.features, facts.label))
     with spending(ledger):
         fitted = estimator(epsilon, delta, schema=facts, ledger=ledger, verbose=1).fit(table)
@@ -80,7 +80,7 @@ def train(
             "model": str(out),
             "report": None if report is None else str(report),
             "privacy": fitted.published().privacy,
-            "account": None if ledger is None else ledger.statement(),
+            "ledger": None if ledger is None else ledger.statement(),
         },
         f"{written}.\n\n{wrapped(fitted.privacy_)}\n\n{wrapped(paid(ledger))}",
         as_json=as_json,

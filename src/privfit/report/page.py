@@ -227,7 +227,7 @@ def _verify(model: Published) -> str:
     return _list(
         [
             f"The promise: {theorem} in docs/privacy.md of privfit, with proofs.",
-            "The account, if the fit was paid from a lasting one: privfit budget verify checks its chain "
+            "The account, if the fit was paid from a lasting one: privfit ledger verify checks its chain "
             "of entries.",
             "The model: its JSON file follows a published JSON Schema and holds every number on this page.",
             "The noise: exact samplers and the operating system's entropy, unless a warning is at the top of "
