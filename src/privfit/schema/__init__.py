@@ -3,7 +3,9 @@
 from privfit.schema.check import Findings
 from privfit.schema.column import Identifier, Ignored
 from privfit.schema.encoding import encode, labels_of
-from privfit.schema.levels import Boolean, Categorical, Label, Ordinal
+from privfit.schema.ids import repeated_ids
+from privfit.schema.label import Label
+from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
 from privfit.schema.schema import Schema
 
@@ -21,4 +23,5 @@ __all__ = [
     "Schema",
     "encode",
     "labels_of",
+    "repeated_ids",
 ]

@@ -14,7 +14,9 @@ from privfit.schema.cells import day, reading
 from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
 from privfit.schema.encoding import Distinct, readings, stored
 from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
-from privfit.schema.levels import Boolean, Label
+from privfit.schema.ids import missing_and_repeated
+from privfit.schema.label import Label
+from privfit.schema.levels import Boolean
 from privfit.schema.schema import Schema
 
 FOR_THE_CUSTODIAN = (
@@ -102,7 +104,9 @@ def checked(table: Any, schema: Schema) -> Findings:
 
 def _in_column(fact: Column, column: Any) -> Iterator[Finding]:
     if isinstance(fact, Identifier):
-        yield from _counted(fact, _repetitions(column))
+        missing, repeated = missing_and_repeated(column)
+        again = "ids were there before, so one person has several records"
+        yield from _counted(fact, [("ids are missing", missing), (again, repeated)])
         return
     assert isinstance(fact, Feature | Label)
     said = readings(fact, column)
@@ -152,20 +156,3 @@ def _empty(cells: Any, suspects: NDArray[np.bool_]) -> NDArray[np.bool_]:
         return np.isnat(cells) if cells.dtype.kind == "M" else np.isnan(cells.astype(np.float64))
     empty[suspects] = [_is_empty(cells[record]) for record in np.flatnonzero(suspects)]
     return empty
-
-
-def _repetitions(column: Any) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Find records without an id, and records whose id was there before."""
-    cells = stored(column)
-    if isinstance(cells, Distinct):
-        said = [*map(reading, cells.at(np.arange(len(cells.cells)))), None]
-        keys = [said[code] for code in cells.codes.tolist()]
-    else:
-        keys = list(map(reading, cells.tolist() if isinstance(cells, np.ndarray) else cells))
-    seen: set[Any] = set()
-    again = np.zeros(len(keys), dtype=bool)
-    for record, key in enumerate(keys):
-        again[record] = key is not None and key in seen
-        seen.add(key)
-    missing = np.array([key is None for key in keys], dtype=bool)
-    return [("ids are missing", missing), ("ids were there before, so one person has several records", again)]

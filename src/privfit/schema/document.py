@@ -10,7 +10,8 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from privfit.schema.column import Column, Feature, Identifier, Ignored
-from privfit.schema.levels import Boolean, Categorical, Label, Ordinal
+from privfit.schema.label import Label
+from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
 
 TYPES: dict[str, type[Column]] = {

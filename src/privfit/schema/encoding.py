@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from privfit.schema.cells import EPOCH
 from privfit.schema.column import Feature, Numbers, Scale
 from privfit.schema.frames import columns_of, is_arrow, opened
-from privfit.schema.levels import Label
+from privfit.schema.label import Label
 from privfit.schema.schema import Schema
 
 
@@ -152,7 +152,7 @@ def readings(fact: Feature | Label, column: Any) -> Numbers:
 def _once(fact: Feature | Label, column: Distinct) -> Numbers:
     """Read every distinct cell; texts that are plain numbers all at once."""
     said = np.empty(len(column.cells))
-    plain = _plain_numbers(column.cells)
+    plain = plain_numbers(column.cells)
     others = np.arange(len(said))
     if plain is not None:
         which, numbers = plain
@@ -162,7 +162,7 @@ def _once(fact: Feature | Label, column: Distinct) -> Numbers:
     return said
 
 
-def _plain_numbers(cells: Any) -> tuple[NDArray[np.bool_], Numbers] | None:
+def plain_numbers(cells: Any) -> tuple[NDArray[np.bool_], Numbers] | None:
     """Return which texts are decimal numbers without exponent, and these numbers, correctly rounded."""
     if not is_arrow(cells):
         return None
@@ -234,6 +234,16 @@ def _from_arrow(column: Any) -> NDArray[Any] | Distinct:
         return np.asarray(column.to_numpy(zero_copy_only=False))
     if types.is_date(column.type) or types.is_timestamp(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype("datetime64[D]")
+    return distinct_of(column)
+
+
+def distinct_of(column: Any) -> Distinct:
+    """Return the distinct cells of an Arrow column; texts are of one of the two large types."""
+    import pyarrow
+    from pyarrow import types
+
+    if isinstance(column, pyarrow.ChunkedArray):
+        column = column.unify_dictionaries().combine_chunks()
     if not types.is_dictionary(column.type):
         if types.is_string(column.type) or str(column.type) == "string_view":
             column = column.cast(pyarrow.large_string())

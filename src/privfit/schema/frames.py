@@ -20,7 +20,8 @@ import numpy as np
 from privfit.schema.column import Column
 from privfit.schema.document import TYPE_NAMES
 from privfit.schema.files import read_file
-from privfit.schema.levels import Boolean, Categorical, Label, Ordinal
+from privfit.schema.label import Label
+from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date
 
 _NUMBERS = (int, float, Decimal, np.bool_, np.integer, np.floating)

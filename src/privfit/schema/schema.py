@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from privfit.schema import document
 from privfit.schema.column import Column, Feature, Identifier, first_repeated
-from privfit.schema.levels import Label
+from privfit.schema.label import Label
 
 if TYPE_CHECKING:
     from privfit.schema.check import Findings
