@@ -1,5 +1,7 @@
 """Reference documentation: everything public says what it takes and returns, in numpydoc's sections."""
 
+import ast
+import functools
 import importlib
 import inspect
 
@@ -93,6 +95,27 @@ def test_what_is_public_is_summed_up_in_a_sentence(name):
     found = OBJECTS[name]
     assert inspect.getdoc(found), "it has no docstring"
     assert " ".join(parsed(found)["Summary"]).endswith("."), "the first paragraph is a sentence"
+
+
+@functools.cache
+def docstrings_in(path):
+    """Return the docstring of every class and function of a source file by its qualified name."""
+
+    def walk(node, prefix):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.ClassDef | ast.FunctionDef):
+                yield f"{prefix}{child.name}", ast.get_docstring(child)
+                yield from walk(child, f"{prefix}{child.name}.")
+
+    with open(path, encoding="utf-8") as file:
+        return dict(walk(ast.parse(file.read()), ""))
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_the_docstring_is_written_out_in_the_source(name):
+    found = OBJECTS[name]
+    written = docstrings_in(inspect.getsourcefile(inspect.unwrap(found)))[found.__qualname__]
+    assert written == inspect.getdoc(found), "it is completed when the module is imported"
 
 
 @pytest.mark.parametrize("name", IN_FULL)

@@ -99,6 +99,22 @@ def test_the_api_is_that_of_the_package(site):
         assert re.search(rf'id="privfit\.[\w.]*\b{name}"', page), name
 
 
+def test_the_api_lists_the_parameters_of_models_and_scores(site):
+    import inspect
+
+    import privfit
+    from privfit import metrics
+
+    page = (site / "api.html").read_text()
+    scores = [found for found in map(metrics.__dict__.get, metrics.__all__) if inspect.isfunction(found)]
+    assert len(scores) == 10
+    for found in (privfit.DPLogisticRegression, privfit.DPLinearSVC, *scores):
+        start = page.index(f'id="privfit.{found.__module__.split(".")[1]}.{found.__name__}"')
+        section = page[start : page.find("</tbody>", start)]  # the table of parameters is the first
+        listed = re.findall(r"<tr[^>]*>\s*<td>\s*<code>\**(\w+)</code>", section)
+        assert listed == list(inspect.signature(found).parameters), found.__name__
+
+
 def test_results_are_shown(site):
     page = (site / "reproduction.html").read_text()
     shown = re.findall(r'<img[^>]* src="(results/[^"]+)"', page)

@@ -126,7 +126,7 @@ def test_messages_do_not_quote_the_data():
     assert "49" not in str(caught.value)
 
 
-@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba"])
+@pytest.mark.parametrize("method", ["predict", "decision_function", "predict_proba", "predict_log_proba"])
 def test_prediction_wants_the_features_of_the_fit(method):
     model = DPLogisticRegression(noise="seeded", random_state=0).fit(X, Y)
     with pytest.raises(ValueError, match="X has 2 features, but DPLogisticRegression is expecting 3"):

@@ -57,6 +57,17 @@ def test_probabilities_are_the_logistic_function_of_the_scores(table):
     assert not hasattr(DPLinearSVC(), "predict_proba")
 
 
+def test_logarithms_of_probabilities_are_right_where_the_probabilities_round_to_0_and_1(table):
+    X, y = table
+    fitted = DPLogisticRegression(epsilon=4.0, noise="seeded", random_state=0).fit(X, y)
+    np.testing.assert_allclose(np.exp(fitted.predict_log_proba(X)), fitted.predict_proba(X), atol=1e-15)
+    fitted.coef_, fitted.intercept_ = np.zeros((1, X.shape[1])), np.array([800.0])
+    np.testing.assert_allclose(fitted.predict_log_proba(X[:1]), [[-800.0, 0.0]])
+    fitted.intercept_ = np.array([-40.0])
+    np.testing.assert_allclose(fitted.predict_log_proba(X[:1]), [[-np.exp(-40.0), -40.0]], rtol=1e-12)
+    assert not hasattr(DPLinearSVC(), "predict_log_proba")
+
+
 def test_spends_what_was_promised_and_no_more(table):
     fitted = DPLogisticRegression(epsilon=0.7, delta=1e-7, noise="seeded", random_state=0).fit(*table)
     assert fitted.privacy_.rho == fitted.ledger_.rho == Gaussian.of(epsilon=0.7, delta=1e-7).rho

@@ -29,6 +29,9 @@ def test_plain_scikit_learn_predicts_the_same(model):
     assert np.array_equal(plain.predict(ROWS), model.predict(ROWS))
     if hasattr(model, "predict_proba"):
         assert plain.predict_proba(ROWS) == pytest.approx(model.predict_proba(ROWS), rel=1e-9, abs=1e-12)
+        logarithms = model.predict_log_proba(ROWS)
+        likely = logarithms > -10.0  # scikit-learn takes the logarithm of a rounded probability
+        assert plain.predict_log_proba(ROWS)[likely] == pytest.approx(logarithms[likely], rel=1e-9, abs=1e-12)
 
 
 def test_onnx_predicts_the_same(model):

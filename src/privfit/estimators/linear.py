@@ -1,478 +1,108 @@
-"""The scikit-learn estimators: validation, labels, a solver by name, a statement. Nothing numerical."""
+"""The two linear models, with their settings written out for the reference."""
 
 from __future__ import annotations
 
-import dataclasses
-import types
-from collections.abc import Mapping
-from os import PathLike
-from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from scipy.special import expit, log_expit
 
-from privfit.accounting import Ledger
-from privfit.curator import Curator
-from privfit.estimators.declared import Declared, encoded
-from privfit.estimators.labels import encode_labels, label_column
-from privfit.estimators.preparation import Preparation
-from privfit.estimators.private import PrivateFit, Surroundings
-from privfit.estimators.progress import budget_bar
-from privfit.estimators.publishing import published
-from privfit.estimators.tables import check_table
-from privfit.estimators.validation import (
-    check_bounds,
-    check_finite,
-    check_lengths,
-    check_number,
-    check_switch,
-)
-from privfit.losses import get_loss
-from privfit.publication import Published, to_json
-from privfit.publication.plain import to_sklearn
-from privfit.publication.weights import Weights, weights_in_words
-from privfit.report import render
-from privfit.schema import Schema, labels_of
-from privfit.schema.frames import opened
-from privfit.solvers import Facts, Solution, Solver, get_solver, require
-
-LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
+from privfit.estimators.classifier import DPLinearClassifier
 
 
-class _DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # scikit-learn is untyped
-    """What the two estimators share."""
+class DPLogisticRegression(DPLinearClassifier):
+    """Logistic regression with differential privacy.
 
-    _loss: ClassVar[str]
-    _kind: ClassVar[str]  # what model files call it
-
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 1e-6,
-        *,
-        rho: float | None = None,
-        solver: str | Solver = "adaptive",
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        schema: Schema | str | PathLike[str] | None = None,
-        classes: Any = None,
-        n_records: int | None = None,
-        feature_bounds: tuple[Any, Any] | None = None,
-        ledger: Ledger | None = None,
-        noise: str = "secure",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.solver = solver
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.schema = schema
-        self.classes = classes
-        self.n_records = n_records
-        self.feature_bounds = feature_bounds
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.verbose = verbose
-
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on features X and labels y within the privacy budget.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_records, n_features)
-            One row per person. With a schema, a raw table: a frame of pandas or polars, an Arrow table, or
-            the path of a CSV or Parquet file.
-        y : array of shape (n_records,), optional
-            Labels of two classes. With a schema they are a column of the table, unless given.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        with self._as_strictly_as_made():
-            return self._fit(X, y)
-
-    def _fit(self, X: Any, y: Any) -> Self:
-        from privfit.engine.problem import Problem  # late: it brings numba, which only a fit needs
-
-        solver, loss = self._checked_solver(), get_loss(self._loss)
-        facts = Facts(loss, bool(self.fit_intercept), self.delta)
-        require(solver, facts)
-        declared = Declared.by(self)
-        terms = self._terms(solver.promise, private=solver.private, n_records=declared.n_records)
-        surroundings = self._look_around() if solver.private else Surroundings()
-        declared.admit_leaks()
-        # only what is wrong with the records themselves is left to be refused
-        X, y = self._numbers(X, y, declared)
-        require(solver, dataclasses.replace(facts, n_features=X.shape[1]))
-        labels = encode_labels(y, declared.classes)
-        bounds = None if declared.feature_bounds is None else check_bounds(X, declared.feature_bounds)
-        preparation = Preparation(bounds, bool(self.fit_intercept))
-        problem = Problem.of(X, labels.signs, loss, intercept=preparation.intercept)
-        ledger = self._open_account(terms)
-        with budget_bar(type(self).__name__, self.verbose) as show:
-            curator = Curator(
-                preparation.of_fit(problem),
-                ledger,
-                terms.noise,
-                epsilon=terms.epsilon,
-                delta=terms.delta,
-                alpha=self.alpha,
-                n_records=declared.n_records,
-                bounds=bounds,
-                on_answer=show,
-            )
-            family = self._join_family(terms, surroundings)
-            try:
-                solution = solver.solve(curator)
-            except KeyboardInterrupt as interrupt:
-                interrupt.add_note(f"The fit was interrupted and released no model. {ledger.statement()}")
-                raise
-        self._settle(ledger)
-        self.schema_, self.classes_ = declared.schema, labels.classes
-        self._set_solution(solution)
-        self.preparation_ = preparation.completed(solution)
-        self.ledger_ = ledger if solver.private else None
-        assumptions = [labels.assumption, *declared.assumptions(), *surroundings.assumptions]
-        self.privacy_ = self._state(terms, ledger, family, assumptions, solution.notes)
-        return self
-
-    def _checked_solver(self) -> Solver:
-        """Return the solver; bad settings are refused before the data are looked at."""
-        self._check_settings()
-        solver = get_solver(self.solver)
-        if not solver.private and self.ledger is not None:
-            raise ValueError(
-                f"solver={solver.name!r} has no price, so it cannot draw on a ledger; remove ledger=."
-            )
-        check_number("alpha", self.alpha, or_zero=True, largest=LARGEST_ALPHA)
-        if not isinstance(self.verbose, bool):
-            check_number("verbose", self.verbose, or_zero=True)
-        check_switch("fit_intercept", self.fit_intercept)
-        return solver
-
-    def _numbers(self, X: Any, y: Any, declared: Declared) -> tuple[Any, Any]:
-        """Return the features as numbers and the labels of a fit, and keep the names of the columns."""
-        schema = declared.schema
-        if schema is None:
-            return self._validated(X, y), y
-        X = opened(X, schema.names)
-        numbers, y = encoded(X, schema), declared.labels(X, y)
-        check_lengths(numbers, y)
-        self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)
-        self.n_features_in_ = len(schema.features)
-        return numbers, y
-
-    def _validated(self, X: Any, y: Any = None, *, reset: bool = True) -> Any:
-        """Return X as a float array or CSR matrix with one row for each label."""
-        if reset and y is None:
-            raise ValueError(
-                f"{type(self).__name__} requires y to be passed, but the target y is None: give one label "
-                "for each row."
-            )
-        X = check_table(X)
-        if y is not None:
-            check_lengths(X, y)
-        X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
-        )
-        check_finite("X", X)
-        return X
-
-    def _set_solution(self, solution: Solution) -> None:
-        w = solution.w
-        self.coef_ = (w[:-1] if self.fit_intercept else w).reshape(1, -1).copy()
-        self.intercept_ = w[-1:].copy() if self.fit_intercept else np.zeros(1)
-        self.n_iter_ = solution.n_iter
-        self.trace_ = solution.trace
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the signed distance-like score of every row; positive means the second class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_records, n_features)
-            The same columns as in `fit`; with a schema, a raw table or the path of one.
-
-        Returns
-        -------
-        scores : array of shape (n_records,)
-            Not divided by the norm of the weights, as in scikit-learn.
-        """
-        check_is_fitted(self)
-        # a raw table in double precision, because what the model is converted to has no other
-        schema = self.schema_
-        X = self._validated(X, reset=False) if schema is None else encoded(X, schema, np.float64)
-        return self.preparation_.scores(X, self.coef_.ravel(), self.intercept_[0])
-
-    @property
-    def feature_bounds_(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Lowest and highest value of every column that the model knows."""
-        check_is_fitted(self)
-        return self.preparation_.bounds
-
-    @property
-    def unit_rows_(self) -> bool:
-        """Whether rows are scaled to norm 1."""
-        check_is_fitted(self)
-        return self.preparation_.unit_rows
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted label of every row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_records, n_features)
-            The same columns as in `fit`; with a schema, a raw table or the path of one.
-
-        Returns
-        -------
-        labels : array of shape (n_records,)
-            Entries of `classes_`.
-        """
-        positive = self.decision_function(X) > 0.0
-        predicted: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return predicted
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the weights of `coef_`: with a schema ``column``, ``column=category`` or ``column=other``.
-
-        Parameters
-        ----------
-        input_features : ignored
-            Not used; present because scikit-learn passes it.
-
-        Returns
-        -------
-        names : array of str
-            One name for each weight.
-        """
-        check_is_fitted(self)
-        if self.schema_ is not None:
-            return np.array(self.schema_.feature_names, dtype=object)
-        numbered = [f"x{j}" for j in range(self.n_features_in_)]
-        return np.array(getattr(self, "feature_names_in_", numbered), dtype=object)
-
-    @property
-    def weights_(self) -> Weights:
-        """The weights in the schema's words, for its positive class."""
-        check_is_fitted(self)
-        if self.schema_ is None:
-            raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
-        return weights_in_words(self.schema_, self.coef_.ravel(), self.classes_.tolist())
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_records, n_features)
-            Features; with a schema, a raw table.
-        y : array of shape (n_records,), optional
-            Labels. With a schema they are a column of the table, unless given.
-        sample_weight : array of shape (n_records,), optional
-            How much each record counts.
-
-        Returns
-        -------
-        accuracy : float
-            Share of the records whose label is predicted.
-        """
-        check_is_fitted(self)
-        if self.schema_ is not None and y is None:
-            X = opened(X, self.schema_.names)
-            y = labels_of(X, self.schema_)
-        predicted, labels = self.predict(X), label_column(y)
-        check_lengths(predicted, labels)
-        return float(np.average(np.asarray(predicted == labels, dtype=bool), weights=sample_weight))
-
-    def published(self) -> Published:
-        """Return everything of the fit that may be published, and nothing else.
-
-        Returns
-        -------
-        facts : Published
-            Weights, preprocessing, promise, steps and versions as plain data.
-        """
-        check_is_fitted(self)
-        return published(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a JSON file that may be published; `privfit.load` reads it.
-
-        Parameters
-        ----------
-        path : str or Path
-            Of the file, which is replaced if it exists.
-        """
-        Path(path).write_text(to_json(self.published()), encoding="utf-8")
-
-    def report(
-        self,
-        path: str | Path,
-        *,
-        scores: Any = None,
-        title: str | None = None,
-        card: Mapping[str, str] | None = None,
-    ) -> None:
-        """Write a page about the model that may be published: one HTML file that needs no network.
-
-        Parameters
-        ----------
-        path : str or Path
-            Of the file, which is replaced if it exists.
-        scores : Evaluation, optional
-            Private scores, as `privfit.metrics.evaluate` gives them.
-        title : str, optional
-            Heading of the page.
-        card : mapping of str to str, optional
-            A model card's fields by name, "Intended use" for example.
-        """
-        bought = None if scores is None else scores.to_dict()
-        html = render(self.published(), scores=bought, title=title, card=card)
-        Path(path).write_text(html, encoding="utf-8")
-
-    def to_sklearn(self, *, encoded: bool = False) -> Any:
-        """Return a plain scikit-learn estimator or pipeline that predicts the same, clipping included.
-
-        Parameters
-        ----------
-        encoded : bool
-            Of a model with a schema: whether to take columns that ``privfit.schema.encode`` has encoded
-            instead of raw frames, as is needed where the schema has dates.
-
-        Returns
-        -------
-        estimator : LogisticRegression, SGDClassifier or Pipeline
-            Nothing of privfit is needed to use, convert or unpickle it. It takes dense arrays where columns
-            are clipped, and frames of pandas where a schema names the columns.
-        """
-        return to_sklearn(self.published(), encoded=encoded)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        # At these budgets the noise drowns a toy table of a few dozen records, as it must.
-        tags.classifier_tags.poor_score = True
-        tags.input_tags.sparse = self.schema is None
-        if self.schema is not None:
-            tags.target_tags.required = False
-            tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        return tags
-
-
-Model = TypeVar("Model", bound=_DPLinearClassifier)
-
-_REFERENCE = """
+    It minimises the logistic loss, log(1 + exp(-y w.x)) with y = -1 or 1, averaged over the records. The
+    interface is that of scikit-learn's LogisticRegression for two classes.
 
     Parameters
     ----------
-    epsilon, delta : float
-        The promise: the model is (epsilon, delta)-differentially private when one record is added or
-        removed. By default epsilon is 1. delta should be well below 1 / number of records.
+    epsilon : float, optional
+        The privacy budget: the model is (epsilon, delta)-differentially private when one record is added or
+        removed. 1 by default.
+    delta : float
+        The second part of the privacy budget. It should be well below 1 / number of records.
     rho : float, optional
-        The budget in zero-concentrated differential privacy instead of epsilon; delta then only serves
-        to state the result as (epsilon, delta).
+        The privacy budget in zero-concentrated differential privacy, instead of epsilon. delta then only
+        serves to state the result as (epsilon, delta).
     solver : str or Solver
-        The algorithm, by name or as an object with its settings.
+        The algorithm, by name or as an object with settings of its own.
     alpha : float
-        Strength of the regulariser alpha/2 ||w||^2, like SGDClassifier's; the intercept is a weight like
-        any other, as in the paper.
+        Strength of the regulariser alpha/2 ||w||^2, like SGDClassifier's. The intercept is regularised, too,
+        as in the paper.
     fit_intercept : bool
         Whether to add a constant feature.
     schema : Schema, str or path, optional
-        What is public about a raw table, or the TOML file that says it: tables are encoded by it alone, and
-        classes, bounds and names come from it.
+        A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
+        then encoded by the schema alone, which also gives the classes, the bounds and the names of columns.
     classes : pair of labels, optional
-        The two labels, in any order: as in scikit-learn the later one in sorted order is the positive
-        class. Needs declaring unless they are 0 and 1 or booleans, because the set of labels may not be
-        taken from sensitive data. Where strings or booleans are declared and y holds integers, they are the
-        numbers 0 and 1 of the classes, as meta-estimators pass them, and predictions are numbers, too.
+        The two labels, in any order: as in scikit-learn, the later one in sorted order is the positive class.
+        Declare them unless they are 0 and 1 or booleans, because the labels that occur in sensitive data are
+        not public. If text or booleans are declared and y holds the integers 0 and 1, as meta-estimators pass
+        them, these stand for the two classes, and predictions are integers as well.
     n_records : int, optional
-        The number of records if it is public. Otherwise what needs it buys a noisy count.
+        The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
     feature_bounds : pair, optional
-        Public (low, high) for all columns or for each; features are clipped to them.
+        Public lowest and highest values: (low, high) for all columns, or a pair of arrays with one entry for
+        each column. Features are clipped to them.
     ledger : Ledger, optional
-        An account to draw on, shared with other fits. Each fit may spend up to its own epsilon from it.
-        Without one, fits of an estimator, its clones and refits are added up in ``privacy_.family``, and from
-        the second one on a `PrivacyLeakWarning` says so. A newly constructed estimator starts afresh.
+        The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
+        Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
+        second fit on a `PrivacyLeakWarning` states the total. A newly constructed estimator starts at zero.
     noise : {"secure", "seeded"}
-        "secure" draws noise from the operating system's entropy, whatever random_state is. "seeded" makes
-        it reproducible, for research only, because whoever knows the seed can subtract it.
+        "secure" draws the noise from the operating system's entropy, whatever random_state is. "seeded" makes
+        it reproducible, for research only: whoever knows the seed can subtract the noise.
     random_state : None, int or numpy.random.Generator
-        The seed of seeded noise. It is neither shown nor pickled once the estimator is fitted.
+        The seed of seeded noise. A fitted estimator neither shows nor pickles it.
     verbose : int
-        1 shows the budget being spent.
+        1 shows a bar of how much of the privacy budget is spent.
 
     Attributes
     ----------
-    coef_, intercept_, classes_, n_features_in_, feature_names_in_
-        As in scikit-learn's linear classifiers.
+    coef_ : array of shape (1, n_weights)
+        The weights. With a schema, one column has several; `get_feature_names_out` names them.
+    intercept_ : array of shape (1,)
+        The weight of the constant feature, 0 without one.
+    classes_ : array of shape (2,)
+        The two labels, in sorted order.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns of X, if they have names.
     schema_ : Schema or None
         The schema of the fit.
-    weights_ : tuple of Weight
-        With a schema, a table of what each column and category adds to the score, which prints as one.
+    weights_ : Weights
+        With a schema, the weights as a table with a row for each column and category.
     feature_bounds_ : pair of arrays or None
-        Lowest and highest value of every column that the model knows, declared or bought; predictions clip
-        the features to them, as the fit did.
+        The lowest and highest value of every column, declared or bought. Predictions clip the features to
+        them, as the fit did.
     unit_rows_ : bool
-        Whether the solver scales rows to norm 1, the intercept's column included; predictions then do too.
+        Whether the solver scales each row to norm 1, the constant feature included. Predictions then do, too.
     n_iter_ : int
-        Number of steps taken.
+        The number of steps taken.
     privacy_ : PrivacyStatement
-        What was promised before the first look: epsilon, delta, rho, relation, assumptions, a paragraph of
-        plain words; and, as bookkeeping, what was spent and what other fits of the family were.
-    ledger_ : Ledger
-        The account of this fit (None for solvers without privacy).
+        The guarantee, fixed before the fit read the data: epsilon, delta, rho, adjacency, assumptions and a
+        paragraph in plain words. Apart from the guarantee it says what this fit and its family spent.
+    ledger_ : Ledger or None
+        The ledger of this fit; None for solvers without privacy.
     trace_ : tuple of Step
-        What each iteration released and cost.
+        What each step released and cost.
+
+    See Also
+    --------
+    DPLinearSVC : The same interface with the hinge loss.
 
     Examples
     --------
-    >>> from privfit import DPModel
+    >>> from privfit import DPLogisticRegression
     >>> from privfit.datasets import load_adult
     >>> adult = load_adult(split="train")
-    >>> model = DPModel(epsilon=1.0, delta=1e-6, classes=("<=50K", ">50K"))
+    >>> model = DPLogisticRegression(epsilon=1.0, delta=1e-6, classes=("<=50K", ">50K"))
     >>> model.fit(adult.data, adult.target).score(adult.data, adult.target) > 0.7
     True
     """
-
-
-def _documented(model: type[Model]) -> type[Model]:
-    """Append the reference that all estimators share, and let Python's own errors name the model."""
-    model.__doc__ = f"{model.__doc__}{_REFERENCE.replace('DPModel', model.__name__)}"
-    for name, shared in (vars(PrivateFit) | vars(_DPLinearClassifier)).items():
-        if isinstance(shared, types.FunctionType) and name not in vars(model):
-            setattr(model, name, _renamed(shared, f"{model.__name__}.{name}"))
-    return model
-
-
-def _renamed(function: types.FunctionType, qualified_name: str) -> types.FunctionType:
-    copied = types.FunctionType(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    copied.__kwdefaults__ = function.__kwdefaults__
-    copied.__doc__, copied.__annotations__ = function.__doc__, function.__annotations__
-    copied.__qualname__ = qualified_name
-    return copied
-
-
-@_documented
-class DPLogisticRegression(_DPLinearClassifier):
-    """Logistic regression with differential privacy."""
 
     _loss, _kind = "logistic", "logistic"
 
@@ -492,9 +122,117 @@ class DPLogisticRegression(_DPLinearClassifier):
         positive = expit(self.decision_function(X))
         return np.column_stack([1.0 - positive, positive])
 
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithm of the probability of each class for every row, in the order of `classes_`.
 
-@_documented
-class DPLinearSVC(_DPLinearClassifier):
-    """Linear support vector machine (hinge loss) with differential privacy."""
+        It is computed from the scores, so that it stays finite and exact where `predict_proba` rounds to 0
+        or 1.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            The same columns as in `fit`; with a schema, a raw table or the path of one.
+
+        Returns
+        -------
+        log_probabilities : array of shape (n_records, 2)
+            The exponentials of every row add up to 1.
+        """
+        scores = self.decision_function(X)
+        return np.column_stack([log_expit(-scores), log_expit(scores)])
+
+
+class DPLinearSVC(DPLinearClassifier):
+    """Linear support vector machine with differential privacy.
+
+    It minimises the hinge loss, max(0, 1 - y w.x) with y = -1 or 1, averaged over the records. The interface
+    is that of scikit-learn's LinearSVC for two classes; there are no probabilities.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        The privacy budget: the model is (epsilon, delta)-differentially private when one record is added or
+        removed. 1 by default.
+    delta : float
+        The second part of the privacy budget. It should be well below 1 / number of records.
+    rho : float, optional
+        The privacy budget in zero-concentrated differential privacy, instead of epsilon. delta then only
+        serves to state the result as (epsilon, delta).
+    solver : str or Solver
+        The algorithm, by name or as an object with settings of its own.
+    alpha : float
+        Strength of the regulariser alpha/2 ||w||^2, like SGDClassifier's. The intercept is regularised, too,
+        as in the paper.
+    fit_intercept : bool
+        Whether to add a constant feature.
+    schema : Schema, str or path, optional
+        A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
+        then encoded by the schema alone, which also gives the classes, the bounds and the names of columns.
+    classes : pair of labels, optional
+        The two labels, in any order: as in scikit-learn, the later one in sorted order is the positive class.
+        Declare them unless they are 0 and 1 or booleans, because the labels that occur in sensitive data are
+        not public. If text or booleans are declared and y holds the integers 0 and 1, as meta-estimators pass
+        them, these stand for the two classes, and predictions are integers as well.
+    n_records : int, optional
+        The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
+    feature_bounds : pair, optional
+        Public lowest and highest values: (low, high) for all columns, or a pair of arrays with one entry for
+        each column. Features are clipped to them.
+    ledger : Ledger, optional
+        The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
+        Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
+        second fit on a `PrivacyLeakWarning` states the total. A newly constructed estimator starts at zero.
+    noise : {"secure", "seeded"}
+        "secure" draws the noise from the operating system's entropy, whatever random_state is. "seeded" makes
+        it reproducible, for research only: whoever knows the seed can subtract the noise.
+    random_state : None, int or numpy.random.Generator
+        The seed of seeded noise. A fitted estimator neither shows nor pickles it.
+    verbose : int
+        1 shows a bar of how much of the privacy budget is spent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_weights)
+        The weights. With a schema, one column has several; `get_feature_names_out` names them.
+    intercept_ : array of shape (1,)
+        The weight of the constant feature, 0 without one.
+    classes_ : array of shape (2,)
+        The two labels, in sorted order.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns of X, if they have names.
+    schema_ : Schema or None
+        The schema of the fit.
+    weights_ : Weights
+        With a schema, the weights as a table with a row for each column and category.
+    feature_bounds_ : pair of arrays or None
+        The lowest and highest value of every column, declared or bought. Predictions clip the features to
+        them, as the fit did.
+    unit_rows_ : bool
+        Whether the solver scales each row to norm 1, the constant feature included. Predictions then do, too.
+    n_iter_ : int
+        The number of steps taken.
+    privacy_ : PrivacyStatement
+        The guarantee, fixed before the fit read the data: epsilon, delta, rho, adjacency, assumptions and a
+        paragraph in plain words. Apart from the guarantee it says what this fit and its family spent.
+    ledger_ : Ledger or None
+        The ledger of this fit; None for solvers without privacy.
+    trace_ : tuple of Step
+        What each step released and cost.
+
+    See Also
+    --------
+    DPLogisticRegression : The same interface with the logistic loss.
+
+    Examples
+    --------
+    >>> from privfit import DPLinearSVC
+    >>> from privfit.datasets import load_adult
+    >>> adult = load_adult(split="train")
+    >>> model = DPLinearSVC(epsilon=1.0, delta=1e-6, classes=("<=50K", ">50K"))
+    >>> model.fit(adult.data, adult.target).score(adult.data, adult.target) > 0.7
+    True
+    """
 
     _loss, _kind = "hinge", "svm"

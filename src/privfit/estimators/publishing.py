@@ -19,10 +19,10 @@ from privfit.schema import Schema
 from privfit.solvers import Step
 
 if TYPE_CHECKING:
-    from privfit.estimators.linear import _DPLinearClassifier
+    from privfit.estimators.classifier import DPLinearClassifier
 
 
-def published(model: _DPLinearClassifier) -> Published:
+def published(model: DPLinearClassifier) -> Published:
     """Return what may be published of a fitted model: no field of it was not released or public."""
     names = getattr(model, "feature_names_in_", None)
     preparation: Preparation = model.preparation_

@@ -1,14 +1,12 @@
-"""Scores by one call. Each call is a release of its own: ask `evaluate` once for several scores."""
+"""Private scores of a model, all from one release."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 from privfit.accounting import Ledger
 from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.examination import Examination
-from privfit.metrics.scores import ConfusionMatrix, Curve, Score
 
 
 def evaluate(
@@ -95,81 +93,3 @@ def evaluate(
         random_state=random_state,
     )
     return settings.of(model, X, y)
-
-
-_REFERENCE = """
-
-    Parameters
-    ----------
-    model : fitted classifier
-        As of `evaluate`.
-    X, y : arrays
-        Held-out records and their labels.
-    **settings : dict
-        Further arguments of `evaluate`: rho=0.01 for example.
-
-    Returns
-    -------
-    {returned}
-    """
-
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def _documented(returned: str) -> Callable[[Function], Function]:
-    """Append the reference that all these functions share."""
-
-    def append(function: Function) -> Function:
-        function.__doc__ = f"{function.__doc__}{_REFERENCE.format(returned=returned)}"
-        return function
-
-    return append
-
-
-@_documented("score : Score\n        With its noise and intervals of 95%.")
-def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
-    """Return the share of records whose label is predicted, with privacy."""
-    return evaluate(model, X, y, curves=False, **settings).accuracy
-
-
-@_documented("score : Score\n        With its noise and intervals of 95%.")
-def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
-    """Return the mean over both labels of the share that is predicted, with privacy."""
-    return evaluate(model, X, y, curves=False, **settings).balanced_accuracy
-
-
-@_documented("matrix : ConfusionMatrix\n        With its noise and intervals of 95%.")
-def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMatrix:
-    """Return the counts of true and predicted labels, with privacy."""
-    return evaluate(model, X, y, curves=False, **settings).confusion_matrix
-
-
-@_documented("score : Score\n        With its noise and intervals of 95%.")
-def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
-    """Return the area under the ROC curve, with privacy."""
-    return evaluate(model, X, y, curves=True, **settings).roc_auc
-
-
-@_documented("curve : Curve\n        With its noise and intervals of 95%.")
-def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
-    """Return true and false positive rates at public thresholds, with privacy."""
-    return evaluate(model, X, y, curves=True, **settings).roc_curve
-
-
-@_documented("score : Score\n        With its noise and intervals of 95%.")
-def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
-    """Return the mean clipped -log p of what happened, with privacy."""
-    return evaluate(model, X, y, curves=True, **settings).log_loss
-
-
-@_documented("score : Score\n        With its noise and intervals of 95%.")
-def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
-    """Return the mean squared error of predicted probabilities, with privacy."""
-    return evaluate(model, X, y, curves=True, **settings).brier_score
-
-
-@_documented("curve : Curve\n        With its noise and intervals of 95%.")
-def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
-    """Return what happened where a probability was predicted, with privacy."""
-    return evaluate(model, X, y, curves=True, **settings).calibration_curve

@@ -1,0 +1,334 @@
+"""Single scores. Each call is a release of its own: for several scores, call `evaluate` once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from privfit.metrics.functions import evaluate
+from privfit.metrics.scores import ConfusionMatrix, Curve, Score
+
+
+def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the share of records whose label is predicted, with privacy.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    **settings : dict
+        Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
+        ledger, n_records, noise and random_state.
+
+    Returns
+    -------
+    score : Score
+        The share, with its noise and an interval of 95%.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger has less left than the price. The records are then not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> public = LogisticRegression().fit(X[:1000], y[:1000])  # trained on records that are not private
+    >>> score = accuracy(public, X[1000:], y[1000:], epsilon=1.0)
+    >>> score.noise < 0.01
+    True
+    """
+    return evaluate(model, X, y, curves=False, **settings).accuracy
+
+
+def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the mean of the two classes' shares of correctly predicted records, with privacy.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    **settings : dict
+        Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
+        ledger, n_records, noise and random_state.
+
+    Returns
+    -------
+    score : Score
+        The mean, with its noise and an interval of 95%.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger has less left than the price. The records are then not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> public = LogisticRegression().fit(X[:1000], y[:1000])  # trained on records that are not private
+    >>> score = balanced_accuracy(public, X[1000:], y[1000:], epsilon=1.0)
+    >>> score.noise < 0.01
+    True
+    """
+    return evaluate(model, X, y, curves=False, **settings).balanced_accuracy
+
+
+def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMatrix:
+    """Return the counts of true and predicted labels, with privacy.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    **settings : dict
+        Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
+        ledger, n_records, noise and random_state.
+
+    Returns
+    -------
+    matrix : ConfusionMatrix
+        The counts, with their noise and intervals of 95%.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger has less left than the price. The records are then not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> public = LogisticRegression().fit(X[:1000], y[:1000])  # trained on records that are not private
+    >>> matrix = confusion_matrix(public, X[1000:], y[1000:], epsilon=1.0)
+    >>> matrix.counts.shape
+    (2, 2)
+    """
+    return evaluate(model, X, y, curves=False, **settings).confusion_matrix
+
+
+def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the area under the ROC curve, with privacy.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    **settings : dict
+        Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
+        ledger, n_records, noise and random_state.
+
+    Returns
+    -------
+    score : Score
+        The area, with its noise and an interval of 95%.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger has less left than the price. The records are then not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> public = LogisticRegression().fit(X[:1000], y[:1000])  # trained on records that are not private
+    >>> score = roc_auc(public, X[1000:], y[1000:], epsilon=1.0)
+    >>> score.noise < 0.05
+    True
+    """
+    return evaluate(model, X, y, curves=True, **settings).roc_auc
+
+
+def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
+    """Return true and false positive rates at public thresholds, with privacy.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    **settings : dict
+        Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
+        ledger, n_records, noise and random_state.
+
+    Returns
+    -------
+    curve : Curve
+        The rates, with their noise and intervals of 95%.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger has less left than the price. The records are then not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> public = LogisticRegression().fit(X[:1000], y[:1000])  # trained on records that are not private
+    >>> curve = roc_curve(public, X[1000:], y[1000:], epsilon=1.0)
+    >>> curve["fpr"].shape == curve["tpr"].shape
+    True
+    """
+    return evaluate(model, X, y, curves=True, **settings).roc_curve
+
+
+def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the mean of -log p with privacy, where p is the probability predicted for the true label.
+
+    Probabilities are clipped to [log_loss_clip, 1 - log_loss_clip], because one record could otherwise change
+    the mean without limit.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes
+        with predict_proba.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    **settings : dict
+        Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
+        ledger, n_records, log_loss_clip, noise and random_state.
+
+    Returns
+    -------
+    score : Score
+        The mean, with its noise and an interval of 95%.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger has less left than the price. The records are then not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> public = LogisticRegression().fit(X[:1000], y[:1000])  # trained on records that are not private
+    >>> score = log_loss(public, X[1000:], y[1000:], epsilon=1.0)
+    >>> score.noise < 0.1
+    True
+    """
+    return evaluate(model, X, y, curves=True, **settings).log_loss
+
+
+def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+    """Return the mean squared error of predicted probabilities, with privacy.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes
+        with predict_proba.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    **settings : dict
+        Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
+        ledger, n_records, noise and random_state.
+
+    Returns
+    -------
+    score : Score
+        The mean, with its noise and an interval of 95%.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger has less left than the price. The records are then not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> public = LogisticRegression().fit(X[:1000], y[:1000])  # trained on records that are not private
+    >>> score = brier_score(public, X[1000:], y[1000:], epsilon=1.0)
+    >>> score.noise < 0.05
+    True
+    """
+    return evaluate(model, X, y, curves=True, **settings).brier_score
+
+
+def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
+    """Return how often the positive class occurs at each predicted probability, with privacy.
+
+    Parameters
+    ----------
+    model : fitted classifier
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes
+        with predict_proba.
+    X : array, sparse matrix or data frame of shape (n_records, n_features)
+        Held-out records, one for each person, in the form that the model predicts from.
+    y : array of shape (n_records,)
+        Their labels.
+    **settings : dict
+        Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
+        ledger, n_records, noise and random_state.
+
+    Returns
+    -------
+    curve : Curve
+        The observed shares by predicted probability, with their noise and intervals of 95%.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the ledger has less left than the price. The records are then not read.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6000, 2))
+    >>> y = (X[:, 0] + rng.logistic(size=6000) > 0).astype(int)
+    >>> public = LogisticRegression().fit(X[:1000], y[:1000])  # trained on records that are not private
+    >>> curve = calibration_curve(public, X[1000:], y[1000:], epsilon=1.0)
+    >>> curve["predicted"].shape == curve["observed"].shape
+    True
+    """
+    return evaluate(model, X, y, curves=True, **settings).calibration_curve
