@@ -78,6 +78,17 @@ def test_predict_needs_no_label_and_keeps_the_order(desk):
     assert [label for label, *_ in rows] == ["yes" if b > 0.5 else "no" for _, b in chances]
 
 
+def test_a_label_that_looks_like_a_formula_is_written_as_text(desk):
+    document = (desk / "model.json").read_text().replace('"yes"', '"=cmd()"').replace('"sick"', '"@sick"')
+    (desk / "formula.json").write_text(document)
+    table = (desk / "new-people.csv").read_text().replace("yes", "=cmd()")
+    (desk / "new-people.csv").write_text(table)
+    privfit("predict", "formula.json", "new-people.csv", "--out", "predictions.csv")
+    written = (desk / "predictions.csv").read_text().split()
+    assert written[0] == "'@sick"
+    assert set(written[1:]) == {"'=cmd()", "no"}
+
+
 def test_private_scores_are_paid_for_and_public_ones_are_exact(desk):
     entries = len(json.loads(privfit("ledger", "log", "people.db", "--json").stdout)["entries"])
     bought = privfit(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +36,8 @@ def predict(
         raise Mistake("An SVM has no probabilities; leave --probabilities out.")
     table = read_table(data, fitted.schema_.features)
     with waiting("Predicting"):
+        from privfit.publication.csv_file import write_csv
+
         rows = [[label] for label in fitted.predict(table).tolist()]
         head = [fitted.schema_.label.name]
         if probabilities:
@@ -44,5 +45,5 @@ def predict(
             chances = fitted.predict_proba(table).tolist()
             rows = [[*row, *chance] for row, chance in zip(rows, chances, strict=True)]
         with replacing(out) as path, path.open("w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows([head, *rows])
+            write_csv(file, [head, *rows])
     show({"predictions": str(out)}, f"The predictions are in {out}.", as_json=as_json)
