@@ -2,6 +2,7 @@
 
 import math
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,7 +18,7 @@ from privfit.accounting import (
     epsilon_from_rho,
     rho_from_epsilon,
 )
-from privfit.accounting.gdp import epsilon_from_mu, mu_from_epsilon, pure_rho
+from privfit.accounting.gdp import divergence, epsilon_from_mu, mu_from_epsilon, pure_rho
 from privfit.preprocessing import PrivateBounds
 
 epsilons = st.floats(1e-3, 20.0)
@@ -25,11 +26,45 @@ deltas = st.sampled_from([1e-12, 1e-8, 1e-6, 1e-3, 0.1])
 
 
 def exact_delta(mu, epsilon):
-    """The divergence in 60 digits, independent of float64."""
-    mpmath = pytest.importorskip("mpmath")
-    with mpmath.workdps(60):
+    """The divergence to 40 digits, independent of float64."""
+    with mpmath.workdps(80):
         mu, epsilon = mpmath.mpf(mu), mpmath.mpf(epsilon)
-        return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
+        first, second = (mpmath.erfc((epsilon / mu + side * mu / 2) / mpmath.sqrt(2)) / 2 for side in (-1, 1))
+        return first - mpmath.exp(epsilon) * second
+
+
+# by how far the log-likelihood ratio lies beyond its mean, in standard deviations
+DISTANCES = (0.0, 1e-9, 1e-3, 0.5, 2.0, 4.0, 6.0, 7.9)
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("mu", [10.0**k for k in range(-15, 7)] + [2.0**-13, math.nextafter(2.0**-13, 0.0)])
+def test_the_divergence_has_eight_digits_however_small_or_large_mu_is(mu, distance):
+    epsilon = mu * (distance if mu < 1.0 else mu / 2.0 + distance)
+    exact = exact_delta(mu, epsilon)
+    assert abs(divergence(mu, epsilon) - exact) <= 1e-8 * exact
+
+
+@pytest.mark.parametrize("delta", [1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5])
+@pytest.mark.parametrize("mu", [10.0**k for k in range(-14, 7)])
+def test_the_epsilon_of_mu_is_never_too_small(mu, delta):
+    epsilon = epsilon_from_mu(mu, delta)
+    assert exact_delta(mu, epsilon) <= delta
+    if epsilon > 0.0:
+        assert exact_delta(mu, epsilon * (1 - 1e-3)) > delta * (1 - 2.0**-19)
+
+
+@pytest.mark.parametrize("delta", [1e-15, 1e-12, 1e-9, 1e-6, 1e-3, 0.1, 0.5])
+@pytest.mark.parametrize("epsilon", [10.0**k for k in range(-12, 4)])
+def test_the_mu_of_a_promise_is_never_too_large(epsilon, delta):
+    if exact_delta(math.sqrt(2e-12), epsilon) > delta:
+        with pytest.raises(ValueError, match="worth less than rho=1e-12"):
+            mu_from_epsilon(epsilon, delta)
+        return
+    mu = mu_from_epsilon(epsilon, delta)
+    assert exact_delta(mu, epsilon) <= delta
+    rho = Gaussian.of(epsilon=epsilon, delta=delta).rho
+    assert mpmath.mpf(rho) <= mpmath.mpf(mu) ** 2 / 2
 
 
 @given(epsilon=epsilons, delta=deltas)
@@ -110,6 +145,19 @@ def test_pure_mechanisms_cost_what_randomised_response_does(epsilon):
     error = 1.0 / (1.0 + math.exp(epsilon))
     assert norm.cdf(norm.isf(error) - mu) <= error * (1 + 1e-9)
     assert norm.cdf(norm.isf(error) - mu * (1 - 1e-6)) > error
+
+
+@pytest.mark.parametrize(
+    "epsilon", [10.0**k for k in (-300, -160, -100, *range(-20, 3))] + [0.999, 1.0, 690.0]
+)
+def test_a_pure_price_is_never_too_small(epsilon):
+    with mpmath.workdps(700):
+        error = 1 / (1 + mpmath.exp(mpmath.mpf(epsilon)))
+        mu = mpmath.sqrt(2 * mpmath.mpf(pure_rho(epsilon)))
+        # the two errors of randomised response are those of the best test of N(0, 1) against N(mu, 1)
+        assert mpmath.erfc(mu / 2 / mpmath.sqrt(2)) / 2 <= error
+        if epsilon > 1e-150:  # where squares do not underflow
+            assert mpmath.erfc(mu * (1 - 1e-11) / 2 / mpmath.sqrt(2)) / 2 > error
 
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, 1e4])

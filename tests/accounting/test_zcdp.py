@@ -3,6 +3,7 @@
 import math
 from fractions import Fraction
 
+import mpmath
 import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from scipy.special import log_ndtr
 from privfit.accounting.zcdp import (
     bounded_range_cost,
     epsilon_from_rho,
+    epsilon_of_sum,
     gaussian_cost,
     gaussian_sigma,
     pure_cost,
@@ -267,3 +269,45 @@ def test_costs_refuse_what_is_no_positive_number(bad):
         pure_cost(bad)
     with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
         bounded_range_cost(bad)
+
+
+# -- the direction of every rounding, in exact arithmetic ---------------------------------------------------
+
+
+def least_epsilon(rho, delta, conversion):
+    """The least epsilon over all orders to 30 digits, by golden-section search over the order's logarithm."""
+    with mpmath.workdps(50):
+        rho, cost = mpmath.mpf(rho), -mpmath.log(mpmath.mpf(delta))
+
+        def epsilon(log_b):
+            b = mpmath.exp(log_b)
+            discount = b * mpmath.log(b / (1 + b)) - mpmath.log(1 + b) if conversion == "tight" else 0
+            return (1 + b) * rho + (cost + discount) / b
+
+        low, high, golden = mpmath.mpf(-6), mpmath.mpf(40), (mpmath.sqrt(5) - 1) / 2
+        for _ in range(90):
+            first, second = high - golden * (high - low), low + golden * (high - low)
+            low, high = (low, second) if epsilon(first) < epsilon(second) else (first, high)
+        return max(mpmath.mpf(0), epsilon((low + high) / 2))
+
+
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+@pytest.mark.parametrize("delta", [1e-15, 1e-9, 1e-6, 1e-3, 0.5])
+@pytest.mark.parametrize("rho", [1e-300, 1e-30, 1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6])
+def test_an_epsilon_is_never_below_the_least_over_all_orders(rho, delta, conversion):
+    assert epsilon_of_sum(rho, delta, conversion) >= least_epsilon(rho, delta, conversion)
+
+
+@pytest.mark.parametrize("conversion", CONVERSIONS)
+@pytest.mark.parametrize("delta", [1e-15, 1e-9, 1e-6, 1e-3, 0.5])
+@pytest.mark.parametrize("epsilon", [1e-4, 1e-3, 0.1, 1.0, 30.0, 1e3])
+def test_a_budget_is_never_worth_more_than_the_epsilon_it_is_converted_from(epsilon, delta, conversion):
+    assert least_epsilon(rho_from_epsilon(epsilon, delta, conversion), delta, conversion) <= epsilon
+
+
+@pytest.mark.parametrize("epsilon", [5e-324, 1e-200, 1e-163, 1.5e-162, 1e-154, 1e-10, 1.0 / 3.0, 1e100])
+def test_costs_are_never_too_small_even_where_squares_underflow(epsilon):
+    square = Fraction(epsilon) ** 2
+    assert Fraction(pure_cost(epsilon)) >= square / 2
+    assert Fraction(bounded_range_cost(epsilon)) >= square / 8
+    assert Fraction(gaussian_cost(epsilon, 1.0)) >= square / 2

@@ -286,8 +286,7 @@ class Direct:
     def __post_init__(self) -> None:
         if not 0.0 <= self.delta <= MAX_DELTA:
             raise ValueError(f"delta must lie between 0 and {MAX_DELTA:g}, got {self.delta!r}.")
-        if not pure_cost(self.epsilon) > 0.0:  # which refuses what is no epsilon
-            raise ValueError(f"epsilon={self.epsilon!r} is too small to be priced; raise it.")
+        pure_cost(self.epsilon)  # which refuses what is no epsilon
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Direct:

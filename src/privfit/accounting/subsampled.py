@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.special import log_ndtr
 
+from privfit.accounting.gdp import divergence
 from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
 
 Accountant = Literal["pld", "rdp"]
@@ -124,14 +124,12 @@ def advanced_noise(probability: float, steps: int, epsilon: float, delta: float)
 def gaussian_noise(epsilon: float, delta: float) -> float:
     """Return the least noise multiplier, from 1/8 on, that makes one noisy sum (epsilon, delta)-DP.
 
-    There Phi(1/(2s) - epsilon s) - exp(epsilon) Phi(-1/(2s) - epsilon s) = delta (Balle & Wang 2018). The
-    better known s = sqrt(2 log(1.25/delta)) / epsilon needs more noise, and is false for epsilon far above 1.
+    Noise s times the sensitivity is (1/s)-GDP (Balle & Wang 2018). The better known
+    s = sqrt(2 log(1.25/delta)) / epsilon needs more noise, and is false for epsilon far above 1.
     """
 
-    def fits(s: float) -> bool:
-        upper, lower = log_ndtr(0.5 / s - epsilon * s), log_ndtr(-0.5 / s - epsilon * s)
-        divergence: float = -math.exp(upper) * math.expm1(min(0.0, epsilon + lower - upper))
-        return divergence <= delta / _MARGIN
+    def fits(noise_multiplier: float) -> bool:
+        return divergence(1.0 / noise_multiplier, epsilon) <= delta / _MARGIN
 
     return _least(fits, precision=1e-6)
 

@@ -20,6 +20,10 @@ _LEAST_RHO = MIN_RHO * (1.0 - 1e-7)  # so that the epsilon of MIN_RHO converts b
 # Relative rounding allowance: a handful of float64 operations err by less than 2**-50.
 _SLACK = 2.0**-50
 
+# Squares near the smallest float64 lose digits, or all of them. This is more than they lose, and adding it
+# changes no square above 1e-300.
+LOST_TO_UNDERFLOW = 2.0**-1070
+
 # Every mechanism's noise is scaled up by this much beyond its price. It pays for the rounding of the
 # scale itself, for the half ulp by which T shares of budget / T may exceed the budget (see Ledger), and
 # for the grid of secure Laplace noise.
@@ -40,23 +44,26 @@ _OFFSET = {
 
 
 def gaussian_cost(sensitivity: float, sigma: float) -> float:
-    """Return the rho of Gaussian noise: sensitivity^2 / (2 sigma^2) (P1)."""
+    """Return the rho of Gaussian noise, rounded up: sensitivity^2 / (2 sigma^2) (P1)."""
     return pure_cost(_positive("sensitivity", sensitivity) / _positive("sigma", sigma))
 
 
 def gaussian_sigma(sensitivity: float, rho: float) -> float:
-    """Return the standard deviation that makes a Gaussian query of this L2 sensitivity cost rho (P1)."""
+    """Return the standard deviation, rounded up, at which Gaussian noise costs rho (P1)."""
     return _positive("sensitivity", sensitivity) / math.sqrt(2.0 * _positive("rho", rho)) * NOISE_MARGIN
 
 
 def pure_cost(epsilon: float) -> float:
-    """Return the rho of an epsilon-DP mechanism: epsilon^2 / 2 (P2)."""
-    return _positive("epsilon", epsilon) ** 2 / 2.0 * (1.0 + _SLACK)
+    """Return the rho of an epsilon-DP mechanism, rounded up: epsilon^2 / 2 (P2)."""
+    return _positive("epsilon", epsilon) ** 2 / 2.0 * (1.0 + _SLACK) + LOST_TO_UNDERFLOW
 
 
 def bounded_range_cost(epsilon: float) -> float:
-    """Return the rho of an epsilon-bounded-range mechanism such as Gumbel selection: epsilon^2 / 8 (P3)."""
-    return _positive("epsilon", epsilon) ** 2 / 8.0 * (1.0 + _SLACK)
+    """Return the rho of an epsilon-bounded-range mechanism such as Gumbel selection: epsilon^2 / 8 (P3).
+
+    It is rounded up.
+    """
+    return _positive("epsilon", epsilon) ** 2 / 8.0 * (1.0 + _SLACK) + LOST_TO_UNDERFLOW
 
 
 def epsilon_from_rho(rho: float, delta: float, conversion: Conversion = "tight") -> float:
