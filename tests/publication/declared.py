@@ -40,7 +40,11 @@ TYPES = {
         "2",
         [2.0, 10.0, NAN, 8.0, 7.0],
     ),
-    "mixed categories": (lambda **k: Categorical("x", ["A", "1", "b"], **k), "1", ["1", "A", None, "2", "b"]),
+    "mixed categories": (
+        lambda **k: Categorical("x", ["A", "1", "other"], **k),
+        "1",
+        ["1", "A", None, "2", "other"],
+    ),
     "ordinal": (
         lambda **k: Ordinal("x", ["poor", "fair", "good", "best"], **k),
         "good",

@@ -163,6 +163,17 @@ def test_a_leak_of_a_csv_file_finds_types_too(tmp_path):
     assert schema.label == Label("ill", [0, 1])
 
 
+def test_a_leak_finds_decimal_commas(tmp_path):
+    path = tmp_path / "people.csv"
+    path.write_text('weight,price,ill\n"70,5","1,250€",0\n"80","1,5€",1\n')
+    with pytest.warns(PrivacyLeakWarning):
+        schema = Schema.from_toml(Schema.draft(path, label="ill", leak=True))
+    assert schema.columns == (
+        Numeric("weight", 70.5, 80.0, decimal=","),
+        Numeric("price", 1.25, 1.5, unit="€", decimal=","),
+    )
+
+
 def test_a_column_of_one_value_is_left_blank():
     with pytest.warns(PrivacyLeakWarning):
         text = Schema.draft(

@@ -27,7 +27,7 @@ from privfit.schema import Boolean, Categorical, Date, Integer, Label, Numeric, 
 NAMES = ["size", "code", "flag", "word", "count", "truth", "rank", "day"]
 SCHEMA = Schema(
     [
-        Numeric("size", -10, 10, missing="indicator"),
+        Numeric("size", -10, 10, decimal=",", missing="indicator"),
         Categorical("code", [0, 1, 2, -7, "1.5", "007x", "1e3"], missing="indicator"),
         Categorical("flag", [True, False], missing="indicator"),
         Categorical("word", ["a", "b", "5", "inf", "0.1"], missing="indicator"),
@@ -117,6 +117,7 @@ DAYS = [
     WHOLE,
     WORDS,
 ]
+COMMAS = ["1,5", "-7,25", ",5", "1.5", "3"]
 DOLLARS = ["$5", "-$7", "$1,000", "1,000", "5$", "$", "1,00", "$2.50"]
 
 
@@ -138,10 +139,16 @@ READERS = {
 
 @pytest.mark.parametrize("reader", READERS)
 @settings(max_examples=40)
-@given(table=tables([WHOLE, LARGE, DECIMAL, TRUTH, WORDS, DOLLARS], DAYS, ODD))
+@given(table=tables([WHOLE, LARGE, DECIMAL, TRUTH, WORDS, DOLLARS, COMMAS], DAYS, ODD))
 def test_record_of_a_text_file_changes_no_other_row(reader, table):
     rows, hostile, position = table
-    read = READERS[reader]
+
+    def read(text):
+        try:
+            return READERS[reader](text)
+        except OverflowError:
+            assume(False)  # pandas itself cannot read integers so long
+
     if reader != "path":  # which refuses nothing, because it has no types
         assume(not refusal(read(csv(rows))) and not refusal(read(csv(beside(rows, hostile, position)))))
     without = encode(read(csv(rows)))

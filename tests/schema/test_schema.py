@@ -20,6 +20,7 @@ from privfit.schema import (
     Numeric,
     Ordinal,
     Schema,
+    encode,
 )
 from privfit.schema.cells import reading
 
@@ -137,10 +138,14 @@ def test_other_level_is_a_feature_of_its_own():
     )
 
 
-def test_other_level_needs_its_name_for_itself():
-    with pytest.raises(ValueError, match="'x' has a category 'other' already"):
-        Categorical("x", ["a", "other"], missing="indicator")
+def test_a_category_called_other_and_the_indicator_have_names_of_their_own():
+    both = Categorical("x", ["a", "other"], missing="indicator")
+    assert both.feature_names == ("x=a", "x=other", "x=other (not listed)")
+    rows = encode({"x": ["other", "?", None, "a"]}, Schema([both], INCOME), sparse=False)
+    assert rows.tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 1], [1, 0, 0]]
     assert Categorical("x", ["a", "other"]).feature_names == ("x=a", "x=other")
+    hostile = Categorical("x", ["other", "other (not listed)"], missing="indicator")
+    assert len(set(hostile.feature_names)) == 3
 
 
 @pytest.mark.parametrize("policy", ["rare", None, True, ["fill"]])
@@ -221,7 +226,8 @@ numerics = st.builds(
     st.just(Numeric),
     named,
     two(st.floats(-8e307, 8e307)),
-    thousands=st.sampled_from(["", ",", " ", "'", "_"]),
+    thousands=st.sampled_from(["", " ", "'", "_"]),
+    decimal=st.sampled_from([".", ","]),
     **common,
 ) | st.builds(
     lambda name, bounds, fill: Integer(name, *bounds, fill=fill),

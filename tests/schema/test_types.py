@@ -87,6 +87,49 @@ def test_only_marks_that_no_reader_takes_for_a_point_group_digits(mark):
         Numeric("x", 0, 1, thousands=mark)
 
 
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        *[("1,5", 1.5), ("-0,25", -0.25), ("+,5", 0.5), ("2,", 2), ("1,5e3", 1500), ("17", 17), (1.5, 1.5)],
+        *[("1 234,5", 1234.5), ("1 234 567", 1234567), ("€ 1 234,50", 1234.5), ("-3,5 €", -3.5)],
+        *[("1.5", 1.5), ("€1.5", 1.5), (b"1,5", 1.5), ("1,234", 1.234)],
+        *[(cell, None) for cell in ("1,2,3", "1.234,5", "1,234.5", ",", "a,b", "1 2,5", "true,", "", None)],
+    ],
+)
+def test_a_declared_comma_stands_before_decimals(cell, number):
+    said = Numeric("x", 0, 1, unit="€", thousands=" ", decimal=",").read(cell)
+    assert math.isnan(said) if number is None else said == number
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        list,
+        pd.Series,
+        pl.Series,
+        pa.array,
+        np.array,
+        lambda cells: pa.array([cell.encode() for cell in cells], pa.large_binary()),
+        lambda cells: pd.Series(cells, dtype="category"),
+    ],
+    ids=["list", "pandas", "polars", "arrow", "array", "bytes", "category"],
+)
+def test_decimal_commas_are_the_same_however_they_are_stored(column):
+    fact = Numeric("x", 0, 10, decimal=",", fill=10)
+    assert feature(fact, column(["2,5", "5", "7.5", "?"])) == pytest.approx([0.25, 0.5, 0.75, 1.0])
+    assert feature(Integer("x", 0, 10, decimal=","), column(["2,0", "2,5"])) == pytest.approx([0.2, 0.5])
+
+
+def test_the_decimal_mark_is_a_point_or_a_comma_and_groups_no_digits():
+    for mark in (";", "", None, [","]):
+        with pytest.raises(ValueError, match="decimal of column 'x' must be"):
+            Numeric("x", 0, 1, decimal=mark)
+    with pytest.raises(ValueError, match="thousands and decimal of column 'x' are both a comma"):
+        Numeric("x", 0, 1, thousands=",", decimal=",")
+    assert "decimal" not in Schema([Numeric("x", 0, 1)], Label("y", [0, 1])).to_toml()
+    assert 'decimal = ","' in Schema([Numeric("x", 0, 1, decimal=",")], Label("y", [0, 1])).to_toml()
+
+
 # -- dates
 
 FOREIGN = "2000-01-0\N{ARABIC-INDIC DIGIT SIX}"

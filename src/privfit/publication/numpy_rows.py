@@ -39,7 +39,7 @@ def entry(cell, column):  # which of the column's features a cell sets, and to w
     elif isinstance(known, str):
         sign, body = re.fullmatch(column["number"], known, re.DOTALL).groups()  # without the unit
         body = body.replace(column["mark"], "") if re.fullmatch(column["marked"], body) else body
-        known = said(sign + body)
+        known = said(sign + body.replace(column["decimal"], "."))
     if known is None or isinstance(known, str) or known != known or column["whole"] and known % 1 > 0:
         return column["missing"]
     low, high = column["ends"]
@@ -116,6 +116,7 @@ def _reading(fact: Feature) -> dict[str, Any]:
     # a unit may stand before or after the number, and white space around it
     unit = re.escape(fact.unit)
     number = rf"([+-]?)\s*(?:{unit})?\s*(.*?)\s*(?:{unit})?" if fact.unit else r"([+-]?)(.*)"
-    marked = rf"[+-]?[0-9]{{1,3}}(?:{fact.thousands}[0-9]{{3}})+(?:\.[0-9]*)?" if fact.thousands else "(?!)"
-    ways = {"number": number, "mark": fact.thousands, "marked": marked}
+    groups = rf"[+-]?[0-9]{{1,3}}(?:{fact.thousands}[0-9]{{3}})+(?:[.{fact.decimal}][0-9]*)?"
+    marked = groups if fact.thousands else "(?!)"
+    ways = {"number": number, "mark": fact.thousands, "marked": marked, "decimal": fact.decimal}
     return {**ways, "ends": fact.ends, "whole": isinstance(fact, Integer)}

@@ -44,7 +44,8 @@ taken_from_data = true
 _GUIDE = """\
 #
 # type         also say                        a cell is
-# numeric      low, high, [unit, thousands]    a number; the unit ("$") may stand beside it in text
+# numeric      low, high, [unit, thousands,    a number; the unit ("$") may stand beside it in text;
+#              decimal]                        decimal = "," reads 1,5 as one and a half
 # integer      low, high, [unit, thousands]    a whole number
 # boolean      [words = ["no", "yes"]]         true or false, 1 or 0, or one of the two words
 # categorical  categories                      one of a list; each becomes an indicator
@@ -153,11 +154,12 @@ def _by_cells(guess: _Guess, column: Any) -> _Guess:
     if said and all(_text(cell).lower() in ("true", "false") for cell in said.values()):
         return _Guess("boolean")
     for unit in _UNITS:
-        numeric = Numeric("-", 0, 1, unit=unit, thousands=",")
-        numbers = [numeric.read(cell) for cell in said.values()]
-        if numbers and not any(map(math.isnan, numbers)):
-            marks = {"unit": unit, "thousands": ","} if any(isinstance(key, str) for key in said) else {}
-            return _of_numbers(numbers, marks)
+        for mark in ({"thousands": ","}, {"decimal": ","}):
+            numeric = Numeric("-", 0, 1, unit=unit, **mark)
+            numbers = [numeric.read(cell) for cell in said.values()]
+            if numbers and not any(map(math.isnan, numbers)):
+                marks = {"unit": unit, **mark} if any(isinstance(key, str) for key in said) else {}
+                return _of_numbers(numbers, marks)
     if len(said) <= _MOST_CATEGORIES:
         return _Guess("categorical", {"categories": sorted(map(str, said))})
     return _Guess("ignored", remark=f"text with more than {_MOST_CATEGORIES} different values")

@@ -30,7 +30,7 @@ class Categorical(Feature):
         What the categories are, for people who read the weights.
     missing : {"fill", "indicator", "refuse"}
         What becomes of a cell that is missing or not on the list: it counts as `fill`, or shares the
-        indicator "other", or the table is refused.
+        indicator "other" ("other (not listed)" if "other" is a category), or the table is refused.
     fill : str, optional
         A category for such cells; by default all their indicators are zero.
     """
@@ -42,16 +42,20 @@ class Categorical(Feature):
         object.__setattr__(self, "categories", words_of(self.categories, f"column {self.name!r}"))
         if not self.categories:
             raise ValueError(f"Column {self.name!r} needs at least one category.")
-        if self.has_indicator and OTHER in self.categories:
-            raise ValueError(
-                f"Column {self.name!r} has a category 'other' already, so missing cannot be 'indicator'."
-            )
         self._check_fill()
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """The categories, and one level for all other values if they share one."""
-        return (*self.categories, OTHER) if self.has_indicator else tuple(self.categories)
+        """The categories, and one level for all other values if they share one.
+
+        That level is called "other" or, if this is a category, "other (not listed)".
+        """
+        if not self.has_indicator:
+            return tuple(self.categories)
+        unlisted = OTHER
+        while unlisted in self.categories:
+            unlisted += " (not listed)"
+        return (*self.categories, unlisted)
 
     @cached_property
     def places(self) -> Places:

@@ -17,6 +17,7 @@ from privfit.schema.cells import ISO_DATE, day, reading
 from privfit.schema.column import Numbers, Scale
 
 _GROUPING = (",", " ", "'", "_")  # not ".", which a library may have taken for a decimal point
+_DECIMAL = (".", ",")
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,15 @@ class Numeric(Scale):
         A public number for such cells; by default the middle between the bounds.
     thousands : str
         What may stand between groups of three digits: a comma, a space, "'" or "_".
+    decimal : {".", ","}
+        What stands before the decimals of a number in text; a point is read in either case.
     """
 
     low: float
     high: float
     _: KW_ONLY
     thousands: str = ""
+    decimal: str = "."
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,7 +59,16 @@ class Numeric(Scale):
         if not 0 < self.ends[1] - self.ends[0] < math.inf:
             raise ValueError(f"Column {self.name!r} needs low < high, a finite distance apart, not {bounds}.")
         if self.thousands and self.thousands not in _GROUPING:
-            raise ValueError(f"thousands of column {self.name!r} must be one of , space ' _ or nothing.")
+            raise ValueError(
+                f"thousands of column {self.name!r} must be one of , space ' _ or nothing; a point is always "
+                "read as a decimal point."
+            )
+        if self.decimal not in _DECIMAL:
+            raise ValueError(f'decimal of column {self.name!r} must be "." or ",", not {self.decimal!r}.')
+        if self.thousands == self.decimal:
+            raise ValueError(
+                f"thousands and decimal of column {self.name!r} are both a comma; correct one of them."
+            )
         self._check_fill()
 
     def _keep_bounds(self) -> None:
@@ -70,20 +83,20 @@ class Numeric(Scale):
     def read(self, cell: Any) -> float:
         """Return the number that a cell says, NaN if it says none."""
         said = reading(cell)
-        if isinstance(said, str) and (self.unit or self.thousands):
+        if isinstance(said, str) and (self.unit or self.thousands or self.decimal != "."):
             said = reading(self._bare(said))
         return math.nan if said is None or isinstance(said, str) else float(said)
 
     def _bare(self, text: str) -> str:
-        """Take the unit and the marks between groups of digits out of a text that is no number as it is."""
+        """Take unit and grouping marks out of a text that is no number as it is, and put a decimal point."""
         sign, body = (text[0], text[1:]) if text[0] in "+-" else ("", text)
         if self.unit:
             body = body.strip().removeprefix(self.unit).removesuffix(self.unit).strip()
         if self.thousands and re.fullmatch(
-            rf"[+-]?\d{{1,3}}(?:{self.thousands}\d{{3}})+(?:\.\d*)?", body, re.ASCII
+            rf"[+-]?\d{{1,3}}(?:{self.thousands}\d{{3}})+(?:[.{self.decimal}]\d*)?", body, re.ASCII
         ):
             body = body.replace(self.thousands, "")
-        return sign + body
+        return sign + body.replace(self.decimal, ".")
 
     def read_numbers(self, numbers: Numbers) -> Numbers:
         """Numbers are what they are."""
@@ -113,6 +126,8 @@ class Integer(Numeric):
         A public number for such cells; by default the middle between the bounds.
     thousands : str
         What may stand between groups of three digits: a comma, a space, "'" or "_".
+    decimal : {".", ","}
+        What stands before the decimals of a number in text; a point is read in either case.
     """
 
     low: int
