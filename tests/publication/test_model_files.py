@@ -1,7 +1,9 @@
 """A model file holds the model and its promise, and a stranger's file does no harm."""
 
+import functools
 import json
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -116,12 +118,63 @@ HOSTILE = {
     ),
     "weights of text": (changed(["weights", 0], "1"), "its entry weights/0 breaks the rule 'type'"),
     "a weight too many": (changed(["weights"], [1.0] * 6), "bounds are not as many"),
-    "an endless integer": (changed(["weights", 0], 10**400), "a number among its weights is too large"),
+    "an endless integer": (changed(["weights", 0], 10**400), "a number in it is too large"),
+    "an endless integer that no check reads": (
+        changed(["steps", 0, "step"], 10**400),
+        "a number in it is too",
+    ),
+    "a number beyond the largest": (
+        lambda w: json.dumps(w).replace('"intercept": ', '"intercept": 1e400, "x": '),
+        "a number in it is too large",
+    ),
+    "integers of a million digits": (
+        lambda w: json.dumps(w).replace('"version": 1', '"version": ' + 1_000_000 * "9"),
+        "a number in it is too large",
+    ),
+    "a label that is half a character": (
+        changed(["classes"], ["no", "\ud800"]),
+        "not valid Unicode: it holds",
+    ),
+    "a name that is half a character": (changed(["versions"], {"\udfff": ""}), "not valid Unicode: it holds"),
+    "two intercepts": (
+        lambda w: json.dumps(w).replace('"intercept": ', '"intercept": 1.0, "intercept": '),
+        "it names a key twice in one place",
+    ),
+    "two kinds of promise": (
+        lambda w: json.dumps(w).replace('"kind": "gaussian"', '"kind": "gaussian", "kind": "direct"'),
+        "it names a key twice in one place",
+    ),
+    "a name that clears the screen": (
+        changed(["privacy", "spending"], {"\x1b[2J\nAll is well": -1}),
+        re.escape(r"its entry privacy/spending/\x1b[2J\nAll is well breaks the rule 'minimum'"),
+    ),
+    "a name as long as the file": (
+        changed(["privacy", "spending"], {1_000_000 * "x": -1}),
+        r"its entry privacy/spending/x{183} breaks the rule",
+    ),
+    "fits below zero": (changed(["privacy", "family", "fits"], -1), "breaks the rule 'minimum'"),
+    "noise below zero": (changed(["steps", 0, "sigma"], -1.0), "breaks the rule 'minimum'"),
+    "a promise of nothing": (
+        changed(["privacy", "promise", "rho"], 0.0),
+        "breaks the rule 'exclusiveMinimum'",
+    ),
+    "a promise without a price": (changed(["privacy", "promise", "rho"], None), "breaks the rule 'type'"),
+    "a promise of the largest number": (
+        changed(["privacy", "promise", "epsilon"], 1e308),
+        "breaks the rule 'maximum'",
+    ),
     "bounds upside down": (changed(["preprocessing", "clip", "low", 0], 1e9), "a lower bound in it is above"),
     "one class": (changed(["classes"], ["no", "no"]), "not two different labels"),
     "two kinds of class": (changed(["classes"], ["no", 1]), "not two different labels of one type"),
     "a name too many": (changed(["feature_names"], list("abcdef")), "feature names are not as many"),
-    "a negative promise": (changed(["privacy", "promise", "rho"], -1.0), "the promise in it makes no sense"),
+    "a negative promise": (
+        changed(["privacy", "promise", "rho"], -1.0),
+        "breaks the rule 'exclusiveMinimum'",
+    ),
+    "a promise that its price does not keep": (
+        changed(["privacy", "promise", "epsilon"], 0.1),
+        "the promise in it makes no sense",
+    ),
     "a promise of another kind": (
         changed(["privacy", "promise", "mu"], 1.0),
         "the promise in it makes no sense",
@@ -130,12 +183,16 @@ HOSTILE = {
 }
 
 
+@functools.cache
+def saved():
+    return to_json(fitted(feature_bounds=(-1, 3)).published())
+
+
 @pytest.mark.parametrize("case", HOSTILE)
 def test_a_file_that_is_no_model_gets_one_sentence(case, tmp_path):
     harm, message = HOSTILE[case]
     path = tmp_path / "model.json"
-    fitted(feature_bounds=(-1, 3)).save(path)
-    path.write_text(harm(json.loads(path.read_text())))
+    path.write_text(harm(json.loads(saved())))
     with pytest.raises(ValueError, match=message) as caught:
         privfit.load(path)
     assert str(caught.value).startswith(f"{path} is no model file: ")
@@ -146,6 +203,34 @@ def test_a_file_of_bytes_gets_one_sentence(tmp_path):
     (tmp_path / "model.json").write_bytes(b"\x80\x04\x95")
     with pytest.raises(ValueError, match="it is not text"):
         privfit.load(tmp_path / "model.json")
+
+
+def test_a_mark_that_editors_put_in_front_is_read_over(tmp_path):
+    fitted().save(tmp_path / "model.json")
+    (tmp_path / "model.json").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "model.json").read_bytes())
+    assert privfit.load(tmp_path / "model.json").n_features_in_ == 5
+
+
+def test_a_label_that_no_file_can_hold_is_refused_and_the_old_file_stays(tmp_path):
+    X, y = people()
+    model = DPLogisticRegression(4.0, classes=("no", "\udc80")).fit(X, np.where(y == "yes", "\udc80", "no"))
+    (tmp_path / "model.json").write_text("old")
+    with pytest.raises(ValueError, match="A name or label of the model is not valid Unicode"):
+        model.save(tmp_path / "model.json")
+    assert (tmp_path / "model.json").read_text() == "old"
+
+
+def test_a_refusal_that_quotes_a_long_name_is_cut_off(tmp_path):
+    path = tmp_path / "model.json"
+    fitted().save(path)
+    long = 10_000 * "x"
+    written = json.loads(path.read_text()) | {"feature_names": ["a"], "columns": ["a"], "weights": [1.0]}
+    column = {"name": "a", "type": "categorical", "categories": [long, long]}
+    written["preprocessing"] |= {"schema": {"columns": [column], "label": {"name": "y"}}, "clip": None}
+    path.write_text(json.dumps(written))
+    with pytest.raises(ValueError, match=r"xxx\.\.\.$") as refusal:
+        privfit.load(path)
+    assert len(str(refusal.value)) < 1000
 
 
 def test_an_unfitted_model_cannot_be_saved(tmp_path):

@@ -21,6 +21,8 @@ from privfit.solvers import Step
 if TYPE_CHECKING:
     from privfit.estimators.classifier import DPLinearClassifier
 
+LONGEST_REASON = 500  # characters of a refusal
+
 
 def published(model: DPLinearClassifier) -> Published:
     """Return what may be published of a fitted model: no field of it was not released or public."""
@@ -78,7 +80,7 @@ def load(path: str | Path) -> Any:
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ValueError("it is too large for one.")
-        facts = from_json(path.read_text(encoding="utf-8"))
+        facts = from_json(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
         statement = statement_from_dict(facts.privacy)
         estimator = {"logistic": DPLogisticRegression, "svm": DPLinearSVC}[facts.kind]
         model = estimator(classes=facts.classes) if facts.schema is None else estimator(schema=_schema(facts))
@@ -88,7 +90,9 @@ def load(path: str | Path) -> Any:
     except UnicodeDecodeError:
         raise ValueError(f"{path} is no model file: it is not text.") from None
     except ValueError as error:
-        raise ValueError(f"{path} is no model file: {error}") from None
+        reason = str(error)  # which may quote a name as long as the file
+        short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
+        raise ValueError(f"{path} is no model file: {short}") from None
 
 
 def _schema(facts: Published) -> Schema:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
+from privfit.printable import printable
 from privfit.publication.published import Published
 
 FORMAT, VERSION = "privfit-model", 1
+LONE_SURROGATE = "is not valid Unicode: it holds half of a surrogate pair"
 LARGEST_FILE = 200_000_000  # bytes: a million columns with their bounds and names
 
 
@@ -39,6 +42,11 @@ def to_json(model: Published) -> str:
     -------
     text : str
         JSON; numbers are written so that they are read back bit for bit.
+
+    Raises
+    ------
+    ValueError
+        If a name or label is not valid Unicode, so that no file could hold it.
     """
     bounds = None if model.bounds is None else [side.tolist() for side in model.bounds]
     written = {
@@ -60,7 +68,10 @@ def to_json(model: Published) -> str:
         "steps": list(model.steps),
         "versions": model.versions,
     }
-    return json.dumps(written, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(written, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
+    if not _is_unicode(text):
+        raise ValueError(f"A name or label of the model {LONE_SURROGATE}; rename it before the fit.")
+    return text
 
 
 def from_json(text: str) -> Published:
@@ -75,11 +86,24 @@ def from_json(text: str) -> Published:
     -------
     model : Published
         The same model.
+
+    Raises
+    ------
+    ValueError
+        If it is not a model file; the message completes a sentence that begins with the file's name.
     """
     from jsonschema import Draft202012Validator  # late: only reading a file needs it
 
     try:
-        written = json.loads(text, parse_constant=_refuse_constant)
+        written = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            parse_int=_whole,
+            object_pairs_hook=_with_distinct_keys,
+        )
+    except _Ambiguous as error:
+        raise ValueError(str(error)) from None
     except (ValueError, RecursionError):
         raise ValueError("it is not whole JSON; was it cut off, or edited by hand?") from None
     if not isinstance(written, dict) or written.get("format") != FORMAT:
@@ -88,15 +112,49 @@ def from_json(text: str) -> Published:
         raise ValueError(
             f"its format is not version {VERSION}, which is what this privfit reads; update privfit."
         )
+    if not _is_unicode(json.dumps(written, ensure_ascii=False)):
+        raise ValueError(f"a text in it {LONE_SURROGATE}.")
     worst = next(iter(Draft202012Validator(json_schema()).iter_errors(written)), None)
     if worst is not None:
-        where = "/".join(map(str, worst.absolute_path)) or "the document"
+        where = printable("/".join(map(str, worst.absolute_path)))[:200] or "the document"
         raise ValueError(f"its entry {where} breaks the rule {worst.validator!r} of the format.")
     return _checked(written)
 
 
+class _Ambiguous(ValueError):
+    """JSON that two programs may read differently."""
+
+
 def _refuse_constant(name: str) -> float:
     raise ValueError(name)
+
+
+def _finite(written: str) -> float:
+    number = float(written)
+    if math.isinf(number):
+        raise _Ambiguous("a number in it is too large.")
+    return number
+
+
+def _whole(written: str) -> int:
+    _finite(written)
+    return int(written)
+
+
+def _with_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs as a dictionary. Of two equal keys one program takes the first, another the last."""
+    distinct = dict(pairs)
+    if len(distinct) < len(pairs):
+        raise _Ambiguous("it names a key twice in one place.")
+    return distinct
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _checked(written: dict[str, Any]) -> Published:
