@@ -112,9 +112,9 @@ def test_public_records_of_one_class_have_no_auc_and_no_warning(desk):
 
 def test_explain_speaks_the_schemas_words_for_its_positive_class(desk):
     text = privfit("explain", "model.json", "--top", 2).stdout
-    assert text.startswith("Positive weights speak for yes;")
-    assert re.search(r"^smoker +\+\d\.\d{4}  from no to yes$", text, re.MULTILINE)
-    assert "(4 smaller ones are left out; --top shows more.)" in text
+    assert "Positive weights speak for yes. The intercept" in " ".join(text.split())
+    assert re.search(r"^smoker +\+\d\S+ +\d\S*  from no to yes$", text, re.MULTILINE)
+    assert "(5 smaller ones are left out; --top shows more.)" in text
     document = json.loads((desk / "model.json").read_text())
     document["preprocessing"]["schema"]["label"]["positive"] = "no"
     (desk / "turned.json").write_text(json.dumps(document))
@@ -137,7 +137,7 @@ def test_explain_names_the_columns_of_a_model_without_a_schema(tmp_path):
     found = {w["column"]: w for w in facts["weights"]}
     low, high = (side[0] for side in model.feature_bounds_)
     assert found["column 0"]["weight"] == pytest.approx((high - low) * model.coef_[0, 0])
-    assert found["column 0"]["over"] == f"{low:g} to {high:g}"
+    assert found["column 0"]["over"] == f"from {low:g} to {high:g}"
     refused = privfit(
         "predict", tmp_path / "numbers.json", tmp_path / "p.csv", "--out", tmp_path / "o.csv", code=2
     )

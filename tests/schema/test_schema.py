@@ -245,6 +245,7 @@ dates = st.builds(
 listed = (
     st.builds(Categorical, named, words(1), **common)
     | words(1).flatmap(lambda w: st.builds(Categorical, named, st.just(w), fill=st.sampled_from(w)))
+    | words(1).flatmap(lambda w: st.builds(Categorical, named, st.just(w), reference=st.sampled_from(w)))
     | st.builds(Ordinal, named, words(2), **common)
     | st.builds(Boolean, named, fill=st.none() | st.booleans())
     | st.builds(Boolean, named, st.just(["no", "yes"]), **common)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,53 +21,40 @@ def explain(
 ) -> None:
     """Show a model's weights in the schema's words, and its promise.
 
-    A weight is what a category adds to the score, or a number on its way from one end of its range to the
-    other; 0.69 doubles the odds of a logistic model. The noise of the fit is in the weights, and privfit has
-    no intervals for them yet: small ones may be nothing but noise.
+    A weight is how much a score changes if a category applies instead of its column's reference or, for a
+    number, when it goes from the lowest to the highest declared value. The odds ratio of a logistic model is
+    by what the odds are multiplied then. The noise of the fit is in the weights, and privfit has no intervals
+    for them yet: small ones may be nothing but noise.
 
     Example: privfit explain model.json --top 10
     """
     fitted = read_model(model)
+    from privfit.publication.weights import Weights, weights_of
+
     facts: Published = fitted.published()
-    speaks_for, weights, intercept = _in_words(fitted, facts)
-    largest = sorted(weights, key=lambda entry: -abs(entry["weight"]))
-    rows = [
-        ("column", "category", "weight", "over"),
-        *((w["column"], w["category"], f"{w['weight']:+.4f}", w["over"]) for w in largest[:top]),
-    ]
+    weights = weights_of(facts)
+    largest = Weights(sorted(weights, key=lambda row: -abs(row.weight)))
     left = len(largest) - top
     more = f"\n({left} smaller ones are left out; --top shows more.)" if left > 0 else ""
-    spoken = f"Positive weights speak for {speaks_for}; the intercept is {intercept:+.4f}."
+    table = columns(Weights(largest[:top]).texts())
     show(
         {
             "classes": list(facts.classes),
-            "speaks_for": speaks_for,
-            "intercept": intercept,
-            "weights": largest,
+            "speaks_for": weights.positive,
+            "intercept": weights.intercept,
+            "weights": [
+                {
+                    "column": row.column,
+                    "category": row.level,
+                    "weight": row.weight,
+                    "over": row.unit,
+                    "reference": row.reference,
+                    "odds_ratio": row.odds_ratio,
+                }
+                for row in largest
+            ],
             "privacy": facts.privacy,
         },
-        f"{spoken}\n\n{columns(rows)}{more}\n\n{wrapped(fitted.privacy_)}",
+        f"{wrapped(' '.join(weights.meaning))}\n\n{table}{more}\n\n{wrapped(fitted.privacy_)}",
         as_json=as_json,
     )
-
-
-def _in_words(fitted: Any, facts: Published) -> tuple[Any, list[dict[str, Any]], float]:
-    """Return the class for which weights speak, the weights, and the intercept."""
-    second, intercept = facts.classes[1], facts.intercept
-    if fitted.schema_ is not None:
-        positive = fitted.schema_.label.positive
-        turned = positive is not None and positive == facts.classes[0]
-        named = [
-            {"column": w.column, "category": w.level, "weight": w.weight, "over": w.unit}
-            for w in fitted.weights_
-        ]
-        return (positive if turned else second), named, -intercept if turned else intercept
-    names = facts.weight_names or [f"column {i}" for i in range(len(facts.weights))]
-    low, high = facts.bounds if facts.bounds is not None else (None, None)
-    weights = []
-    for i, (name, weight) in enumerate(zip(names, facts.weights.tolist(), strict=True)):
-        span = None if low is None or high is None else (float(low[i]), float(high[i]))
-        effect = weight if span is None else weight * (span[1] - span[0])
-        over = "one unit" if span is None else f"{span[0]:g} to {span[1]:g}"
-        weights.append({"column": name, "category": "", "weight": effect, "over": over})
-    return second, weights, intercept

@@ -32,7 +32,7 @@ from privfit.estimators.validation import (
 from privfit.losses import get_loss
 from privfit.publication import Published, to_json
 from privfit.publication.plain import to_sklearn
-from privfit.publication.weights import Weights, weights_in_words
+from privfit.publication.weights import Weights, weights_of
 from privfit.report import render
 from privfit.schema import Schema, labels_of
 from privfit.schema.frames import opened
@@ -271,11 +271,11 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
 
     @property
     def weights_(self) -> Weights:
-        """The weights in the schema's words, for its positive class."""
+        """The weights in the schema's words, for its positive class, categories against a reference."""
         check_is_fitted(self)
         if self.schema_ is None:
             raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
-        return weights_in_words(self.schema_, self.coef_.ravel(), self.classes_.tolist())
+        return weights_of(published(self))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.

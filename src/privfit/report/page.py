@@ -10,9 +10,10 @@ from typing import Any
 
 from privfit.accounting.amounts import written_up
 from privfit.publication.published import Published
+from privfit.publication.weights import Weights, weights_of
 from privfit.report.charts import bars, line, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds
-from privfit.report.weights import spoken_of, weights_section
+from privfit.report.weights import weights_section
 
 KINDS = {"logistic": "Logistic regression", "svm": "Linear support vector machine"}
 CARD_FIELDS = (
@@ -50,13 +51,14 @@ def render(
     html : str
         One file that needs nothing else.
     """
+    weights = weights_of(model)
     heading = title or f"{KINDS[model.kind]} with differential privacy"
     sections = [
         ("promise", "What was promised", _promise(model)),
         ("means", "What that means for one person", _meaning(model)),
         ("public", "What was taken for public", _public(model)),
         ("budget", "What the budget bought", _budget(model)),
-        ("weights", "What the model says", weights_section(model)),
+        ("weights", "What the model says", weights_section(model, weights)),
         ("scores", "How good it is", _scores(scores)),
         ("card", "Model card", _card(model, card or {})),
         ("verify", "How to verify this", _verify(model)),
@@ -75,7 +77,7 @@ def render(
         '<link rel="icon" href="data:,">'
         f"<title>{escape(heading)}</title><style>{style}</style></head><body>"
         '<a class="skip" href="#promise">Skip to the promise</a>'
-        f"<header><h1>{escape(heading)}</h1>{_warnings(model)}{_facts(model)}"
+        f"<header><h1>{escape(heading)}</h1>{_warnings(model)}{_facts(model, weights)}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav></header>'
         f"<main>{body}</main>"
         f"<footer><p>Made by privfit {escape(model.versions.get('privfit', ''))}.{_origin(model)}</p>"
@@ -103,7 +105,7 @@ def _warnings(model: Published) -> str:
     return ""
 
 
-def _facts(model: Published) -> str:
+def _facts(model: Published, weights: Weights) -> str:
     promise = model.privacy["promise"]
     facts = [("model", KINDS[model.kind]), ("weights", f"{len(model.weights):,}")]
     if promise is not None and promise["epsilon"] is not None:
@@ -112,7 +114,7 @@ def _facts(model: Published) -> str:
             ("delta", written_up(promise["delta"])),
             *facts,
         ]
-    facts.append(("positive class", spoken_of(model)[0]))
+    facts.append(("positive class", str(weights.positive)))
     cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
     return f'<dl class="facts">{cells}</dl>'
 

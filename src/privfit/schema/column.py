@@ -163,7 +163,8 @@ class Feature(Column, ABC):
         Returns
         -------
         words : str
-            The way that a number goes while its feature goes from 0 to 1, or the unit of a category.
+            From where to where a number goes while its feature goes from 0 to 1, or instead of what a
+            category applies.
         """
 
 
@@ -180,6 +181,18 @@ class Scale(Feature):
     def levels(self) -> tuple[str, ...]:
         """One number, and an indicator for cells that have none if there is one."""
         return ("", OTHER) if self.has_indicator else ("",)
+
+    @property
+    @abstractmethod
+    def span(self) -> tuple[str, str]:
+        """The ends in words."""
+
+    def step(self, level: str) -> str:
+        """Say from where to where the number goes; a cell without one counts as the lowest, and more."""
+        low, high = self.span
+        if level:
+            return f"missing or not readable, instead of {low} {self.unit}".rstrip()
+        return f"from {low} to {high} {self.unit}".rstrip()
 
     def scaled(self, readings: Numbers) -> Numbers:
         """Map the ends to 0 and 1, and what lies beyond to the nearer one.

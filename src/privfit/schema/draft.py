@@ -48,7 +48,7 @@ _GUIDE = """\
 #              decimal]                        decimal = "," reads 1,5 as one and a half
 # integer      low, high, [unit, thousands]    a whole number
 # boolean      [words = ["no", "yes"]]         true or false, 1 or 0, or one of the two words
-# categorical  categories                      one of a list; each becomes an indicator
+# categorical  categories, [reference]         one of a list; each becomes an indicator
 # ordinal      order                           one of a list with an order, the lowest first
 # date         low, high, [format]             2026-05-27, or as format = "%d.%m.%Y" has it
 # id                                           who it is: never a feature

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -33,9 +34,14 @@ class Categorical(Feature):
         indicator "other" ("other (not listed)" if "other" is a category), or the table is refused.
     fill : str, optional
         A category for such cells; by default all their indicators are zero.
+    reference : str, optional
+        The category with which the others are compared where weights are shown; by default the first of the
+        list. It changes nothing that is fitted.
     """
 
     categories: Sequence[str]
+    _: KW_ONLY
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -43,6 +49,16 @@ class Categorical(Feature):
         if not self.categories:
             raise ValueError(f"Column {self.name!r} needs at least one category.")
         self._check_fill()
+        if self.reference is not None:
+            place = self.read(self.reference)
+            if math.isnan(place):
+                raise ValueError(f"reference of column {self.name!r} is none of its categories.")
+            object.__setattr__(self, "reference", self.categories[int(place)])
+
+    @property
+    def reference_level(self) -> str:
+        """The category with which the others are compared."""
+        return self.categories[0] if self.reference is None else self.reference
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -71,8 +87,11 @@ class Categorical(Feature):
         return self.places.of_numbers(numbers)
 
     def step(self, level: str) -> str:
-        """Say what the categories are; an indicator goes from no to yes."""
-        return self.unit
+        """Say instead of what a category applies; levels that are none are those of other cells."""
+        if level == self.reference_level:
+            return "reference"
+        words = f"instead of {self.reference_level} {self.unit}".rstrip()
+        return words if level in self.categories else f"missing or not listed, {words}"
 
 
 @dataclass(frozen=True)
@@ -121,9 +140,10 @@ class Ordinal(Scale):
         """Look numbers up among the levels."""
         return self.places.of_numbers(numbers)
 
-    def step(self, level: str) -> str:
-        """Say from where to where the column's feature goes."""
-        return "" if level else f"from {self.order[0]} to {self.order[-1]} {self.unit}".rstrip()
+    @property
+    def span(self) -> tuple[str, str]:
+        """The lowest and the highest level."""
+        return self.order[0], self.order[-1]
 
 
 @dataclass(frozen=True)
@@ -174,6 +194,7 @@ class Boolean(Scale):
         """Only 0 and 1 are truth values, or numbers that are words."""
         return self.places.of_numbers(numbers)
 
-    def step(self, level: str) -> str:
-        """Say from where to where the column's feature goes."""
-        return "" if level else f"from {self.words[0]} to {self.words[1]} {self.unit}".rstrip()
+    @property
+    def span(self) -> tuple[str, str]:
+        """What stands for false and for true."""
+        return self.words[0], self.words[1]

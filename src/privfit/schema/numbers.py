@@ -102,9 +102,10 @@ class Numeric(Scale):
         """Numbers are what they are."""
         return numbers
 
-    def step(self, level: str) -> str:
-        """Say from where to where the column's feature goes."""
-        return "" if level else f"from {self.low:.15g} to {self.high:.15g} {self.unit}".rstrip()
+    @property
+    def span(self) -> tuple[str, str]:
+        """The bounds in words."""
+        return f"{self.low:.15g}", f"{self.high:.15g}"
 
 
 @dataclass(frozen=True)
@@ -227,9 +228,10 @@ class Date(Scale):
         """Days are what they are."""
         return days
 
-    def step(self, level: str) -> str:
-        """Say from where to where the column's feature goes."""
-        return "" if level else f"from {self.low} to {self.high}"
+    @property
+    def span(self) -> tuple[str, str]:
+        """The first and the last day in ISO format."""
+        return str(self.low), str(self.high)
 
 
 @cache
