@@ -139,9 +139,9 @@ class Table:
 
     # -- passes --------------------------------------------------------------------------------------------
 
-    @property
+    @remembered
     def chunks(self) -> list[slice]:
-        """The rows of each chunk."""
+        """The rows of each chunk, remembered because every step asks."""
         return list(cut(slice(0, self.n_records), self.chunk_size))
 
     def for_each_chunk(self, visit: Callable[[slice], None]) -> None:
@@ -263,7 +263,7 @@ class Table:
         """Return a table of another layout or view, and forget what is known of this one's rows."""
         table = copy.copy(self)
         table.layout, table.view = layout, view
-        for outdated in ("squares", "norms", "reciprocals", "coordinate_reciprocals", "_roundings"):
+        for outdated in ("squares", "norms", "reciprocals", "coordinate_reciprocals", "chunks", "_roundings"):
             table.__dict__.pop(outdated, None)
         return table
 

@@ -19,6 +19,7 @@ from privfit.curator import Curator, Vector
 from privfit.losses import Loss
 from privfit.questions import SecondMoments
 from privfit.questions.products import symmetric
+from privfit.questions.slopes import slopes_at
 
 SHARE = 0.05  # of what is left, for the second moments; it raises the gradients' noise by a fortieth
 RADIUS = 2.0  # records longer than twice the typical one are shrunk
@@ -30,6 +31,8 @@ FINE = 0.4  # unless the eigenvalues are known as well as this
 HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
 DIGITS = 2.0**-40  # of a regulariser in all directions, so that rounding leaves some of it in each
 LEAST_CURVATURE = 1e-3  # on average, so that steps end even where the loss is straight
+MARGINS = np.linspace(-3.0, 3.0, 61)  # in standard deviations, at which the mean curvature is averaged
+MARGIN_SHARES = np.exp(-0.5 * MARGINS**2) / np.exp(-0.5 * MARGINS**2).sum()
 
 
 @dataclass(frozen=True)
@@ -111,15 +114,7 @@ def mean_curvature(loss: Loss, size: float, offset: float = 0.0) -> tuple[float,
 
     Both labels are equally likely; the offset is the margins' mean.
     """
-    margins = np.linspace(-3.0, 3.0, 61)
-    density = np.exp(-0.5 * margins**2)
-    slopes = [
-        [
-            sum(loss.derivative(offset + size * m + side, label) for label in (-1.0, 1.0))
-            for side in (-HALF_WINDOW, HALF_WINDOW)
-        ]
-        for m in margins
-    ]
+    sides = (offset + size * MARGINS)[:, None] + (-HALF_WINDOW, HALF_WINDOW)
+    slopes = slopes_at(loss, sides, -1.0) + slopes_at(loss, sides, 1.0)
     curved = np.diff(slopes)[:, 0] / (4.0 * HALF_WINDOW)
-    weights = density / density.sum()
-    return float(weights @ (curved * margins**2)), float(weights @ curved)
+    return float(MARGIN_SHARES @ (curved * MARGINS**2)), float(MARGIN_SHARES @ curved)

@@ -1,0 +1,21 @@
+"""The derivative of a loss at public predictions. No record is looked at, so nothing is charged."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privfit.engine.exact.grids import FloatArray
+from privfit.losses import Loss
+
+
+def slopes_at(loss: Loss, predictions: FloatArray, target: float) -> FloatArray:
+    """Return the derivative of a loss of one output at each prediction, for this target.
+
+    The loop over them is compiled, as it is for records: called from Python, the derivative of the logistic
+    loss takes some 7 microseconds.
+    """
+    from privfit.engine.kernels.pointwise import loops  # imported late: it needs numba
+
+    slopes = np.empty(predictions.size)
+    loops(loss).derivatives(predictions.ravel(), np.full(predictions.size, target), slopes)
+    return slopes.reshape(predictions.shape)
