@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import postgres_server
 import pytest
+import seed_shift
 from chromium import browser  # noqa: F401 because fixtures are found here by their names
 from hypothesis import HealthCheck, settings
 
@@ -24,6 +25,17 @@ settings.register_profile(
     "privfit", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("privfit")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that shows which tests hold by their seed only."""
+    parser.addoption("--seed-shift", type=int, default=0, help="draw other numbers from every seed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Shift seeds before any test module is imported, because some draw their tables then."""
+    if shift := config.getoption("--seed-shift"):
+        np.random.default_rng = seed_shift.shifted(np.random.default_rng, shift)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

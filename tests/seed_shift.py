@@ -1,0 +1,27 @@
+"""The pytest option `--seed-shift N`: every seeded generator draws other numbers than it usually does.
+
+A test that holds at the seeds it was written with, and not at others, tests its seeds. Before the seeds of a
+statistical test are fixed, run it with several shifts: `pytest tests/solvers --seed-shift 1`. It may fail as
+often as it says it does. Equal seeds still give equal numbers, so tests that compare two runs of one seed
+hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+def shifted(make: Callable[..., np.random.Generator], shift: int) -> Callable[..., np.random.Generator]:
+    """Return `np.random.default_rng` with the shift as part of every seed that is a number or several."""
+
+    def default_rng(seed: Any = None) -> np.random.Generator:
+        if seed is None or isinstance(
+            seed, np.random.Generator | np.random.SeedSequence | np.random.BitGenerator
+        ):
+            return make(seed)
+        return make([*np.atleast_1d(np.asarray(seed, dtype=object)), shift])
+
+    return default_rng
