@@ -103,12 +103,14 @@ class Positives:
 USE_QUESTION = """
 import scipy.sparse as sp
 from privfit.accounting import Ledger
+from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
 from privfit.engine.table import Table
 from privfit.mechanisms.noise import noise_source
 from privfit.questions.positives import Positives
 for form in (X, sp.csr_matrix(X)):
-    curator = Curator(Table(form), Ledger(rho=1e6), noise_source(0), epsilon=1.0, delta=1e-6)
+    ledger, facts = Ledger(rho=1e6), {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD}
+    curator = Curator(Table(form), ledger, noise_source(0), **facts)
     counts = curator.measure(Positives(), 1e6).value
     assert np.allclose(counts, (X > 0).sum(axis=0), atol=0.1)
 """
@@ -170,6 +172,7 @@ USE_SOFTMAX = """
 import scipy.sparse as sp
 from scipy.special import logsumexp, softmax
 from privfit.accounting import Ledger
+from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import get_loss
@@ -211,7 +214,7 @@ for form in (np.asarray, sp.csr_array):
         assert 0.4999 < max(lengths) <= problem.gradient_bound(0.5) < 0.5001, lengths
 
     for noise in (noise_source(0), noise_source(None)):
-        curator = Curator(problem, Ledger(rho=1e9), noise, epsilon=1.0, delta=1e-6)
+        curator = Curator(problem, Ledger(rho=1e9), noise, epsilon=1.0, delta=1e-6, relation=ONE_RECORD)
         measured = curator.measure(GradientAt(w, 0.5), 1e7)
         assert measured.sensitivity == problem.gradient_bound(0.5)
         assert np.allclose(measured.value, written_out(w, 0.5), rtol=0, atol=1e-2)
@@ -219,6 +222,41 @@ for form in (np.asarray, sp.csr_array):
         assert curator.measure(Gradient(0.5), 1e7, of=point).value.shape == (4, 3)
         uphill = curator.along(point, -written_out(w, np.inf))
         assert curator.choose(LossesAlong(np.linspace(0.0, 1e-3, 3), 3.0), 1e7, of=uphill) == [0]
+"""
+
+PENALTY = """
+from dataclasses import dataclass
+import numpy as np
+from privfit.penalties.ridge import Ridge
+
+@dataclass(frozen=True)
+class NonNegative(Ridge):
+    is_constraint = True
+
+    def nearest(self, w, metric):
+        return w if np.all(w >= 0.0) else np.maximum(w, 0.0)  # the nearest in every diagonal metric
+"""
+
+USE_PENALTY = """
+from privfit.accounting import Ledger
+from privfit.accounting.relation import ONE_RECORD
+from privfit.curator import Curator
+from privfit.engine.problem import Problem
+from privfit.losses import get_loss
+from privfit.mechanisms.noise import noise_source
+from privfit.penalties.non_negative import NonNegative
+from privfit.solvers import get_solver
+problem = Problem.of(X * [1, -1, 1], np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0), get_loss("logistic"))
+facts = {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD, "penalty": NonNegative(0.01)}
+curator = Curator(problem, Ledger(rho=100.0), noise_source(0), **facts)
+w = get_solver("gradient-descent").solve(curator).w
+assert w[0] > 1.0 and w[1] == 0.0 and w[2] >= 0.0
+try:
+    get_solver("newton").solve(Curator(problem, Ledger(rho=100.0), noise_source(0), **facts))
+except ValueError as refusal:
+    assert "no constraint set" in str(refusal)
+else:
+    raise AssertionError("newton ignored the set")
 """
 
 # What is added, the files it takes, and a program that uses it.
@@ -230,6 +268,7 @@ ADDITIONS = {
         USE_SOLVER,
     ),
     "a question": ({"questions/positives.py": QUESTION}, USE_QUESTION),
+    "a constraint set": ({"penalties/non_negative.py": PENALTY}, USE_PENALTY),
     "a matrix": ({"engine/layouts/compressed.py": MATRIX}, USE_MATRIX),
 }
 

@@ -9,6 +9,7 @@ from pkgutil import iter_modules
 
 import numpy as np
 import pytest
+from curators import curator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -49,7 +50,7 @@ def make_curator(X, y, *, loss="logistic", rho=1.0, noise=None, events=None, **k
     noise = ScriptedNoise() if noise is None else noise
     engine = Problem.of(X, y, LOSSES[loss], intercept=True)
     engine = engine if events is None else Watched(engine, events)
-    return Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6, **kwargs), ledger, noise
+    return curator_of(engine, ledger, noise, epsilon=1.0, delta=1e-6, **kwargs), ledger, noise
 
 
 def data(n=40, p=3, seed=0):
@@ -125,12 +126,20 @@ PUBLIC = {
     "n_features": lambda c, q: c.n_features,
     "intercept": lambda c, q: c.intercept,
     "loss": lambda c, q: c.loss,
-    "longest_regular_step": lambda c, q: c.longest_regular_step,
+    "reach": lambda c, q: c.reach(1000.0),
     "remaining": lambda c, q: c.remaining,
     "raw_weights": lambda c, q: c.raw_weights(q.w[-c.n_weights :]),
-    "penalty_gradient": lambda c, q: c.penalty_gradient(q.w[-c.n_weights :]),
 }
-DECLARED = {"epsilon", "delta", "alpha", "n_records", "bounds"}
+DECLARED = {
+    "epsilon",
+    "delta",
+    "relation",
+    "penalty",
+    "regulariser",
+    "weighted",
+    "n_records",
+    "bounds",
+}
 
 
 def test_everything_the_curator_answers_is_guarded_here():
@@ -157,7 +166,7 @@ def test_projected_records_have_their_scores_as_the_only_feature(intercept):
     w = np.linspace(-1.0, 2.0, X.shape[1] + intercept)
     center, scale = np.full(X.shape[1], 0.3 * intercept), np.linspace(0.5, 2.0, X.shape[1])
     problem = Problem.of(X, y, LOSSES["logistic"], intercept=intercept)
-    curator = Curator(problem, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
+    curator = curator_of(problem, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
     scores = scale * (X - center) @ w[: X.shape[1]]
     alone = curator.transformed(center, scale, 0.3).projected(w)
     assert alone.n_features == 1

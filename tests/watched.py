@@ -14,9 +14,7 @@ PUBLIC = {
     "loss",
     "n_columns",
     "n_weights",
-    "pulled_back",
     "raw_weights",
-    "stretch",
     "view",
     "w",
 }

@@ -18,10 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.accounting import Ledger, zcdp
+from privfit.accounting.relation import ONE_RECORD, Relation
 from privfit.losses import Loss
 from privfit.mechanisms.gaussian import Measurement, measure
 from privfit.mechanisms.noise import NoiseSource, Shape
 from privfit.mechanisms.selection import select_min, selection_scale, width
+from privfit.penalties import NO_PENALTY, Penalty, Regulariser
 from privfit.questions.question import Question, is_ours
 
 if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
@@ -48,7 +50,7 @@ class SealedLine:
 
 
 class Curator:
-    """Answers a solver's questions for a price. Neighbouring tables differ by adding or removing a record.
+    """Answers a solver's questions for a price. Neighbouring tables differ by what a `Relation` says.
 
     Parameters
     ----------
@@ -60,8 +62,10 @@ class Curator:
         Where the noise comes from.
     epsilon, delta : float
         The promise the ledger's budget was made from; public, for solvers whose constants depend on it.
-    alpha : float
-        Strength of the regulariser alpha/2 ||w||^2; public.
+    relation : Relation
+        How many records one person may have: what a record's sensitivity is multiplied by (Q0).
+    penalty : Penalty
+        What is added to the mean loss, and the set that the weights must stay in; public.
     n_records, bounds : optional
         Number of records, lowest and highest value of every column, where they were declared public.
     on_answer : callable, optional
@@ -76,7 +80,8 @@ class Curator:
         *,
         epsilon: float,
         delta: float,
-        alpha: float = 0.0,
+        relation: Relation,
+        penalty: Penalty = NO_PENALTY,
         n_records: float | None = None,
         bounds: tuple[Vector, Vector] | None = None,
         on_answer: Callable[[Ledger], None] = lambda ledger: None,
@@ -86,13 +91,16 @@ class Curator:
         self._ledger, self._noise, self._on_answer = ledger, noise, on_answer
         self._places: WeakKeyDictionary[SealedPoint | SealedLine, Any] = WeakKeyDictionary()
         self._last: tuple[Measurement, str, Vector] | None = None
-        self.epsilon, self.delta, self.alpha = epsilon, delta, alpha
+        self.epsilon, self.delta, self.relation, self.penalty = epsilon, delta, relation, penalty
         self.n_records, self.bounds = n_records, bounds
+        self.weighted = getattr(records, "weights", None) is not None
+        self.regulariser = Regulariser(penalty, self._table.view)  # public: no records are in it
 
     def _over(self, records: Problem | Table, **changed: Any) -> Curator:
         """Return a curator over another view of the records that draws on the same account."""
-        public = {name: getattr(self, name) for name in ("epsilon", "delta", "alpha", "n_records", "bounds")}
-        return Curator(records, self._ledger, self._noise, on_answer=self._on_answer, **(public | changed))
+        kept = ("epsilon", "delta", "relation", "penalty", "n_records", "bounds")
+        public = {name: getattr(self, name) for name in kept} | changed
+        return Curator(records, self._ledger, self._noise, on_answer=self._on_answer, **public)
 
     # -- what is public -------------------------------------------------------------------------------
 
@@ -125,17 +133,9 @@ class Curator:
         """Return the weights of the columns that say what w says of this curator's features."""
         return self._table.raw_weights(w)
 
-    def penalty_gradient(self, w: Vector) -> Vector:
-        """Return the gradient of the regulariser alpha/2 ||raw weights||^2 at w."""
-        if not self.alpha:
-            return np.zeros_like(w)
-        return self.alpha * self._table.pulled_back(self._table.raw_weights(w))
-
-    @property
-    def longest_regular_step(self) -> float:
-        """The longest gradient step on the regulariser alone that surely does not overshoot."""
-        strength = self.alpha * self._table.stretch**2
-        return 1.0 / strength if strength > 0.0 else math.inf
+    def reach(self, n: float, rho: float | None = None) -> float:
+        """Return the reach of a budget, by default what is left: n sqrt(2 rho) / records per person."""
+        return n * math.sqrt(2.0 * (self.remaining if rho is None else rho)) / self.relation.times("record")
 
     # -- places: nothing is released, so nothing is charged -------------------------------------------
 
@@ -176,7 +176,7 @@ class Curator:
 
     def projected(self, w: Vector) -> Curator:
         """Return a curator over records whose only feature is their score z.w, unregularised (Q13)."""
-        return self._over(self._records.projected(w), bounds=None, alpha=0.0)
+        return self._over(self._records.projected(w), bounds=None, penalty=NO_PENALTY)
 
     # -- answers: check, charge, look, blur, return ----------------------------------------------------
 
@@ -184,7 +184,7 @@ class Curator:
         """Return what a question asks of a place or of the records, not looked at yet."""
         if not is_ours(question):
             raise TypeError("Only questions of privfit.questions are answered: their bounds are proved.")
-        return question.bounded(self._records if of is None else self._places[of])
+        return question.bounded(self._records if of is None else self._places[of]).under(self.relation)
 
     def measure(self, question: Question, rho: float, *, of: SealedPoint | None = None) -> Measurement:
         """Release what is asked `of` a point, or of the records, with Gaussian noise, at a price (P1)."""
@@ -228,19 +228,19 @@ class Curator:
         scores = self._bounded(question, of).penalised(penalties)
         if not 1 <= winners <= scores.count:
             raise ValueError(f"winners must be between 1 and {scores.count} candidates, got {winners}.")
-        reach = width(scores.sensitivity, monotone=scores.monotone)
-        scale = selection_scale(reach, rho / winners, shape)
+        span = width(scores.sensitivity, monotone=scores.monotone)
+        scale = selection_scale(span, rho / winners, shape)
         self._ledger.charge(rho, what=question.what, mechanism=f"noisy min, {shape}, scale {scale:.6g}")
         totals = scores.look()
         left, price = list(range(len(totals))), rho / winners
-        chosen = [
-            left.pop(select_min(totals[left], reach, price, shape, self._noise)) for _ in range(winners)
-        ]
+        chosen = [left.pop(select_min(totals[left], span, price, shape, self._noise)) for _ in range(winners)]
         self._on_answer(self._ledger)
         return chosen
 
     def open(self, rho: float, delta: float = 0.0, *, why: str) -> tuple[Any, NoiseSource]:
         """Charge the whole cost of a mechanism with a proof of its own, named by `why`, then open (Q6)."""
+        if self.relation != ONE_RECORD:
+            raise ValueError(f"{why} is proved for people with one record each; choose another solver.")
         self._ledger.charge(rho, delta, what=why, mechanism="one release", kind="release")
         return self._records, self._noise
 

@@ -509,12 +509,12 @@ class TestView:
         there = engine.table.raw_weights(w)
         np.testing.assert_allclose(engine.at(w).loss_sum(), raw.at(there).loss_sum(), rtol=1e-9)
         np.testing.assert_allclose(
-            engine.table.pulled_back(raw.at(there).gradient_sum()),
+            engine.table.view.pulled_back(raw.at(there).gradient_sum()),
             engine.at(w).gradient_sum(),
             rtol=1e-6,
             atol=1e-6,
         )
-        assert np.linalg.norm(there) <= engine.table.stretch * np.linalg.norm(w)
+        assert np.linalg.norm(there) <= engine.table.view.stretch * np.linalg.norm(w)
 
     def test_magnitudes_are_those_of_the_raw_features(self, view_case: ViewCase) -> None:
         X, y = view_case.records()

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit.accounting import Ledger
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.experiments.ablations import VARIANTS, EqualSplit, FixedShares, FixedStep, WithoutAveraging
 from privfit.experiments.cells import ABLATIONS, EXPERIMENTS
@@ -32,7 +32,7 @@ def run(solver, noise):
     X = rng.normal(size=(50, 3))
     problem = Problem.of(X, np.where(X[:, 0] > 0, 1.0, -1.0), LOSSES["logistic"])
     ledger = Ledger(rho=RHO)
-    solution = solver.solve(Curator(problem, ledger, noise, epsilon=8.0, delta=1e-6))
+    solution = solver.solve(curator_of(problem, ledger, noise, epsilon=8.0, delta=1e-6))
     return solution, ledger
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from curators import curator_of
 from scipy.sparse import coo_array, csr_array
 from scripted import ScriptedNoise
 from typer.testing import CliRunner
@@ -14,7 +15,6 @@ from privfit import DPLogisticRegression
 from privfit.accounting import Ledger, rho_from_epsilon
 from privfit.accounting.subsampled import sgd_epsilon
 from privfit.cli import app
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.experiments.authors.descent import AuthorsDPAGD
 from privfit.experiments.authors.genetic import AuthorsPrivGene, Brood
@@ -180,7 +180,7 @@ def test_with_everything_corrected_it_is_dpagd(loss, regulariser, seed):
     ledger = Ledger(rho=rho_from_epsilon(EPSILON, DELTA, "classic"))
     problem = Problem.of(X, y, get_loss(loss))
     settings = {"epsilon": EPSILON, "delta": DELTA, "alpha": regulariser, "n_records": 60}
-    solution = DPAGD().solve(Curator(problem, ledger, ScriptedNoise(seed), **settings))
+    solution = DPAGD().solve(curator_of(problem, ledger, ScriptedNoise(seed), **settings))
     assert moves == solution.n_iter > 20
     np.testing.assert_allclose(w, solution.w, rtol=1e-3, atol=1e-3)
 

@@ -2,10 +2,10 @@ import math
 
 import numpy as np
 import pytest
+from curators import curator_of
 
 from privfit import DPLogisticRegression
 from privfit.accounting import Ledger
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.experiments.faulty import FaultyDPAGD
 from privfit.losses import LOSSES
@@ -33,7 +33,7 @@ def test_names_the_smallest_score_plus_exponential_noise():
     right_sign = wrong_sign = 0
     for _ in range(20):
         noise = KnownNoise(rng.laplace(scale=5.0, size=5))
-        curator = Curator(engine, Ledger(rho=1.0), noise, epsilon=1.0, delta=1e-6)
+        curator = curator_of(engine, Ledger(rho=1.0), noise, epsilon=1.0, delta=1e-6)
         line = curator.along(curator.at(np.zeros(4)), direction)
         chosen = FaultyDPAGD().choose(curator, line, steps, 0.02, np.zeros(5))
         wrong_sign += chosen == np.argmin(losses + np.abs(noise.draws))

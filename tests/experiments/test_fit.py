@@ -2,9 +2,9 @@ import math
 
 import numpy as np
 import pytest
+from curators import curator_of
 
 from privfit.accounting import Ledger
-from privfit.curator import Curator
 from privfit.datasets import load
 from privfit.engine.problem import Problem
 from privfit.experiments.cells import Cell, fold_rows
@@ -41,7 +41,7 @@ def test_noise_is_the_cells_own_and_repeatable():
 def test_privgene_on_a_subset_sees_about_that_many_records():
     X, y = np.random.default_rng(0).random((4000, 3)), np.ones(4000)
     engine = Problem.of(X, y, LOSSES["logistic"])
-    curator = Curator(engine, Ledger(rho=1.0), SeededNoise(0), epsilon=1.0, delta=1e-6, n_records=4000)
+    curator = curator_of(engine, Ledger(rho=1.0), SeededNoise(0), epsilon=1.0, delta=1e-6, n_records=4000)
     sizes = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from curators import curator_of as curator_over
 from scipy import sparse
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger
-from privfit.curator import Curator
 from privfit.datasets import load_adult
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
@@ -33,7 +33,7 @@ def table(n=4000, p=5, seed=0):
 def curator_of(X, *, rho=1.0, noise=None, intercept=True, **public):
     engine = Problem.of(X, np.ones(X.shape[0]), LOSSES["logistic"], intercept=intercept)
     noise = ScriptedNoise(size=0.0) if noise is None else noise
-    return Curator(engine, Ledger(rho=rho), noise, epsilon=1.0, delta=1e-6, **public)
+    return curator_over(engine, Ledger(rho=rho), noise, epsilon=1.0, delta=1e-6, **public)
 
 
 def unit_bounds(p):
@@ -409,7 +409,7 @@ def test_margins_of_a_wrong_scale_are_calibrated(loss, scale, intercept, left):
     w = 3.0 * rng.normal(size=20)
     y = np.sign(X @ w + intercept + rng.logistic(size=20_000))
     engine = Problem.of(X, y, LOSSES[loss])
-    curator = Curator(engine, Ledger(rho=1e-3), ScriptedNoise(1), epsilon=1.0, delta=1e-6)
+    curator = curator_over(engine, Ledger(rho=1e-3), ScriptedNoise(1), epsilon=1.0, delta=1e-6)
     start = np.append(scale * w, 0.0)
     found = calibrated(curator, start, 20_000.0, 1.0, 1e-4, 90)
     before, after = (engine.at(v).loss_sum() / 20_000 for v in (start, found.w))
@@ -469,7 +469,7 @@ def test_the_walk_starts_at_the_odds_of_a_rare_label_and_else_at_zero():
         y = np.where(np.arange(10_000) < positives, 1.0, -1.0)
         for loss, expected in (("logistic", intercept), ("hinge", float(np.clip(intercept, -1, 1)))):
             engine = Problem.of(X, y, LOSSES[loss])
-            curator = Curator(engine, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
+            curator = curator_over(engine, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
             assert first_intercept(curator, 1.0, 1e4) == pytest.approx(expected, rel=1e-3)
             assert curator.remaining == pytest.approx(0.998)
     without = curator_of(X, intercept=False)

@@ -10,12 +10,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from curators import curator_of
 from scipy.stats import norm
 from tilted import SMOOTHNESS, TiltNoise, Written
 
 from privfit import DPLogisticRegression
 from privfit.accounting import Direct, Ledger
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import ApproximateMinimaPerturbation, ObjectivePerturbation
@@ -42,7 +42,9 @@ def run(solver, X, y, *, epsilon=1.0, delta=1e-6, loss="logistic", alpha=0.0, n_
     ledger = Ledger.keeping(Direct(epsilon, delta))
     noise = TiltNoise(seed)
     engine = Problem.of(X, y, LOSSES[loss])
-    curator = Curator(engine, ledger, noise, epsilon=epsilon, delta=delta, alpha=alpha, n_records=n_records)
+    curator = curator_of(
+        engine, ledger, noise, epsilon=epsilon, delta=delta, alpha=alpha, n_records=n_records
+    )
     return solver.solve(curator), noise
 
 
@@ -176,7 +178,7 @@ def test_the_error_of_a_gradient_is_within_its_bound(loss, arrange):
 def test_without_delta_it_is_refused_before_anything_is_charged():
     X, y = table()
     ledger = Ledger.keeping(Direct(1.0, 0.0))
-    curator = Curator(Problem.of(X, y, LOSSES["logistic"]), ledger, TiltNoise(), epsilon=1.0, delta=0.0)
+    curator = curator_of(Problem.of(X, y, LOSSES["logistic"]), ledger, TiltNoise(), epsilon=1.0, delta=0.0)
     with pytest.raises(ValueError, match="needs a delta between"):
         ApproximateMinimaPerturbation().solve(curator)
     assert ledger.spent == 0.0

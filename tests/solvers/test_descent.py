@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import curvature
@@ -46,7 +46,7 @@ def gaussian(n=20_000, p=6, *, rho=1.0, noise=None, loss="logistic", seed=0):
     y = np.sign(X @ rng.normal(size=p) * 3 + 0.5 + rng.logistic(size=n))
     engine = Problem.of(X, y, LOSSES[loss])
     noise = ScriptedNoise(size=0.0) if noise is None else noise
-    return Curator(engine, Ledger(rho=rho), noise, epsilon=1.0, delta=1e-6), engine, X
+    return curator_of(engine, Ledger(rho=rho), noise, epsilon=1.0, delta=1e-6), engine, X
 
 
 # -- curvature
@@ -106,7 +106,7 @@ def test_second_moments_cost_a_twentieth_and_their_noise_is_what_was_foretold():
     """Of pure noise the largest of d eigenvalues is at most sigma sqrt(2 d) / n, and nearly that."""
     X = np.zeros((1000, 60))
     engine = Problem.of(X, np.ones(1000), LOSSES["logistic"], intercept=False)
-    curator = Curator(engine, Ledger(rho=1.0), ScriptedNoise(3), epsilon=1.0, delta=1e-6)
+    curator = curator_of(engine, Ledger(rho=1.0), ScriptedNoise(3), epsilon=1.0, delta=1e-6)
     foretold = curvature_noise(curator, 1000.0)
     measured = bought(curator, 1000.0, 0.3)
     assert curator.remaining == pytest.approx(0.95)
@@ -119,7 +119,7 @@ def test_second_moments_cost_a_twentieth_and_their_noise_is_what_was_foretold():
 def test_curvature_is_bought_where_it_can_be_seen_and_used():
     def asked(n, p, rho):
         engine = Problem.of(np.zeros((1, p)), np.ones(1), LOSSES["logistic"])
-        return affordable(Curator(engine, Ledger(rho=rho), ScriptedNoise(0), epsilon=1.0, delta=1e-6), n)
+        return affordable(curator_of(engine, Ledger(rho=rho), ScriptedNoise(0), epsilon=1.0, delta=1e-6), n)
 
     assert asked(300_000, 120, 0.02)
     assert not asked(10_000, 3, 0.02), "noise is the first worry of small tables"

@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit.accounting import Ledger, rho_from_epsilon
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import DPAGD, BudgetWarning
@@ -25,7 +25,9 @@ def run(solver, X, y, *, epsilon=8.0, loss="logistic", noise=None, alpha=0.0, n_
     ledger = Ledger(rho=rho_from_epsilon(epsilon, DELTA, "classic") if rho is None else rho)
     noise = ScriptedNoise(5) if noise is None else noise
     engine = Problem.of(X, y, LOSSES[loss], intercept=True)
-    curator = Curator(engine, ledger, noise, epsilon=epsilon, delta=DELTA, alpha=alpha, n_records=n_records)
+    curator = curator_of(
+        engine, ledger, noise, epsilon=epsilon, delta=DELTA, alpha=alpha, n_records=n_records
+    )
     return solver.solve(curator), ledger, noise
 
 

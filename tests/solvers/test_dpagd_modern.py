@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression
 from privfit.accounting import Ledger
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import DPAGD, ModernDPAGD
@@ -20,7 +20,7 @@ def test_prices_are_planned_and_most_goes_to_the_gradient():
     X, y = table()
     engine = Problem.of(X, np.where(y == 1, 1.0, -1.0), LOSSES["logistic"])
     ledger, noise = Ledger(rho=0.6), ScriptedNoise()
-    solution = ModernDPAGD().solve(Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6))
+    solution = ModernDPAGD().solve(curator_of(engine, ledger, noise, epsilon=1.0, delta=1e-6))
     assert ledger.entries[0].rho == pytest.approx(0.6 / 60 * 0.8)
     assert ledger.entries[1].rho == pytest.approx(0.6 / 60 * 0.2)
     assert "gumbel" in ledger.entries[1].mechanism
@@ -32,7 +32,7 @@ def test_the_scores_width_is_the_longest_rise_and_not_the_loss():
     X, y = table()
     engine = Problem.of(X, np.where(y == 1, 1.0, -1.0), LOSSES["logistic"])
     noise = ScriptedNoise()
-    ModernDPAGD(alpha_max=0.5).solve(Curator(engine, Ledger(rho=0.6), noise, epsilon=1.0, delta=1e-6))
+    ModernDPAGD(alpha_max=0.5).solve(curator_of(engine, Ledger(rho=0.6), noise, epsilon=1.0, delta=1e-6))
     _, scale, _ = noise.argmax_inputs[0]
     assert scale == pytest.approx(0.5 * 3.0 / np.sqrt(8 * 0.6 / 60 * 0.2), rel=1e-3)
 

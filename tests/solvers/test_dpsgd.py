@@ -5,11 +5,11 @@ import math
 import dp_accounting
 import numpy as np
 import pytest
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression
 from privfit.accounting import Direct, Ledger
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.mechanisms.noise import SeededNoise
@@ -30,7 +30,11 @@ def run(solver, X, y, *, epsilon=1.0, loss="logistic", noise=None, intercept=Tru
     ledger = Ledger.keeping(Direct(epsilon, delta))
     engine = Problem.of(X, y, LOSSES[loss], intercept=intercept)
     noise = ScriptedNoise(5) if noise is None else noise
-    return solver.solve(Curator(engine, ledger, noise, epsilon=epsilon, delta=delta, **public)), ledger, noise
+    return (
+        solver.solve(curator_of(engine, ledger, noise, epsilon=epsilon, delta=delta, **public)),
+        ledger,
+        noise,
+    )
 
 
 # -- the walk
@@ -195,7 +199,7 @@ def run_again(solver, X, y, ledger):
     noise = ScriptedNoise(1)
     engine = Problem.of(X, y, LOSSES["logistic"], intercept=True)
     try:
-        solver.solve(Curator(engine, ledger, noise, epsilon=1.0, delta=DELTA, n_records=900))
+        solver.solve(curator_of(engine, ledger, noise, epsilon=1.0, delta=DELTA, n_records=900))
     finally:
         assert not noise.gaussian_inputs
 
@@ -270,7 +274,7 @@ def test_what_the_theorems_do_not_cover_is_refused_before_anything_is_charged(so
     X, y = table(n=50)
     ledger = Ledger(rho=1.0, delta=0.1)
     public = {"epsilon": 1.0, "delta": DELTA, "n_records": 50} | bad
-    curator = Curator(
+    curator = curator_of(
         Problem.of(X, y, LOSSES["logistic"], intercept=True), ledger, ScriptedNoise(0), **public
     )
     with pytest.raises(ValueError, match=message):

@@ -6,11 +6,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit import DPLogisticRegression
 from privfit.accounting import Ledger
-from privfit.curator import Curator
 from privfit.engine.layouts.dense import DenseLayout
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
@@ -31,7 +31,7 @@ def run(solver, X, y, *, rho=0.05, loss="logistic", noise=None, intercept=True, 
     ledger = Ledger(rho=rho)
     problem = Problem.of(X, y, LOSSES[loss], intercept=intercept)
     noise = ScriptedNoise(5) if noise is None else noise
-    return solver.solve(Curator(problem, ledger, noise, epsilon=1.0, delta=1e-6, **public)), ledger, noise
+    return solver.solve(curator_of(problem, ledger, noise, epsilon=1.0, delta=1e-6, **public)), ledger, noise
 
 
 def declared(p, n):

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression
 from privfit.accounting import Ledger
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import GradientDescent
@@ -27,7 +27,7 @@ def run(solver, X, y, *, rho=0.05, loss="logistic", noise=None, intercept=True, 
     ledger = Ledger(rho=rho)
     engine = Problem.of(X, y, LOSSES[loss], intercept=intercept)
     noise = ScriptedNoise(5) if noise is None else noise
-    return solver.solve(Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6, **public)), ledger, noise
+    return solver.solve(curator_of(engine, ledger, noise, epsilon=1.0, delta=1e-6, **public)), ledger, noise
 
 
 def transcription(X, y, loss, *, steps, step, clip, rho, n, alpha, seed):

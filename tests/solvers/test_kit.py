@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit.accounting import Ledger
-from privfit.curator import Curator
 from privfit.engine.table import Table
 from privfit.solvers.kit import (
     COUNT_SHARE,
@@ -28,7 +28,7 @@ class Settings:
 def curator(n, n_records=None, noise_size=0.0):
     ledger = Ledger(rho=0.5)
     noise = ScriptedNoise(size=noise_size)
-    return Curator(
+    return curator_of(
         Table(np.ones((n, 1))), ledger, noise, epsilon=1.0, delta=1e-6, n_records=n_records
     ), ledger
 

@@ -5,11 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression
 from privfit.accounting import Ledger
-from privfit.curator import Curator, Measurement
+from privfit.curator import Measurement
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.mechanisms.noise import SeededNoise
@@ -44,7 +45,7 @@ def run(X, y, *, rho=50.0, loss="logistic", noise=None, intercept=True, **public
     ledger = Ledger(rho=rho)
     engine = Problem.of(X, y, LOSSES[loss], intercept=intercept)
     noise = ScriptedNoise(size=0.0) if noise is None else noise
-    return Newton().solve(Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6, **public)), ledger
+    return Newton().solve(curator_of(engine, ledger, noise, epsilon=1.0, delta=1e-6, **public)), ledger
 
 
 def objective(model_or_w, X, y, loss="logistic"):
@@ -140,7 +141,7 @@ def test_noise_moves_weights_without_curvature_by_its_length_at_most():
         ends = []
         for seed in range(12):
             problem = Problem.of(X, y, LOSSES["logistic"])
-            curator = Curator(problem, Ledger(rho=rho), SeededNoise(seed), epsilon=1.0, delta=1e-6)
+            curator = curator_of(problem, Ledger(rho=rho), SeededNoise(seed), epsilon=1.0, delta=1e-6)
             ends.append(newton_steps(curator, 1000.0, np.zeros(41))[0][:-1])
         assert 0.3 * LENGTH < np.sqrt(np.mean(np.square(ends))) < LENGTH
 

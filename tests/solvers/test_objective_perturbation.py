@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from curators import curator_of
 from scipy.stats import norm
 from tilted import SMOOTHNESS, OneWeight, TiltNoise, Written
 
 from privfit import DPLinearSVC, DPLogisticRegression
 from privfit.accounting import Direct, Ledger
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import ApproximateMinimaPerturbation, ObjectivePerturbation
@@ -46,7 +46,9 @@ def run(
     ledger = Ledger.keeping(Direct(epsilon, delta))
     noise = TiltNoise(5) if noise is None else noise
     engine = Problem.of(X, y, LOSSES[loss], intercept=intercept)
-    curator = Curator(engine, ledger, noise, epsilon=epsilon, delta=delta, alpha=alpha, n_records=n_records)
+    curator = curator_of(
+        engine, ledger, noise, epsilon=epsilon, delta=delta, alpha=alpha, n_records=n_records
+    )
     return solver.solve(curator), ledger, noise
 
 
@@ -282,7 +284,7 @@ def test_what_is_not_minimised_is_not_released_and_stays_paid(solver, monkeypatc
     monkeypatch.setattr(module, "newton_krylov", give_up)
     X, y = table()
     ledger = Ledger.keeping(Direct(1.0, 1e-6))
-    curator = Curator(Problem.of(X, y, LOSSES["logistic"]), ledger, TiltNoise(5), epsilon=1.0, delta=1e-6)
+    curator = curator_of(Problem.of(X, y, LOSSES["logistic"]), ledger, TiltNoise(5), epsilon=1.0, delta=1e-6)
     with pytest.raises(RuntimeError, match=r"no model is released and the budget stays spent; raise alpha"):
         solver.solve(curator)
     assert ledger.remaining == 0.0
@@ -300,7 +302,9 @@ def test_newton_finishes_what_values_cannot_resolve(monkeypatch):
 def test_a_budget_too_small_for_any_noise_is_refused_before_it_is_charged(solver):
     X, y = table()
     ledger = Ledger.keeping(Direct(1e-9, 1e-12))
-    curator = Curator(Problem.of(X, y, LOSSES["logistic"]), ledger, TiltNoise(5), epsilon=1e-9, delta=1e-12)
+    curator = curator_of(
+        Problem.of(X, y, LOSSES["logistic"]), ledger, TiltNoise(5), epsilon=1e-9, delta=1e-12
+    )
     with pytest.raises(ValueError, match="raise epsilon"):
         solver.solve(curator)
     assert ledger.spent == 0.0

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from curators import curator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -11,7 +12,6 @@ from scipy.stats import norm
 from scripted import ScriptedNoise
 
 from privfit.accounting import BudgetExceeded, Ledger, rho_from_epsilon
-from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
 from privfit.solvers import OutputPerturbation
@@ -30,7 +30,9 @@ def run(
     """Return the solution, the ledger, and what the mechanism was given: the end of the walk and sigma."""
     ledger, noise = Ledger(rho=rho), ScriptedNoise(3, size)
     engine = Problem.of(X, y, LOSSES[loss], intercept=intercept)
-    curator = Curator(engine, ledger, noise, epsilon=1.0, delta=1e-6, alpha=alpha, n_records=n_records, **kw)
+    curator = curator_of(
+        engine, ledger, noise, epsilon=1.0, delta=1e-6, alpha=alpha, n_records=n_records, **kw
+    )
     solution = solver.solve(curator)
     end, sigma = noise.gaussian_inputs[-1]
     return solution, ledger, end, sigma
@@ -145,7 +147,7 @@ def test_the_noise_keeps_the_promise_by_the_exact_profile_of_the_gaussian():
     epsilon, delta, n, T, step, radius = 0.7, 1e-6, 300, 25, 0.2, 1.5
     noise = ScriptedNoise(0)
     X, y = table(n)
-    curator = Curator(
+    curator = curator_of(
         Problem.of(X, y, LOSSES["logistic"]),
         Ledger(epsilon=epsilon, delta=delta),
         noise,
@@ -221,7 +223,7 @@ def test_a_step_that_is_too_long_is_refused_and_the_longest_is_named(loss, alpha
     settings = {"loss": loss, "alpha": alpha, "n_records": 300}
     run(OutputPerturbation(T=1, step=0.9999 * longest), X, y, **settings)
     ledger = Ledger(rho=RHO)
-    curator = Curator(
+    curator = curator_of(
         Problem.of(X, y, LOSSES[loss]), ledger, ScriptedNoise(), epsilon=1.0, delta=1e-6, alpha=alpha
     )
     with pytest.raises(ValueError, match=f"a step of at most {longest:.4g}.*lower step or radius"):
@@ -243,7 +245,7 @@ def test_half_a_step_is_refused():
 def test_a_refused_charge_leaves_the_data_unread(monkeypatch):
     X, y = table()
     ledger = Ledger(epsilon=1.0, delta=1e-6)
-    curator = Curator(
+    curator = curator_of(
         Problem.of(X, y, LOSSES["logistic"]), ledger, ScriptedNoise(), epsilon=1.0, delta=1e-6, n_records=300
     )
     monkeypatch.setattr(Ledger, "remaining", rho_from_epsilon(1.0, 1e-6) * 2)

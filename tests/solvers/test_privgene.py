@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from curators import curator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -31,7 +32,7 @@ def make_curator(X, y, *, loss="logistic", rho=1.0, epsilon=1.0, noise=None, **p
     ledger = Ledger(rho=rho)
     noise = ScriptedNoise(size=0.0) if noise is None else noise
     engine = Problem.of(X, y, LOSSES[loss], intercept=True)
-    return Curator(engine, ledger, noise, epsilon=epsilon, delta=1e-6, **public), ledger, noise
+    return curator_of(engine, ledger, noise, epsilon=epsilon, delta=1e-6, **public), ledger, noise
 
 
 # -- the question

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from privfit.accounting.relation import Relation, Unit
 from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
 
 # Scores of MAX_RECORDS sensitivities at most, plus penalties of up to as many, are rounded by 2**-53 of
@@ -23,14 +24,21 @@ class Bounded:
     look : callable
         Computes it. Nothing has been looked at before.
     sensitivity : float
-        How far adding or removing one record can move what is computed, in L2 norm, rounding included.
+        How far adding or removing one `unit` can move what is computed, in L2 norm, rounding included.
     claim : str
         The claim in docs/privacy.md that proves it.
+    unit : {"record", "person"}
+        Whether the sensitivity is that of a record, or already that of all records of a person.
     """
 
     look: Callable[[], FloatArray]
     sensitivity: float
     claim: str
+    unit: Unit = "record"
+
+    def under(self, relation: Relation) -> Bounded:
+        """Return the same sum with the sensitivity that one person has under this relation (Q0)."""
+        return replace(self, sensitivity=relation.times(self.unit) * self.sensitivity, unit="person")
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,7 @@ class Scores:
     look : callable
         Computes them. Nothing has been looked at before.
     sensitivity : float
-        How far one more record can move a score, rounding included.
+        How far one more `unit` can move a score, rounding included.
     count : int
         Number of candidates.
     monotone : bool
@@ -50,6 +58,8 @@ class Scores:
         of length `sensitivity`, and otherwise of twice that.
     claim : str
         The claim in docs/privacy.md that proves it.
+    unit : {"record", "person"}
+        Whether the sensitivity is that of a record, or already that of all records of a person.
     """
 
     look: Callable[[], FloatArray]
@@ -57,6 +67,11 @@ class Scores:
     count: int
     monotone: bool
     claim: str
+    unit: Unit = "record"
+
+    def under(self, relation: Relation) -> Scores:
+        """Return the same scores with the sensitivity that one person has under this relation (Q0)."""
+        return replace(self, sensitivity=relation.times(self.unit) * self.sensitivity, unit="person")
 
     def penalised(self, penalties: FloatArray | float) -> Scores:
         """Return the scores plus public penalties, and a bound that holds for the rounded totals.

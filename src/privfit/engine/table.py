@@ -236,18 +236,7 @@ class Table:
 
     def raw_weights(self, w: FloatArray) -> FloatArray:
         """Return the weights of the columns of X, and the intercept, that give the predictions of w."""
-        weights, offset = self.unfolded(w)
-        return np.append(weights, offset) if self.intercept else weights
-
-    def pulled_back(self, gradient: FloatArray) -> FloatArray:
-        """Turn a gradient with respect to raw weights into one with respect to this table's."""
-        sums = gradient if self.intercept else np.append(gradient, 0.0)
-        return self.view.fold(sums, np.zeros(self.n_columns))
-
-    @property
-    def stretch(self) -> float:
-        """How much longer than w the raw weights can be."""
-        return self.view.stretch
+        return self.view.raw_weights(w)
 
     def rounding(self, clip: float) -> Rounding:
         """Return how shares of clipped gradients are rounded, remembered because every step asks."""

@@ -92,6 +92,21 @@ class View:
         """
         return folded(sums, lost, self.center, self.scale, *self._intercept)
 
+    def raw_weights(self, w: FloatArray) -> FloatArray:
+        """Return the weights of x, followed by the intercept if there is one, that say what w says of z."""
+        weights, offset = self.unfold(w)
+        return weights if self.bias is None else np.append(weights, offset)
+
+    def pulled_back(self, gradient: FloatArray) -> FloatArray:
+        """Turn a gradient with respect to raw weights into one with respect to those of z."""
+        sums = gradient if self.bias is not None else np.append(gradient, 0.0)
+        return self.fold(sums, np.zeros(len(self.scale)))
+
+    @property
+    def column_scales(self) -> FloatArray:
+        """What a weight of z is multiplied by to be the raw weight of its column."""
+        return self.scale
+
     @property
     def _intercept(self) -> tuple[bool, float]:
         return self.bias is not None, self.bias or 0.0

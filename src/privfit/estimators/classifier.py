@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Ledger
+from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded
 from privfit.estimators.labels import encode_labels, label_column
@@ -30,6 +31,7 @@ from privfit.estimators.validation import (
     check_switch,
 )
 from privfit.losses import get_loss
+from privfit.penalties import Ridge
 from privfit.publication import Published, to_json
 from privfit.publication.plain import to_sklearn
 from privfit.publication.weights import Weights, weights_of
@@ -112,7 +114,8 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         from privfit.engine.problem import Problem  # late: it brings numba, which only a fit needs
 
         solver, loss = self._checked_solver(), get_loss(self._loss)
-        facts = Facts(loss, bool(self.fit_intercept), self.delta)
+        penalty = Ridge(self.alpha)
+        facts = Facts(loss, bool(self.fit_intercept), self.delta, ONE_RECORD, penalty)
         require(solver, facts)
         declared = Declared.by(self)
         terms = self._terms(solver.promise, private=solver.private, n_records=declared.n_records)
@@ -133,7 +136,8 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
                 terms.noise,
                 epsilon=terms.epsilon,
                 delta=terms.delta,
-                alpha=self.alpha,
+                relation=ONE_RECORD,
+                penalty=penalty,
                 n_records=declared.n_records,
                 bounds=bounds,
                 on_answer=show,

@@ -11,6 +11,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from privfit.accounting import Gaussian, Ledger
+from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, NoiseSource
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.validation import check_count, check_number, check_switch
@@ -93,6 +94,7 @@ class Examination(PrivateFit):
             terms.noise,
             epsilon=terms.epsilon,
             delta=terms.delta,
+            relation=ONE_RECORD,
             n_records=self.n_records,
         )
         family = self._join_family(terms, Surroundings(), is_score=True)

@@ -13,6 +13,7 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Gaussian, Ledger
+from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, Vector
 from privfit.estimators.preparation import clip_features
 from privfit.estimators.private import PrivateFit
@@ -132,7 +133,12 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         X = self._validated(X, reset=True)
         ledger = self._open_account(terms)
         curator = Curator(
-            Table(X, intercept=False), ledger, terms.noise, epsilon=terms.epsilon, delta=self.delta
+            Table(X, intercept=False),
+            ledger,
+            terms.noise,
+            epsilon=terms.epsilon,
+            delta=self.delta,
+            relation=ONE_RECORD,
         )
         family = self._join_family(terms, surroundings)
 

@@ -22,7 +22,7 @@ from privfit.solvers.calibration import calibrated, first_intercept
 from privfit.solvers.curvature import affordable
 from privfit.solvers.descent import Descent
 from privfit.solvers.geometry import bounded, counted, standardised
-from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import PLAIN, POSITIVE_DELTA, Requirement
 from privfit.solvers.walk import Walk
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
@@ -39,7 +39,7 @@ class Adaptive:
 
     name: ClassVar[str] = "adaptive"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, POSITIVE_DELTA)
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:

@@ -17,6 +17,7 @@ from privfit.solvers.objective_perturbation import noise_scale, tilted_objective
 from privfit.solvers.release import COUNT_SHARE, open_release
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
+    PLAIN_RECORDS,
     POSITIVE_DELTA,
     SMOOTH_LOSS,
     Requirement,
@@ -49,7 +50,7 @@ class ApproximateMinimaPerturbation:
 
     name: ClassVar[str] = "approximate-minima-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA)
     promise = staticmethod(Direct.of)
 
     output_share: float = 0.01
@@ -69,7 +70,7 @@ class ApproximateMinimaPerturbation:
             release.noise,
             tilt_share * release.epsilon,
             tilt_share * release.delta,
-            strength=release.n * curator.alpha,
+            strength=release.n * curator.penalty.alpha,
             curvature_share=self.curvature_share,
         )
         # The number of records may be wrong, and more of them round more: then nothing may be released.

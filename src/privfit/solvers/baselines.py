@@ -16,7 +16,7 @@ from privfit.curator import Curator, Vector
 from privfit.questions import Magnitudes
 from privfit.solvers.base import Solution, promise_nothing, register
 from privfit.solvers.kit import check_positive, check_whole
-from privfit.solvers.requirements import INTERCEPT, SMOOTH_LOSS, Requirement
+from privfit.solvers.requirements import INTERCEPT, PLAIN, SMOOTH_LOSS, Requirement
 
 if TYPE_CHECKING:
     from privfit.curator import Problem
@@ -43,7 +43,7 @@ class NonPrivate:
 
     name: ClassVar[str] = "nonprivate"
     private: ClassVar[bool] = False
-    requires: ClassVar[tuple[Requirement, ...]] = (SMOOTH_LOSS,)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, SMOOTH_LOSS)
     promise = staticmethod(promise_nothing)
 
     max_iter: int = 2000
@@ -55,10 +55,10 @@ class NonPrivate:
 
     def solve(self, curator: Curator) -> Solution:
         """Minimise the mean loss plus the regulariser."""
-        problem = _scaled_alike(curator.open_without_privacy(), curator.alpha)
+        problem = _scaled_alike(curator.open_without_privacy(), curator.penalty.alpha)
         w = np.zeros(curator.n_weights)
         for smooth in _smooth_approximations(problem):
-            w, converged = self._minimise(smooth, curator.alpha, w)
+            w, converged = self._minimise(smooth, curator.penalty.alpha, w)
         if not converged:
             warnings.warn(
                 f"The model without privacy is not optimal after {self.max_iter} iterations; "
@@ -72,7 +72,9 @@ class NonPrivate:
         def objective(w: Vector) -> tuple[float, Vector]:
             point, raw = problem.at(w), problem.table.raw_weights(w)
             value = point.loss_sum() / problem.n_records + alpha / 2 * float(raw @ raw)
-            return value, point.gradient_sum() / problem.n_records + alpha * problem.table.pulled_back(raw)
+            return value, point.gradient_sum() / problem.n_records + alpha * problem.table.view.pulled_back(
+                raw
+            )
 
         options = {"maxiter": self.max_iter, "maxfun": 10 * self.max_iter, "gtol": self.tol, "maxcor": 50}
         result = minimize(
@@ -88,7 +90,7 @@ class Majority:
 
     name: ClassVar[str] = "majority"
     private: ClassVar[bool] = False
-    requires: ClassVar[tuple[Requirement, ...]] = (INTERCEPT,)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, INTERCEPT)
     promise = staticmethod(promise_nothing)
 
     def solve(self, curator: Curator) -> Solution:
@@ -99,7 +101,7 @@ class Majority:
 
         def objective(b: float) -> float:
             value: float = problem.at(b * constant).loss_sum() / problem.n_records
-            return value + curator.alpha / 2 * b * b
+            return value + curator.penalty.alpha / 2 * b * b
 
         # With one class only, the logistic loss has no minimum; 20 gives it all but 2e-9 of the probability.
         best = minimize_scalar(objective, bounds=(-20.0, 20.0), method="bounded", options={"xatol": 1e-9})

@@ -47,7 +47,7 @@ def first_intercept(features: Curator, budget: float, n: float) -> float:
     """
     if not features.intercept:
         return 0.0
-    p, reach, slope = features.n_features, n * math.sqrt(2.0 * budget), features.loss.slope_at_zero
+    p, reach, slope = features.n_features, features.reach(n, budget), features.loss.slope_at_zero
     share = float(np.clip((LABEL_REACH / reach) ** 2, *LABEL_SHARES)) if reach > ENOUGH else TINY_TABLE_SHARE
     faint = features.transformed(np.zeros(p), np.full(p, FAINT_SCALE), 1.0)
     g = faint.measure(GradientAt(np.zeros(p + 1), slope), share * budget)
@@ -99,14 +99,14 @@ def calibrated(features: Curator, w: Vector, n: float, bias: float, noise: float
     doubts = np.append(
         SCALE_DOUBT * size, np.full(len(state) - 1, math.hypot(bias * math.sqrt(noise), INTERCEPT_DOUBT))
     )
-    clip = max(LEAST_CLIP, n * math.sqrt(2.0 * margins.remaining) / CLIP_REACH)
+    clip = max(LEAST_CLIP, margins.reach(n) / CLIP_REACH)
     information = np.zeros(len(state))
     trace = []
     for t in range(CALIBRATION_STEPS):
         g = margins.measure(GradientAt(state, clip), margins.remaining / (CALIBRATION_STEPS - t))
-        slope = g.value / n + basis @ features.penalty_gradient(state @ basis)
+        slope = g.value / n + basis @ features.regulariser.gradient(state @ basis)
         curved = mean_curvature(features.loss, max(state[0], size))[: len(state)]
-        curvature = np.array(curved) + [b @ features.penalty_gradient(b) for b in basis]
+        curvature = np.array(curved) + [b @ features.regulariser.gradient(b) for b in basis]
         certainty = (n / g.sigma) ** 2
         information = MEMORY * information + curvature**2 * certainty
         step = curvature * certainty / (information + doubts**-2) * slope

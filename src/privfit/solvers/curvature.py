@@ -90,13 +90,13 @@ def product(matrix: NDArray[np.float64], vector: Vector) -> Vector:
 
 def curvature_noise(features: Curator, n: float) -> float:
     """Return how uncertain the moments' eigenvalues would be, before buying them: sigma sqrt(2 d) / n."""
-    carried = n * math.sqrt(2.0 * SHARE * features.remaining)
+    carried = features.reach(n, SHARE * features.remaining)
     return RADIUS**2 / carried * math.sqrt(2.0 * features.n_weights)
 
 
 def affordable(features: Curator, n: float) -> bool:
     """Return whether the budget is ample, the table narrow enough, and curvature not lost in the noise."""
-    d, reach = features.n_weights, n * math.sqrt(2.0 * features.remaining)
+    d, reach = features.n_weights, features.reach(n)
     coarsest = COARSE if n >= MANY_RECORDS else FINE
     return d <= MOST_WEIGHTS and reach > AMPLE and d * curvature_noise(features, n) < coarsest
 

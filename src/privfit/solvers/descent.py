@@ -43,7 +43,7 @@ class Descent:
         if intercept:
             self.start[-1] = intercept
         self.curvature: Curvature = bought(features, n, bias)
-        carried = n * math.sqrt(2.0 * features.remaining)
+        carried = features.reach(n)
         self.clip = gradient_clip(carried / math.sqrt(self.d))
         coarse = self.d * self.curvature.noise  # the eigenvalues' noise in units of their mean, 1 / d
         self.certain_fall = max(CERTAIN_FALL, FALL_AND_NOISE * math.sqrt(coarse))
@@ -62,7 +62,7 @@ class Descent:
 
     def _newton(self) -> Newton:
         """Return the steps, which are shorter where curvature is small, so that noise is not amplified."""
-        penalty = np.array([self.features.penalty_gradient(row) for row in np.eye(self.d)])
+        penalty = np.array([self.features.regulariser.gradient(row) for row in np.eye(self.d)])
         floor = max(self.floor, DIGITS * float(np.trace(penalty)))
         return Newton(self.curvature, floor * np.eye(self.d) + penalty)
 
@@ -80,7 +80,7 @@ class Descent:
             g = features.measure(
                 GradientAt(w, self.clip), features.remaining / (self.steps - len(self.trace))
             )
-            gradient, error = g.value / self.n + features.penalty_gradient(w), g.sigma / self.n
+            gradient, error = g.value / self.n + features.regulariser.gradient(w), g.sigma / self.n
             self.falls.append((float(gradient @ velocity), error**2 * float(velocity @ velocity)))
             age = self._age(age)
             hessian = self.curvature.hessian(features.loss, w, features.n_features)

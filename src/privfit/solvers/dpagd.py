@@ -15,7 +15,7 @@ from privfit.curator import Curator, Measurement, SealedLine, SealedPoint, Vecto
 from privfit.questions import Gradient, LossesAlong
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
 from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records
-from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import PLAIN, POSITIVE_DELTA, Requirement
 
 Selection = Literal["laplace", "exponential", "gumbel"]
 
@@ -118,9 +118,9 @@ class LineSearchDescent(ABC):
                 g = batch.measure(Gradient(self.C_grad), rho_ng, of=point)
                 tries = 0
                 while True:
-                    direction = unit(g.value + n_batch * curator.alpha * point.w)  # E1, E6
+                    direction = unit(g.value + n_batch * curator.penalty.alpha * point.w)  # E1, E6
                     line = batch.along(point, direction)
-                    penalties = _penalties(point.w, direction, steps, n_batch * curator.alpha)
+                    penalties = _penalties(point.w, direction, steps, n_batch * curator.penalty.alpha)
                     i = self.choose(batch, line, steps, rho_nmax, penalties)
                     tries += 1
                     if i > 0:
@@ -140,7 +140,7 @@ class LineSearchDescent(ABC):
 
     def _n_records(self, curator: Curator) -> float:
         """Return n if anything needs it: declared, or bought (E6). Without a regulariser nothing does."""
-        needed = curator.alpha > 0.0 or self.batch_size is not None
+        needed = curator.penalty.alpha > 0.0 or self.batch_size is not None
         return number_of_records(curator) if needed else 0.0
 
 
@@ -166,7 +166,7 @@ class DPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd"
-    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, POSITIVE_DELTA)
 
     splits: float = 60.0
     C_obj: float = 3.0

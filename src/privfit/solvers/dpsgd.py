@@ -30,7 +30,7 @@ from privfit.curator import Curator
 from privfit.solvers.base import BudgetWarning, Solution, Step, register
 from privfit.solvers.kit import check_choice, check_positive, check_whole
 from privfit.solvers.release import Release, open_release
-from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import PLAIN_RECORDS, POSITIVE_DELTA, Requirement
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PoissonSGD(ABC):
 
     name: ClassVar[str]
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, POSITIVE_DELTA)
     promise = staticmethod(Direct.of)
 
     clip: float = 4.0
@@ -93,12 +93,12 @@ class PoissonSGD(ABC):
         problem, noise = release.problem, release.noise
         sigma = plan.noise_multiplier * problem.gradient_bound(self.clip) * NOISE_MARGIN
         expected = plan.probability * release.n
-        step = min(self.step, curator.longest_regular_step)
+        step = min(self.step, curator.regulariser.longest_step)
         w = np.zeros(problem.n_weights)
         for _ in range(plan.steps):
             sample = problem.subset(noise.poisson_rows(problem.n_records, plan.probability))
             g = noise.gaussian(sample.gradient_at(w, self.clip), sigma)
-            w = w - step * (g / expected + curator.penalty_gradient(w))
+            w = w - step * (g / expected + curator.regulariser.gradient(w))
         trace = tuple(Step(t + 1, step, 0.0, 0.0, sigma) for t in range(plan.steps))  # priced together
         note = (
             f"{plan.steps} steps on samples of {expected:.0f} records on average, with noise of "

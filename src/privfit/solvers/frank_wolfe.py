@@ -18,7 +18,7 @@ from privfit.questions import GradientAt, VerticesAt
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import bounded
 from privfit.solvers.kit import check_positive, number_of_records
-from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import BOUNDED_SLOPE, PLAIN, POSITIVE_DELTA, Requirement
 
 INTERCEPT_SHARE = 0.1  # of a step's price: one number needs little, and a wrong intercept misleads all slopes
 MEAN_SQUARE = 1 / 7  # of a chosen column in [-1, 1]; a 0/1 column that is 1 in every seventh record
@@ -44,7 +44,7 @@ class FrankWolfe:
 
     name: ClassVar[str] = "frank-wolfe"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, BOUNDED_SLOPE, POSITIVE_DELTA)
     promise = staticmethod(Concentrated.of)
 
     radius: float = 10.0
@@ -63,18 +63,18 @@ class FrankWolfe:
         features, loss = scaled.curator, curator.loss
         steps = self._steps(features, n)
         # where alpha holds the weights of the optimum below L / alpha, longer steps would only overshoot
-        step = min(self.radius / steps, loss.lipschitz * features.longest_regular_step)
+        step = min(self.radius / steps, loss.lipschitz * features.regulariser.longest_step)
         w, net = np.zeros(features.n_weights), np.zeros(features.n_features, dtype=int)
         trace: list[Step] = []
         for left in range(steps, 0, -1):
             price, slope = features.remaining / left, None
             if features.intercept:
                 slope = _intercept_slope(features, w, INTERCEPT_SHARE * price)
-                gradient = slope.value[-1] / n + features.penalty_gradient(w)[-1]
-                moved = w[-1] - gradient / (_curvature(features) + features.alpha)
+                gradient = slope.value[-1] / n + features.regulariser.gradient(w)[-1]
+                moved = w[-1] - gradient / (_curvature(features) + features.penalty.alpha)
                 w[-1] = np.clip(moved, -FARTHEST, FARTHEST)
             rho = features.remaining - (left - 1) * price
-            pull = n * features.penalty_gradient(w)[: features.n_features]
+            pull = n * features.regulariser.gradient(w)[: features.n_features]
             corners, penalties = VerticesAt(w, loss.lipschitz), np.concatenate([pull, -pull])
             corner = features.choose(corners, rho, penalties=penalties)
             downwards, column = divmod(corner[0], features.n_features)
@@ -93,7 +93,7 @@ class FrankWolfe:
         that, in all B sqrt(T). The sum of both is least at T = (2 A / B)^(2/3).
         """
         noise = features.loss.lipschitz * math.log(2.0 * features.n_features)
-        reach = n * math.sqrt(2.0 * features.remaining)
+        reach = features.reach(n)
         best = (self.radius * _curvature(features) * MEAN_SQUARE * reach / noise) ** (2.0 / 3.0)
         return int(np.clip(math.ceil(min(best, MOST)), FEWEST, MOST))
 

@@ -56,7 +56,7 @@ def counted(curator: Curator, budget: float) -> float:
     if curator.n_records is not None:
         return float(curator.n_records)
     count = curator.measure(Count(), COUNT_SHARE * budget)
-    reach = max(float(count.value[0]), 1.0) * math.sqrt(2.0 * budget)
+    reach = curator.reach(max(float(count.value[0]), 1.0), budget)
     share = min((COUNT_REACH / reach) ** 2, MOST_COUNT_SHARE)
     if share > COUNT_SHARE:
         count = curator.refine(count, (share - COUNT_SHARE) * budget)
@@ -112,7 +112,7 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
         # shifting [low, high] to start at 0 needs an intercept, and does not help if 0 is inside
         shift = np.where((low < 0.0) & (high > 0.0) | (not curator.intercept), 0.0, low)
         sizes = widest = np.maximum(np.abs(low - shift), np.abs(high - shift))
-        if n * math.sqrt(2.0 * budget) > ENOUGH:
+        if curator.reach(n, budget) > ENOUGH:
             units = np.ceil(np.log2(widest)).astype(np.intp)
             from_zero = (shift == 0.0) & (low <= 0.0) & (high >= 0.0)  # where magnitudes are counted from
             used, _ = _private_sizes(curator, SCALE_SHARE * budget, units, from_zero)
@@ -141,7 +141,7 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
     """Centre the features and scale them to a typical norm of 1, as far as the budget can tell how."""
     curator = features.curator
     p = curator.n_features
-    reach = n * math.sqrt(2.0 * budget)
+    reach = curator.reach(n, budget)
     rho_norm = float(np.clip((13.0 / reach) ** 2, *NORM_SHARES)) * budget
     center, scale, longer = np.zeros(p), np.ones(p), 1.0
     if reach <= ENOUGH:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +12,7 @@ from privfit.curator import Curator
 from privfit.questions import GradientAt
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.kit import check_positive, check_whole, number_of_records
-from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, UNWEIGHTED, Requirement
 
 LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
 
@@ -38,7 +37,7 @@ class GradientDescent:
 
     name: ClassVar[str] = "gradient-descent"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNWEIGHTED, POSITIVE_DELTA)
     promise = staticmethod(Gaussian.of)
 
     steps: int = 600
@@ -52,13 +51,13 @@ class GradientDescent:
     def solve(self, curator: Curator) -> Solution:
         """Walk, and average the second half of the points reached."""
         n = number_of_records(curator)
-        affordable = LENGTH * n * math.sqrt(2.0 * curator.remaining) / (self.clip * self.steps)
-        step = min(self.step, affordable, curator.longest_regular_step)
+        affordable = LENGTH * curator.reach(n) / (self.clip * self.steps)
+        step = min(self.step, affordable, curator.regulariser.longest_step)
         w = mean = np.zeros(curator.n_weights)
         trace: list[Step] = []
         while len(trace) < self.steps:
             g = curator.measure(GradientAt(w, self.clip), curator.remaining / (self.steps - len(trace)))
-            w = w - step * (g.value / n + curator.penalty_gradient(w))
+            w = curator.regulariser.nearest(w - step * (g.value / n + curator.regulariser.gradient(w)))
             trace.append(Step(len(trace) + 1, step, g.rho, 0.0, g.sigma))
             averaged = len(trace) - self.steps // 2
             if averaged > 0:

@@ -24,7 +24,7 @@ from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.calibration import first_intercept
 from privfit.solvers.curvature import DIGITS
 from privfit.solvers.geometry import bounded, counted, standardised
-from privfit.solvers.requirements import POSITIVE_DELTA, SMOOTH_LOSS, Requirement
+from privfit.solvers.requirements import PLAIN, POSITIVE_DELTA, SMOOTH_LOSS, Requirement
 from privfit.solvers.walk import gradient_clip
 
 MOST_COLUMNS = 2000  # the matrix has the square of that many numbers, and its eigenvectors take the cube
@@ -82,7 +82,7 @@ class Newton:
 
     name: ClassVar[str] = "newton"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA, SMOOTH_LOSS, FEW_COLUMNS)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, POSITIVE_DELTA, SMOOTH_LOSS, FEW_COLUMNS)
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
@@ -113,7 +113,7 @@ def planned_steps(steepest: float, d: int, clip: float) -> int:
 def newton_steps(features: Curator, n: float, w: Vector) -> tuple[Vector, tuple[Step, ...]]:
     """Return the weighted mean of the later points, and the steps."""
     d, matrix_rho = features.n_weights, MATRIX_SHARE * features.remaining
-    carried = n * math.sqrt(2.0 * features.remaining)
+    carried = features.reach(n)
     clip = gradient_clip(carried / math.sqrt(d))
     radius = max(1.0, clip)  # what a gradient may hear of a record, its curvature must, or steps overshoot
     # The hinge is curved at its kink alone. How much, at these weights, says nothing of a step further, and
@@ -121,7 +121,7 @@ def newton_steps(features: Curator, n: float, w: Vector) -> tuple[Vector, tuple[
     smooth, steepest = features.loss.smoothness < math.inf, features.loss.smoothed.smoothness
     steps = planned_steps(steepest, d, clip) if smooth else STEPS[1]
     least = steps * clip / (LENGTH * carried)
-    penalty = np.stack([features.penalty_gradient(e) for e in np.eye(d)])
+    penalty = np.stack([features.regulariser.gradient(e) for e in np.eye(d)])
     least = max(least, DIGITS * float(np.trace(penalty)))
     moments = features.measure(SecondMoments(radius), matrix_rho)
     curvature = Curvature.of(moments, steepest / n, penalty, least)
@@ -133,7 +133,7 @@ def newton_steps(features: Curator, n: float, w: Vector) -> tuple[Vector, tuple[
             hessian = features.measure(HessianAt(w, radius * math.sqrt(steepest), WINDOW), matrix_rho)
             curvature = Curvature.of(hessian, 1.0 / n, penalty, least)
         g = features.measure(GradientAt(w, clip), (features.remaining - reserved) / (steps - t))
-        w = w - curvature.step(g.value / n + features.penalty_gradient(w))
+        w = w - curvature.step(g.value / n + features.regulariser.gradient(w))
         trace.append(Step(t + 1, 1.0, g.rho, 0.0, g.sigma))
         share = max(t + 1 - AVERAGE_FROM * steps, 0.0)
         if share > 0.0:

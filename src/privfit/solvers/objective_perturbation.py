@@ -22,7 +22,7 @@ from privfit.losses import Loss
 from privfit.solvers.base import Solution, register
 from privfit.solvers.kit import check_share
 from privfit.solvers.release import COUNT_SHARE, open_release
-from privfit.solvers.requirements import BOUNDED_SLOPE, SMOOTH_LOSS, Requirement
+from privfit.solvers.requirements import BOUNDED_SLOPE, PLAIN_RECORDS, SMOOTH_LOSS, Requirement
 
 if TYPE_CHECKING:
     from privfit.curator import Problem
@@ -57,7 +57,7 @@ class ObjectivePerturbation:
 
     name: ClassVar[str] = "objective-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, BOUNDED_SLOPE, SMOOTH_LOSS)
     promise = staticmethod(Direct.of)
 
     curvature_share: float = 0.2
@@ -75,7 +75,7 @@ class ObjectivePerturbation:
             release.noise,
             release.epsilon,
             release.delta,
-            strength=release.n * curator.alpha,
+            strength=release.n * curator.penalty.alpha,
             curvature_share=self.curvature_share,
         )
         return Solution(objective.minimiser(objective.precision), notes=objective.notes, unit_rows=True)

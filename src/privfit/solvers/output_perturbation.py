@@ -18,7 +18,13 @@ from privfit.curator import Curator
 from privfit.losses import Loss
 from privfit.solvers.base import Solution, register
 from privfit.solvers.kit import check_positive, check_whole, number_of_records
-from privfit.solvers.requirements import BOUNDED_SLOPE, POSITIVE_DELTA, SMOOTH_LOSS, Requirement
+from privfit.solvers.requirements import (
+    BOUNDED_SLOPE,
+    PLAIN_RECORDS,
+    POSITIVE_DELTA,
+    SMOOTH_LOSS,
+    Requirement,
+)
 
 NOISE, MOST_STEPS = 0.1, 2000  # by default, how much noise a weight may get, and the number of steps
 
@@ -54,7 +60,7 @@ class OutputPerturbation:
 
     name: ClassVar[str] = "output-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA)
     promise = staticmethod(Concentrated.of)
 
     T: int | None = None
@@ -68,11 +74,11 @@ class OutputPerturbation:
     def solve(self, curator: Curator) -> Solution:
         """Walk from zero, and blur where the walk ends."""
         loss = curator.loss.smoothed
-        step = self._step(loss, curator.alpha)
+        step = self._step(loss, curator.penalty.alpha)
         n = number_of_records(curator)
         rho = curator.remaining
         gradient = self._longest_row * loss.lipschitz
-        facts = n, curator.n_weights, curator.alpha
+        facts = n, curator.n_weights, curator.penalty.alpha
         T = self.T
         if T is None:
             noise_of_a_step = gaussian_sigma(sensitivity(1, step, gradient, *facts), rho)
@@ -84,7 +90,7 @@ class OutputPerturbation:
         weight = max(0.0, 1.0 + FADE - FADE * problem.n_records / n) / n
         w = np.zeros(curator.n_weights)
         for _ in range(int(T)):
-            w = w - step * (weight * problem.gradient_at(w, math.inf) + curator.alpha * w)
+            w = w - step * (weight * problem.gradient_at(w, math.inf) + curator.penalty.alpha * w)
         note = f"{T} steps of size {step:.4g}, then noise of {sigma:.4g} on every weight"
         return Solution(noise.gaussian(w, sigma), notes=(note,))
 

@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from privfit.accounting.relation import ONE_RECORD, Relation
 from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
 from privfit.losses import Loss
+from privfit.penalties import Penalty
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,12 @@ class Facts:
         Whether there is an intercept.
     delta : float
         The delta that was asked for.
+    relation : Relation
+        How many records one person may have.
+    penalty : Penalty
+        What is added to the mean loss, and the set that the weights must stay in.
+    weighted : bool
+        Whether records have weights.
     n_features : int, optional
         Number of columns, once the table is there.
     """
@@ -30,6 +38,9 @@ class Facts:
     loss: Loss
     intercept: bool
     delta: float
+    relation: Relation
+    penalty: Penalty
+    weighted: bool = False
     n_features: int | None = None
 
 
@@ -61,3 +72,13 @@ POSITIVE_DELTA = Requirement(
     f"a delta between {MIN_DELTA:g} and {MAX_DELTA:g}",
     lambda facts: MIN_DELTA <= facts.delta <= MAX_DELTA,
 )
+ONE_OUTPUT = Requirement("a loss with one output", lambda facts: facts.loss.outputs == 1)
+UNWEIGHTED = Requirement("records without weights", lambda facts: not facts.weighted)
+UNCONSTRAINED = Requirement(
+    "weights that may be any numbers (no constraint set)", lambda facts: not facts.penalty.is_constraint
+)
+ONE_RECORD_EACH = Requirement(
+    "people who have one record each, as its proof assumes", lambda facts: facts.relation == ONE_RECORD
+)
+PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED)  # what solvers need that know of none of these
+PLAIN_RECORDS = (*PLAIN, ONE_RECORD_EACH)  # and those that open the data under a proof of their own

@@ -86,13 +86,14 @@ class Walk:
         self.start = np.zeros(self.d)
         if intercept:
             self.start[-1] = intercept
-        carried = n * math.sqrt(2.0 * features.remaining)
+        carried = features.reach(n)
         self.clip = gradient_clip(carried / math.sqrt(self.d))
+        self.heard = self.clip * features.relation.times("record")  # how far one person moves a gradient sum
         # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
         # Where the typical record is shorter than 1, it takes longer by as much.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
         self.planned = self.steps = int(np.clip(math.ceil(duration / TIME_PER_STEP), *PASSES))
-        self.length = min(duration / self.planned, LONGEST_STEP, features.longest_regular_step)
+        self.length = min(duration / self.planned, LONGEST_STEP, features.regulariser.longest_step)
         self.step = min(STEP if features.loss.smoothness < math.inf else KINKED_STEP, self.length)
         self.growth = max(STEP_GROWTH, self.length / (FULL_LENGTH_BY * self.planned))
         self.trace: list[Step] = []
@@ -112,7 +113,7 @@ class Walk:
             )
             self.rhos.append(g.rho)
             length = self._length_at(len(self.trace))
-            gradient = g.value / self.n + features.penalty_gradient(w)
+            gradient = g.value / self.n + features.regulariser.gradient(w)
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
             w = w - self.step * velocity
             self.trace.append(Step(len(self.trace) + 1, length, g.rho, 0.0, g.sigma))
@@ -131,7 +132,7 @@ class Walk:
         if self.steps >= MOST_PASSES or not self.drift.certain(SMALL_DRIFT) or self.drift.along(own) > ALONG:
             return False
         entered = self._entered(len(self.rhos))[:, -1]
-        spread = (self.length * self.clip / self.n) ** 2 * np.sum(entered**2 / (2.0 * np.array(self.rhos)))
+        spread = (self.length * self.heard / self.n) ** 2 * np.sum(entered**2 / (2.0 * np.array(self.rhos)))
         moved = w - self.start
         return bool(self.d * spread < QUIET * (moved @ moved))
 
@@ -170,7 +171,7 @@ class Walk:
         taken = len(rhos)
         tail = rhos * iterate_weight(np.arange(1, taken + 1), self.steps)
         passed = self._entered(taken) @ tail / tail.sum()
-        spread = (self.length * self.clip / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
+        spread = (self.length * self.heard / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
         return spread * _damping(MEAN_CURVATURE / self.d * self.length * taken)
 
     def decision(self) -> str:

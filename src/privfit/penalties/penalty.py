@@ -1,0 +1,49 @@
+"""What a penalty is: a public function of the raw weights, and the convex set that they must stay in."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+class Penalty(Protocol):
+    """A convex function of the raw weights, the intercept's included, and a convex set for the others.
+
+    It knows no records, so nothing of it costs anything.
+
+    """
+
+    @property
+    def alpha(self) -> float:
+        """Strength of its part alpha/2 ||w||^2, for solvers whose formulas know only this part."""
+        ...
+
+    @property
+    def smoothness(self) -> float:
+        """Largest slope of its gradient."""
+        ...
+
+    @property
+    def is_constraint(self) -> bool:
+        """Whether the weights must stay in a set; solvers that do not call `nearest` refuse that."""
+        ...
+
+    def value(self, w: Vector) -> float:
+        """Return what is added to the mean loss at these raw weights."""
+        ...
+
+    def gradient(self, w: Vector) -> Vector:
+        """Return its gradient at these raw weights."""
+        ...
+
+    def nearest(self, w: Vector, metric: Vector) -> Vector:
+        """Return the point of the set nearest to these raw weights, the intercept's left out.
+
+        Distances are the root of sum metric_j (w_j - v_j)^2. A point of the set is returned as it is, the
+        same array.
+        """
+        ...

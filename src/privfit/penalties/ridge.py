@@ -1,0 +1,45 @@
+"""The regulariser alpha/2 ||w||^2, like SGDClassifier's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from privfit.penalties.penalty import Vector
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Half the squared norm of the raw weights, the intercept's included, times alpha; no set.
+
+    Parameters
+    ----------
+    alpha : float
+        Its strength; 0 is no regulariser.
+    """
+
+    alpha: float = 0.0
+
+    @property
+    def smoothness(self) -> float:
+        """The slope of its gradient."""
+        return self.alpha
+
+    @property
+    def is_constraint(self) -> bool:
+        """Whether the weights must stay in a set: no."""
+        return False
+
+    def value(self, w: Vector) -> float:
+        """Return alpha/2 ||w||^2."""
+        return self.alpha / 2 * float(w @ w)
+
+    def gradient(self, w: Vector) -> Vector:
+        """Return alpha w."""
+        return self.alpha * w
+
+    def nearest(self, w: Vector, metric: Vector) -> Vector:
+        """Return the weights as they are."""
+        return w
+
+
+NO_PENALTY = Ridge()
