@@ -15,7 +15,7 @@ from privfit.cli.output import waiting
 if TYPE_CHECKING:
     from privfit.accounting import Ledger
 
-Epsilon = Annotated[float, typer.Option(help="How much anyone may learn of one person; smaller is stricter.")]
+Epsilon = Annotated[float, typer.Option(help="How much anyone may learn of one record; smaller is stricter.")]
 Delta = Annotated[float, typer.Option(help="The probability with which the promise may fail.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.", dir_okay=False)]

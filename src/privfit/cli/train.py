@@ -64,7 +64,7 @@ def train(
         facts = Schema.from_toml(schema)
         estimator = {Kind.LOGISTIC: DPLogisticRegression, Kind.SVM: DPLinearSVC}[model]
     ledger = ledger_of(store, dataset)
-    table = read_table(data, (*facts.features, facts.label))
+    table = read_table(data, (*facts.features, facts.label), no_repeated_ids=facts)
     with spending(ledger):
         fitted = estimator(epsilon, delta, schema=facts, ledger=ledger, verbose=1).fit(table)
         with replacing(out) as file:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privfit.accounting import Ledger
 from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
-from privfit.estimators.declared import Declared, encoded
+from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
 from privfit.estimators.labels import encode_labels, label_column
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit, Surroundings
@@ -154,7 +154,9 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         self.preparation_ = preparation.completed(solution)
         self.ledger_ = ledger if solver.private else None
         assumptions = [labels.assumption, *declared.assumptions(), *surroundings.assumptions]
-        self.privacy_ = self._state(terms, ledger, family, assumptions, solution.notes)
+        self.privacy_ = self._state(
+            terms, ledger, family, assumptions, solution.notes, schema=declared.schema
+        )
         return self
 
     def _checked_solver(self) -> Solver:
@@ -176,7 +178,8 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         schema = declared.schema
         if schema is None:
             return self._validated(X, y), y
-        X = opened(X, schema.names)
+        X = opened(X, schema.names_with_id)
+        warn_of_repeated_ids(X, schema)
         numbers, y = encoded(X, schema), declared.labels(X, y)
         check_lengths(numbers, y)
         self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)

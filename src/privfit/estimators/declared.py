@@ -11,7 +11,7 @@ import numpy as np
 from privfit.estimators.labels import declared_classes
 from privfit.estimators.validation import check_count
 from privfit.leaks import uncovered
-from privfit.schema import Schema, encode, labels_of
+from privfit.schema import Schema, encode, labels_of, repeated_ids
 
 _LEAKED = "what the schema says was taken from the data"
 
@@ -78,6 +78,20 @@ class Declared:
                 yield f"{_LEAKED.upper()}, which is not covered"
         elif self.feature_bounds is not None:
             yield "the declared feature bounds are public or were released privately"
+
+
+def warn_of_repeated_ids(table: Any, schema: Schema) -> None:
+    """Warn the custodian, or in strict mode refuse, if the table has several records of one person.
+
+    The promise is stated for one record whatever is found, because a statement follows declarations alone.
+    """
+    ids = schema.identifier
+    if ids is not None and repeated_ids(table, schema):
+        uncovered(
+            f"Some ids in column {ids.name!r} repeat, so some people have several records, and "
+            "the promise, which is about one record, is weaker for them; combine the records of each person "
+            "into one, or publish the promise as one about records."
+        )
 
 
 def encoded(X: Any, schema: Schema, dtype: type[np.floating[Any]] = np.float32) -> Any:

@@ -28,6 +28,8 @@ from privfit.leaks import (
     warn_caller,
 )
 from privfit.mechanisms.noise import NoiseSource, noise_source
+from privfit.publication.published import ONE_RECORD_EACH
+from privfit.schema import Schema
 
 LARGEST_EPSILON = 20.0  # odds may change by e^20, half a billion: whoever asks for more should know it
 
@@ -228,9 +230,14 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         assumptions: list[str],
         notes: tuple[str, ...] = (),
         subject: str = "model",
+        schema: Schema | None = None,
     ) -> PrivacyStatement:
-        """Return the statement of a finished fit: what was fixed beforehand, and bookkeeping."""
-        common = ["each person has at most one record", "the columns and their order are public"]
+        """Return the statement of a finished fit: what was fixed beforehand, and bookkeeping.
+
+        Whether it is about people or about records follows from the schema alone, never from the records.
+        """
+        several = schema is not None and schema.identifier is not None
+        common = [*([] if several else [ONE_RECORD_EACH]), "the columns and their order are public"]
         seeded = [] if terms.noise.secure else [SEEDED]
         return PrivacyStatement(
             terms.promise if terms.private else None,
@@ -319,7 +326,7 @@ def _warn_of_weak_promises(epsilon: float, delta: float, n_records: int | None) 
     weak = []
     if epsilon > LARGEST_EPSILON:
         weak.append(
-            f"epsilon={epsilon:.4g} lets the odds about a person change by a factor of e^{epsilon:.4g}"
+            f"epsilon={epsilon:.4g} lets the odds about a record change by a factor of e^{epsilon:.4g}"
         )
     if n_records is not None and delta > 1.0 / n_records:
         weak.append(f"delta={delta:g} is above 1/n_records, which allows giving some people's records away")

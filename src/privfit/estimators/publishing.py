@@ -83,7 +83,10 @@ def load(path: str | Path) -> Any:
         facts = from_json(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
         statement = statement_from_dict(facts.privacy)
         estimator = {"logistic": DPLogisticRegression, "svm": DPLinearSVC}[facts.kind]
-        model = estimator(classes=facts.classes) if facts.schema is None else estimator(schema=_schema(facts))
+        schema = None if facts.schema is None else _schema(facts)
+        if schema is not None and schema.identifier is not None:
+            statement = statement.about_records()  # files of earlier versions assume one record each
+        model = estimator(classes=facts.classes) if schema is None else estimator(schema=schema)
         if statement.promise is not None:
             model.set_params(epsilon=statement.epsilon, delta=statement.delta)
         return restored(model, facts, statement)

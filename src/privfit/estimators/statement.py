@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from privfit.accounting import Direct, Gaussian, Promise
 from privfit.accounting.amounts import written_up
+from privfit.accounting.group import for_records
 from privfit.estimators.family import FamilyTotal
+from privfit.publication.published import ONE_RECORD_EACH
 
 SEEDED = (
     "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess random_state can remove the noise; "
     "set noise='secure' before publishing"
 )
+
+GROUPS = (2, 10)  # numbers of records for which a statement says what is promised to a person who has them
 
 
 @dataclass(frozen=True)
@@ -74,16 +78,48 @@ class PrivacyStatement:
                 "Do not publish it if the data are sensitive."
             )
         epsilon, delta = written_up(self.epsilon), written_up(self.delta)
+        whose = "person's " if self.is_about_people else ""
         return (
             f"This {self.subject} is ({epsilon}, {delta})-differentially private "
             f"({self._concentrated()}) with respect to adding or removing one record. In plain words: "
-            "whether or not any one person's record was in the table, every conclusion anyone can draw from "
+            f"whether or not any one {whose}record was in the table, every conclusion anyone can draw from "
             f"the published {self.subject} is almost equally likely: its probability changes by a factor of "
             f"at most e^epsilon{self._factor()}, and by at most {delta} besides. "
             "This holds whatever else the reader knows, and cannot be undone by later "
             f"processing. It is not a promise about what is true of people in general: the {self.subject} "
-            "may well reveal that. It rests on: " + "; ".join(self.assumptions) + ". " + self._bookkeeping()
+            f"may well reveal that.{self._several_records()} It rests on: "
+            + "; ".join(self.assumptions)
+            + ". "
+            + self._bookkeeping()
         )
+
+    @property
+    def is_about_people(self) -> bool:
+        """Whether the promise is about one person, because nobody is assumed to have several records."""
+        return ONE_RECORD_EACH in self.assumptions
+
+    def about_records(self) -> PrivacyStatement:
+        """Return the same promise without the assumption that each person has at most one record."""
+        others = tuple(assumption for assumption in self.assumptions if assumption != ONE_RECORD_EACH)
+        return replace(self, assumptions=others)
+
+    def _several_records(self) -> str:
+        """Say what is promised to people with several records, where there may be such people."""
+        if self.is_about_people or self.promise is None:
+            return ""
+        sentences = [
+            " This is a promise about one record, not about one person, because the schema declares an id "
+            "column and does not limit how many records a person has."
+        ]
+        for k in GROUPS:
+            epsilon, delta = for_records(self.promise, k)
+            promised = (
+                "nothing is promised"
+                if math.isinf(epsilon)
+                else f"epsilon is at most {written_up(epsilon)} at delta = {written_up(delta)}"
+            )
+            sentences.append(f"For a person with {k} records {promised}.")
+        return " ".join(sentences)
 
     def _factor(self) -> str:
         return f" = {written_up(math.exp(self.epsilon))}" if self.epsilon < 700.0 else ""
@@ -112,12 +148,15 @@ class PrivacyStatement:
             sentences.append("Nothing was bought")
         return ". ".join(sentences) + "."
 
+    def _about(self) -> str:
+        return self.relation if self.is_about_people else f"{self.relation}; a person may have several"
+
     def __str__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
         promised = "none" if self.promise is None else _in_short(self.promise)
-        rows = {"Promise": promised, "About": self.relation, "Rests on": "; ".join(self.assumptions)}
+        rows = {"Promise": promised, "About": self._about(), "Rests on": "; ".join(self.assumptions)}
         cells = "".join(
             f'<tr><th scope="row">{name}</th><td style="text-align:left">{escape(text)}</td></tr>'
             for name, text in rows.items()

@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from privfit.accounting import Gaussian, Ledger
 from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, NoiseSource
+from privfit.estimators.declared import warn_of_repeated_ids
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.validation import check_count, check_number, check_switch
 from privfit.losses import get_loss
@@ -20,6 +21,7 @@ from privfit.metrics.cells import Cells
 from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.predictions import Predictions, predicted
 from privfit.metrics.strategies import Scale, Strategy
+from privfit.schema import Schema
 
 PUBLIC_MODEL = "the model is public or was released with privacy, and scores each record by itself"
 
@@ -84,6 +86,9 @@ class Examination(PrivateFit):
             check_count("n_records", self.n_records)
         terms = self._terms(Gaussian.of, n_records=self.n_records)
         # only what is wrong with the model and the records is left to be refused
+        schema = schema_of(model)
+        if schema is not None:
+            warn_of_repeated_ids(X, schema)
         predictions = predicted(model, X, y, lambda scale: self._strategy(scale).edges)
         strategy = self._strategy(predictions.scale)
         signs, scores = predictions.labels.signs, predictions.scores[:, None]
@@ -107,7 +112,14 @@ class Examination(PrivateFit):
             bool(self.curves),
             predictions.are_probabilities,
             float(self.log_loss_clip),
-            self._state(terms, ledger, family, self._assumptions(predictions), subject="set of scores"),
+            self._state(
+                terms,
+                ledger,
+                family,
+                self._assumptions(predictions),
+                subject="set of scores",
+                schema=schema,
+            ),
         )
 
     def _strategy(self, scale: Scale) -> Strategy:
@@ -125,6 +137,12 @@ class Examination(PrivateFit):
         if source is None:
             source = self.__dict__["_seeded_source"] = super()._noise_source()
         return source
+
+
+def schema_of(model: Any) -> Schema | None:
+    """Return the schema by which a private model reads tables, None if there is none."""
+    schema: Schema | None = getattr(private_part(model), "schema_", None)
+    return schema
 
 
 def private_part(model: Any) -> PrivateFit | None:

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
 
+# With this assumption a promise about one record is one about a person. Statements make it unless the schema
+# declares an id column, because then a person may have several records.
+ONE_RECORD_EACH = "each person has at most one record"
+
 
 @dataclass(frozen=True)
 class Published:
@@ -60,6 +64,11 @@ class Published:
     steps: tuple[dict[str, Any], ...]
     privacy: dict[str, Any]
     versions: dict[str, str]
+
+    @property
+    def is_about_people(self) -> bool:
+        """Whether the promise is about one person, because nobody is assumed to have several records."""
+        return ONE_RECORD_EACH in self.privacy["assumptions"]
 
     @property
     def weight_names(self) -> tuple[str, ...] | None:

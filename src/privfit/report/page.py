@@ -8,7 +8,9 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from privfit.accounting import promise as promises
 from privfit.accounting.amounts import written_up
+from privfit.accounting.group import for_records
 from privfit.publication.published import Published
 from privfit.publication.weights import Weights, weights_of
 from privfit.report.charts import bars, line, table
@@ -24,6 +26,7 @@ CARD_FIELDS = (
     "Known limits",
 )
 SEEDED = "SEEDED NOISE"
+RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # for which the page says what is promised
 
 
 def render(
@@ -55,7 +58,7 @@ def render(
     heading = title or f"{KINDS[model.kind]} with differential privacy"
     sections = [
         ("promise", "What was promised", _promise(model)),
-        ("means", "What that means for one person", _meaning(model)),
+        ("means", f"What that means for one {_unit(model)}", _meaning(model)),
         ("public", "What was taken for public", _public(model)),
         ("budget", "What the budget bought", _budget(model)),
         ("weights", "What the model says", weights_section(model, weights)),
@@ -126,23 +129,48 @@ def _promise(model: Published) -> str:
 def _meaning(model: Published) -> str:
     promise = model.privacy["promise"]
     if promise is None or promise["epsilon"] is None:
-        return "<p>Nothing: there is no promise about single people to speak of.</p>"
+        return "<p>Nothing: there is no promise to speak of.</p>"
     odds = Odds.of(promise)
     rows = []
     for before in BELIEFS:
         least, most = odds.belief_after(before)
         rows.append((f"{before:.0%}", _rounded_down(least), _rounded_up(most)))
+    unit = _unit(model)
     exactly = "" if odds.mu is None else ", exactly, because all noise was Gaussian"
     return (
-        "<p>Whatever somebody believed about one person before, on any grounds, the model can move it only "
+        f"<p>Whatever somebody believed about one {unit} before, on any grounds, the model can move it only "
         f"so far, except with a probability of at most {escape(written_up(odds.exceptions()))}:</p>"
-        + table(("believed before", "at least, after", "at most, after"), rows, "Belief about one person")
-        + "<p>Somebody who knows everything about everybody else, sees the model, and has to say whether one "
-        f"person was in the table is right in at most {_rounded_up(odds.best_guess())} of cases (guessing: "
-        f"50%){exactly}. A test that wrongly accuses {FALSE_ALARMS:.0%} of those who were not in it finds at "
-        f"most {_rounded_up(odds.power())} of those who were.</p>"
-        "<p>This is about what taking part adds. It does not hide what is true of people in general: "
+        + table(("believed before", "at least, after", "at most, after"), rows, f"Belief about one {unit}")
+        + f"<p>Somebody who knows all other {_UNITS[unit]}, sees the model, and has to say whether one "
+        f"{unit} was in the table is right in at most {_rounded_up(odds.best_guess())} of cases (guessing: "
+        f"50%){exactly}. A test that wrongly accuses {FALSE_ALARMS:.0%} of those that were not in it finds "
+        f"at most {_rounded_up(odds.power())} of those that were.</p>"
+        + _several_records(model)
+        + "<p>This is about what taking part adds. It does not hide what is true of people in general: "
         "learning that is the purpose of the model.</p>"
+    )
+
+
+_UNITS = {"person": "people", "record": "records"}
+
+
+def _unit(model: Published) -> str:
+    return "person" if model.is_about_people else "record"
+
+
+def _several_records(model: Published) -> str:
+    """Say what is promised to people with several records, where there may be such people."""
+    if model.is_about_people:
+        return ""
+    promise = promises.from_dict(model.privacy["promise"])
+    rows = []
+    for k in RECORDS_OF_A_PERSON:
+        epsilon, delta = for_records(promise, k)
+        rows.append((str(k), written_up(epsilon), written_up(delta)))
+    return (
+        "<p>A person may have several records, because the schema declares an id column. The promise to them "
+        "is weaker the more they have:</p>"
+        + table(("records of a person", "epsilon at most", "delta"), rows, "The promise to one person")
     )
 
 

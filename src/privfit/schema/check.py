@@ -14,7 +14,7 @@ from privfit.schema.cells import day, reading
 from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
 from privfit.schema.encoding import Distinct, readings, stored
 from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
-from privfit.schema.ids import missing_and_repeated
+from privfit.schema.ids import id_counts
 from privfit.schema.label import Label
 from privfit.schema.levels import Boolean
 from privfit.schema.schema import Schema
@@ -104,9 +104,12 @@ def checked(table: Any, schema: Schema) -> Findings:
 
 def _in_column(fact: Column, column: Any) -> Iterator[Finding]:
     if isinstance(fact, Identifier):
-        missing, repeated = missing_and_repeated(column)
-        again = "ids were there before, so one person has several records"
-        yield from _counted(fact, [("ids are missing", missing), (again, repeated)])
+        counts = id_counts(column)
+        if counts.missing:
+            yield Finding(fact.name, "ids are missing", counts.missing)
+        if counts.repeated:
+            again = "ids were there before, so one person has several records"
+            yield Finding(fact.name, again, counts.repeated)
         return
     assert isinstance(fact, Feature | Label)
     said = readings(fact, column)

@@ -34,7 +34,10 @@ class Column:
 
 
 class Identifier(Column):
-    """A column that tells people apart. It is never a feature; `Schema.check` looks for repetitions.
+    """A column that tells people apart. It is never a feature.
+
+    With it, a person may have several records, and statements are about one record. Fits and private scores
+    warn the custodian if an id repeats; `Schema.check` counts the records that repeat one.
 
     Parameters
     ----------

@@ -49,11 +49,11 @@ def is_csv(path: Any) -> bool:
 def header_of(path: str | PathLike[str], names: Sequence[str] | None = None) -> tuple[list[str], str]:
     """Return the names in the first line of a CSV file, and what separates them.
 
-    That is the mark by which the line has all of `names`, or else the most columns; records do not matter.
+    That is the mark by which the line has most of `names`, and then the most columns; records do not matter.
     """
     headers = _headers(_first_line(path))
     wanted = set(names or ())
-    delimiter = max(_DELIMITERS, key=lambda mark: (wanted <= set(headers[mark]), len(headers[mark])))
+    delimiter = max(_DELIMITERS, key=lambda mark: (len(wanted & set(headers[mark])), len(headers[mark])))
     header = headers[delimiter]
     if any("\n" in name or "\r" in name for name in header):
         # a quotation that stays open would make records part of a name, and names are public

@@ -1,20 +1,49 @@
-"""Whether the column that tells people apart names some of them more than once."""
+"""Whether ids repeat: how many records of a table have no id, and how many have one that was there before.
+
+Ids are compared by what their cells say, as `privfit.schema.cells` reads them: 7, 7.0, "7" and "007" are one
+id. Whole numbers are compared in full, however long they are, unless their column is stored as floats, which
+have rounded them already. Texts in exponent notation are compared as texts, because "12e4" and "120e3" are
+two ids of a system that writes ids in hexadecimal digits.
+"""
 
 from __future__ import annotations
 
+import math
+import re
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privfit.schema.cells import reading
-from privfit.schema.column import Identifier
-from privfit.schema.encoding import Distinct, distinct_of, plain_numbers
-from privfit.schema.frames import column_names, is_arrow, opened
+from privfit.schema.frames import column_names, columns_of, is_arrow, opened
 from privfit.schema.schema import Schema
 
-_MISSING = -1
-_DOUBT = 2**53  # below, every integer is a float of its own
+_EXPONENT = re.compile(r"[+-]?[0-9.]+e[+-]?[0-9]+", re.IGNORECASE)
+
+# Texts that differ if and only if their readings differ (RE2): whole numbers as they are usually written, and
+# words without white space that are neither a number nor a truth value.
+_USUAL_WHOLE = r"^(0|-?[1-9][0-9]{0,300})$"
+_WORD = r"^[!-~]*[!-*,/:-DF-df-~][!-~]*$"  # some character is neither digit nor e, sign or point
+_WITH_A_MEANING = r"(?i)^([+-]?(inf|infinity|nan)|true|false)$"
+
+
+@dataclass(frozen=True)
+class IdCounts:
+    """What was found, for the custodian of the data alone.
+
+    Attributes
+    ----------
+    missing : int
+        Records without an id. They repeat nobody's.
+    repeated : int
+        Records whose id an earlier record has.
+    """
+
+    missing: int
+    repeated: int
 
 
 def repeated_ids(table: Any, schema: Schema) -> bool:
@@ -35,69 +64,118 @@ def repeated_ids(table: Any, schema: Schema) -> bool:
         False if the schema declares no id or the table does not have that column. Records without an id
         repeat none.
     """
-    declared = next((fact for fact in schema.columns if isinstance(fact, Identifier)), None)
+    declared = schema.identifier
     if declared is None:
         return False
     table = opened(table, [declared.name])
     names = column_names(table)
     if names is None or declared.name not in names:
         return False
-    _, repeated = missing_and_repeated(table[declared.name])
-    return bool(repeated.any())
+    (column,) = columns_of(table, [declared])
+    return id_counts(column).repeated > 0
 
 
-def missing_and_repeated(column: Any) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which records have no id, and which have the id of an earlier record.
-
-    Ids are compared by what they read as, like categories: 7, "07" and 7.0 are one person.
-    """
-    keys = _numbered(column)
-    missing = keys == _MISSING
-    _, first = np.unique(keys, return_index=True)
-    repeated = ~missing
-    repeated[first] = False
-    return missing, repeated
+def id_counts(column: Any) -> IdCounts:
+    """Count missing and repeated ids of a column, all at once where its storage allows it."""
+    cells = _arrow(column)
+    return _one_by_one(_listed(column)) if cells is None else _of_arrow(cells)
 
 
-def _numbered(column: Any) -> NDArray[np.int64]:
-    """Return a number for each record, which records with the same id share; -1 without an id."""
+def _listed(column: Any) -> Iterable[Any]:
+    for method in ("to_pylist", "to_list", "tolist"):  # Arrow; polars and pandas; NumPy
+        if hasattr(column, method):
+            listed: list[Any] = getattr(column, method)()
+            return listed
+    return list(column)
+
+
+def _one_by_one(cells: Iterable[Any]) -> IdCounts:
+    keys = [_key(cell) for cell in cells]
+    present = [key for key in keys if key is not None]
+    return IdCounts(len(keys) - len(present), len(present) - len(set(present)))
+
+
+def _key(cell: Any) -> Any:
+    """Return what two cells that name the same person have in common, None if the cell names nobody."""
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", errors="replace")
+    said = reading(cell)
+    if isinstance(cell, str) and said is not None:
+        text = cell.rstrip("\0").strip()
+        if _EXPONENT.fullmatch(text) or (isinstance(said, float) and math.isinf(said)):
+            return text
+    return said
+
+
+def _arrow(column: Any) -> Any:
+    """Return a column as an Arrow array whose values can be compared; None if cells must be read singly."""
     import pyarrow
-
-    if hasattr(column, "to_arrow"):  # polars
-        column = column.to_arrow() if str(column.dtype) != "Object" else column.to_list()
-    array: Any = getattr(column, "array", None)
-    if hasattr(array, "__arrow_array__"):  # pandas' own types
-        column = array.__arrow_array__()
-    if getattr(getattr(column, "dtype", None), "kind", "") in ("i", "u"):
-        column = pyarrow.array(np.asarray(column))
-    if not is_arrow(column):
-        numbers: dict[Any, int] = {None: _MISSING}
-        cells = column.tolist() if hasattr(column, "tolist") else column
-        return np.array([numbers.setdefault(reading(cell), len(numbers)) for cell in cells], dtype=np.int64)
-    distinct = distinct_of(column)
-    return np.asarray(np.append(_numbered_once(distinct), _MISSING)[distinct.codes])
-
-
-def _numbered_once(distinct: Distinct) -> NDArray[np.int64]:
-    """Return for each cell the first one that reads the same; plain numbers are read all at once."""
     from pyarrow import types
 
-    n = len(distinct.cells)
-    floats, firsts = np.full(n, np.nan), np.full(n, _MISSING)
-    if types.is_integer(distinct.cells.type):
-        return np.arange(n)
-    plain = plain_numbers(distinct.cells)
-    others = np.arange(n)
-    if plain is not None:
-        which, floats[which] = plain
-        others = np.flatnonzero(~which)
-    seen: dict[Any, int] = {}
-    for i, said in zip(others.tolist(), map(reading, distinct.at(others)), strict=True):
-        if isinstance(said, int | float) and abs(said) < _DOUBT:
-            floats[i] = said
-        elif said is not None:
-            firsts[i] = seen.setdefault(said, i)
-    numeric = np.flatnonzero(~np.isnan(floats))
-    _, first, inverse = np.unique(floats[numeric], return_index=True, return_inverse=True)
-    firsts[numeric] = numeric[first][inverse]
-    return firsts
+    try:
+        if hasattr(column, "to_arrow"):  # polars
+            column = column.to_arrow()
+        if not is_arrow(column):
+            column = pyarrow.array(column, from_pandas=True)
+        if isinstance(column, pyarrow.ChunkedArray):
+            column = column.unify_dictionaries().combine_chunks()
+        if types.is_dictionary(column.type):
+            column = column.dictionary_decode()
+        if types.is_boolean(column.type):
+            column = column.cast(pyarrow.int8())
+        if str(column.type) in _TEXTS:
+            column = column.cast(pyarrow.large_string())
+    except Exception:  # cells of several types, or bytes that are no text; what Arrow says would quote one
+        return None
+    kinds = ("integer", "floating", "decimal", "large_string", "fixed_size_binary", "null")
+    return column if any(getattr(types, f"is_{kind}")(column.type) for kind in kinds) else None
+
+
+_TEXTS = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+
+
+def _of_arrow(column: Any) -> IdCounts:
+    from pyarrow import compute, types
+
+    present = column.drop_null() if column.null_count else column
+    missing = len(column) - len(present)
+    if types.is_large_string(present.type):
+        present = _as_whole_numbers(present)
+    if types.is_large_string(present.type):
+        distinct, silent = _distinct_texts(present)
+        return IdCounts(missing + silent, len(present) - silent - distinct)
+    if types.is_decimal(column.type) or types.is_fixed_size_binary(column.type):
+        return IdCounts(missing, len(present) - len(compute.unique(present)))
+    numbers = present.to_numpy(zero_copy_only=False)
+    if numbers.dtype.kind == "f":
+        numbers = numbers[~np.isnan(numbers)]
+    ordered = np.sort(numbers)
+    return IdCounts(len(column) - len(ordered), int(np.count_nonzero(ordered[1:] == ordered[:-1])))
+
+
+def _as_whole_numbers(texts: Any) -> Any:
+    """Return texts as integers if all of them are written in digits alone and are not too long."""
+    import pyarrow
+    from pyarrow import compute
+
+    if compute.all(compute.utf8_is_decimal(texts)).as_py():
+        with suppress(pyarrow.ArrowInvalid):  # more than 18 digits, or none of ASCII's
+            return texts.cast(pyarrow.int64())
+    return texts
+
+
+def _distinct_texts(texts: Any) -> tuple[int, int]:
+    """Return how many different ids these texts say, and how many of the texts say none."""
+    import pyarrow
+    from pyarrow import compute
+
+    def match(pattern: str) -> Any:
+        return compute.match_substring_regex(texts, pattern)
+
+    usual = compute.or_(compute.and_not(match(_WORD), match(_WITH_A_MEANING)), match(_USUAL_WHOLE))
+    distinct = compute.unique(texts if compute.all(usual).as_py() else texts.filter(usual))
+    keys = [_key(text) for text in texts.filter(compute.invert(usual)).to_pylist()]
+    named = {key for key in keys if key is not None}
+    as_usual = pyarrow.array([str(key) for key in named], type=pyarrow.large_string())
+    known = compute.sum(compute.is_in(distinct, value_set=as_usual)).as_py() if named else 0
+    return len(distinct) + len(named) - (known or 0), sum(key is None for key in keys)

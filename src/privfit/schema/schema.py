@@ -83,6 +83,11 @@ class Schema:
         return tuple(column for column in self.columns if isinstance(column, Feature))
 
     @property
+    def identifier(self) -> Identifier | None:
+        """The column that tells people apart, if one is declared."""
+        return next((column for column in self.columns if isinstance(column, Identifier)), None)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The encoded features, in the order of the columns."""
         return tuple(name for column in self.features for name in column.feature_names)
@@ -91,6 +96,11 @@ class Schema:
     def names(self) -> list[str]:
         """The columns that a fit reads: those that become features, and the label."""
         return [fact.name for fact in (*self.features, self.label)]
+
+    @property
+    def names_with_id(self) -> list[str]:
+        """The columns that a fit reads, and the one that tells people apart, which a table may lack."""
+        return [*self.names, *([] if self.identifier is None else [self.identifier.name])]
 
     # -- reading and writing ---------------------------------------------------------------------------
 
