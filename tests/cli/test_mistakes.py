@@ -36,6 +36,14 @@ MISTAKES = {
     ),
     "no label to train on": (("train", "new-people.csv", *TRAIN[2:]), "The data have no column 'sick'"),
     "no label to score": (("evaluate", "model.json", "new-people.csv"), "The data have no column 'sick'"),
+    "several records of a person": (
+        ("train", "visits.csv", *TRAIN[2:], *PAID),
+        "visits.csv: some ids in column 'person' repeat, so some people have several records",
+    ),
+    "several records of a person to score": (
+        ("evaluate", "model.json", "visits.csv", *PAID),
+        "visits.csv: some ids in column 'person' repeat, so some people have several records",
+    ),
     "no schema": ((*TRAIN[:3], "none.toml", *TRAIN[4:]), "none.toml: No such file or directory."),
     "a schema that is no TOML": ((*TRAIN[:3], "bad.toml", *TRAIN[4:]), "bad.toml is not valid TOML: "),
     "a budget that is none": ((*TRAIN, "--epsilon", "-1"), "epsilon must be a positive finite number"),
@@ -131,6 +139,7 @@ def untidy(desk):
     lines = (desk / "people.csv").read_text().splitlines()
     (desk / "header.csv").write_text(lines[0] + "\n")
     (desk / "ragged.csv").write_text("\n".join([*lines[:5], "a,b"]))
+    (desk / "visits.csv").write_text("\n".join([*lines, lines[1]]))
     (desk / "narrow.csv").write_text("born,sick\n1999-01-01,yes\n")
     (desk / "bad.toml").write_text("[[columns]\n" * 40)
     model = (desk / "model.json").read_text()

@@ -298,6 +298,7 @@ def test_predictions_do_not_depend_on_the_schema_file(tmp_path):
     np.testing.assert_array_equal(fitted.predict_proba(PEOPLE), before)
 
 
+@pytest.mark.filterwarnings("ignore:Some ids in column")
 def test_nothing_of_the_records_is_kept():
     fitted = model().fit(PEOPLE.assign(who=CANARY, town=CANARY))
     assert CANARY.encode() not in pickle.dumps(fitted)

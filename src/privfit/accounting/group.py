@@ -1,4 +1,4 @@
-"""What a promise about one record means for somebody who has several: group privacy (G1)."""
+"""What a promise about one record means for somebody who has several: group privacy (P8)."""
 
 from __future__ import annotations
 

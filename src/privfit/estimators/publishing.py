@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from privfit.estimators.preparation import Preparation
 from privfit.estimators.statement import PrivacyStatement
 from privfit.publication import Published, from_json
 from privfit.publication.document import LARGEST_FILE
-from privfit.publication.published import versions
+from privfit.publication.published import ONE_RECORD_EACH, versions
 from privfit.schema import Schema
 from privfit.solvers import Step
 
@@ -85,7 +85,9 @@ def load(path: str | Path) -> Any:
         estimator = {"logistic": DPLogisticRegression, "svm": DPLinearSVC}[facts.kind]
         schema = None if facts.schema is None else _schema(facts)
         if schema is not None and schema.identifier is not None:
-            statement = statement.about_records()  # files of earlier versions assume one record each
+            # files of earlier versions assume it of every table
+            others = tuple(a for a in statement.assumptions if a != ONE_RECORD_EACH)
+            statement = replace(statement, assumptions=others)
         model = estimator(classes=facts.classes) if schema is None else estimator(schema=schema)
         if statement.promise is not None:
             model.set_params(epsilon=statement.epsilon, delta=statement.delta)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from html import escape
 
 from privfit.accounting import Direct, Gaussian, Promise
@@ -97,11 +97,6 @@ class PrivacyStatement:
     def is_about_people(self) -> bool:
         """Whether the promise is about one person, because nobody is assumed to have several records."""
         return ONE_RECORD_EACH in self.assumptions
-
-    def about_records(self) -> PrivacyStatement:
-        """Return the same promise without the assumption that each person has at most one record."""
-        others = tuple(assumption for assumption in self.assumptions if assumption != ONE_RECORD_EACH)
-        return replace(self, assumptions=others)
 
     def _several_records(self) -> str:
         """Say what is promised to people with several records, where there may be such people."""
