@@ -115,7 +115,7 @@ BY_SHAPE = {
     "three columns": (np.full((2, 3), YEAR), ValueError, r"declares 2 columns, but the array has 3\."),
     "one row": (np.array([30, YEAR]), ValueError, r"declares 2 columns, but the array is 1-dimensional\."),
     "ragged rows": ([[1, "Male"], [CANARY]], ValueError, "A row does not have the 2 values"),
-    "rows of text": ([CANARY, CANARY], ValueError, "A row does not have the 2 values"),
+    "rows of text": ([CANARY, CANARY], ValueError, "X is a text, and not the path of a table"),
     "rows of numbers": ([YEAR, YEAR], ValueError, "A row does not have the 2 values"),
     "rows of names": ([{"age": 1, CANARY: 2}], ValueError, "A row does not have the 2 values"),
     "text": (CANARY, ValueError, "X is a text, and not the path of a table"),

@@ -49,7 +49,7 @@ def evaluate(
             "Scores of public data have no price and are in no report; leave --rho, --epsilon, --ledger, "
             "--dataset and --out out."
         )
-    check_outputs(out, inputs=(model, data))
+    check_outputs(out, inputs=(model, *data))
     fitted = read_model_of_tables(model)
     ledger = ledger_of(store, dataset)
     schema = fitted.schema_

@@ -25,6 +25,8 @@ def check_outputs(*outputs: Path | None, inputs: tuple[Path | None, ...] = ()) -
     for path in filter(None, outputs):
         if _place(path) in taken:
             raise Mistake(f"{path} is named twice; give what is written a name of its own.")
+        if not taken.isdisjoint(_place(path).parents):
+            raise Mistake(f"{path} is in the directory that the table is read from; name a file elsewhere.")
         taken.add(_place(path))
         _check_writable(path)
 

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 Epsilon = Annotated[float, typer.Option(help="How much anyone may learn of one record; smaller is stricter.")]
 Delta = Annotated[float, typer.Option(help="The probability with which the promise may fail.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
-Data = Annotated[Path, typer.Argument(help="A CSV or Parquet file, one row per person.", dir_okay=False)]
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        help="A CSV or Parquet file, one row per person; or several, a directory of Parquet files, or - for "
+        "CSV from standard input.",
+        allow_dash=True,
+    ),
+]
 Model = Annotated[Path, typer.Argument(help="A model file, as `privfit train` writes it.", dir_okay=False)]
 SchemaFile = Annotated[
     Path,

@@ -66,14 +66,9 @@ def _is_number(cell: str) -> bool:
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Say on the error stream, if somebody watches it, what is being waited for."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn
+    from rich.progress import SpinnerColumn, TextColumn
 
-    console = Console(stderr=True, markup=False, highlight=False)
-    parts = (SpinnerColumn("line"), TextColumn("{task.description}"))
-    # libraries that are imported meanwhile must find standard output as it is
-    unseen = not console.is_terminal
-    with Progress(*parts, console=console, transient=True, redirect_stdout=False, disable=unseen) as spinner:
+    with _shown(SpinnerColumn("line"), TextColumn("{task.description}")) as spinner:
         spinner.add_task(what, total=None)
         yield
 
@@ -81,11 +76,30 @@ def waiting(what: str) -> Iterator[None]:
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show on the error stream how far something is; yields what to call with (done, total)."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
-    console = Console(stderr=True, markup=False, highlight=False)
-    parts = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Progress(*parts, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with _shown(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def reading(what: str, size: int) -> Iterator[Callable[[int], None]]:
+    """Show on the error stream how many bytes were read; yields what to call with how many more."""
+    from rich.progress import BarColumn, DownloadColumn, TextColumn
+
+    with _shown(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as bar:
+        task = bar.add_task(what, total=size)
+        yield lambda more: bar.advance(task, more)
+
+
+def _shown(*parts: Any) -> Any:
+    """Return a bar on the error stream that is gone when it is done, and hidden if nobody watches."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True, markup=False, highlight=False)
+    # libraries that are imported meanwhile must find standard output as it is
+    return Progress(
+        *parts, console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal
+    )

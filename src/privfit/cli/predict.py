@@ -30,7 +30,7 @@ def predict(
 
     Example: privfit predict model.json new-people.csv --probabilities --out predictions.csv
     """
-    check_outputs(out, inputs=(model, data))
+    check_outputs(out, inputs=(model, *data))
     fitted = read_model_of_tables(model)
     if probabilities and not hasattr(fitted, "predict_proba"):
         raise Mistake("An SVM has no probabilities; leave --probabilities out.")

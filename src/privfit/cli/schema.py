@@ -9,6 +9,7 @@ import typer
 
 from privfit.cli.options import Data, Json, SchemaFile
 from privfit.cli.output import show, waiting
+from privfit.cli.tables import read_table, sources
 from privfit.cli.teaching import TaughtCommand
 
 schema = typer.Typer(
@@ -37,8 +38,10 @@ def draft(
     """
     from privfit import Schema
 
-    with waiting(f"Reading {data}"):
-        text = Schema.draft(data, label=label, leak=leak)
+    if leak:
+        text = Schema.draft(read_table(data), label=label, leak=True)
+    else:
+        text = Schema.draft(sources(data), label=label)
     show({"toml": text}, text.rstrip("\n"), as_json=as_json)
 
 
@@ -58,8 +61,9 @@ def check(
     from privfit import Schema
 
     facts = Schema.from_toml(schema)
-    with waiting(f"Checking {data}"):
-        findings = facts.check(data)
+    table = read_table(data)
+    with waiting("Checking the table"):
+        findings = facts.check(table)
     show(
         {"fits": findings.fits, "for_the_custodian_only": [asdict(finding) for finding in findings.found]},
         str(findings),

@@ -57,7 +57,7 @@ def train(
     Example: privfit train people.csv --schema schema.toml --epsilon 1 --ledger people.db --out model.json
     --report card.html
     """
-    check_outputs(out, report, inputs=(data, schema))
+    check_outputs(out, report, inputs=(*data, schema))
     with waiting("Loading libraries"):
         from privfit import DPLinearSVC, DPLogisticRegression, Schema
 

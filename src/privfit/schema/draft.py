@@ -16,7 +16,7 @@ from privfit.leaks import uncovered
 from privfit.schema.cells import day, reading
 from privfit.schema.document import TYPES, toml_value
 from privfit.schema.encoding import Distinct, stored
-from privfit.schema.files import header_of, is_csv
+from privfit.schema.files import header_of_all
 from privfit.schema.frames import column_names, dtype_name, dtype_of, kind_of, opened, refuse_what_is_no_table
 from privfit.schema.numbers import Date, Numeric
 
@@ -85,9 +85,11 @@ def drafted(table: Any, *, label: str | None, leak: bool) -> str:
     """Write the template of a schema for a table."""
     if leak:
         uncovered(f"Beware: {_REVEALED}; fill them in from public knowledge instead.")
-    if is_csv(table) and not leak:
-        guesses = {name: _Guess("id" if _is_id(name) else "") for name in header_of(table)[0]}
+    header = None if leak else header_of_all(table)
+    if header is not None:
+        guesses = {name: _Guess("id" if _is_id(name) else "") for name in header}
     else:
+        table = opened(table)
         guesses = _guessed(table, leak=leak)
     if label is not None and label not in guesses:
         raise ValueError(f"The table has no column {label!r} to be the label.")
@@ -97,12 +99,11 @@ def drafted(table: Any, *, label: str | None, leak: bool) -> str:
         + (_LEAK_HEAD.format(what=textwrap.fill(_REVEALED, 106, subsequent_indent="# ")) if leak else "")
         + _GUIDE
     )
-    classes = _classes(opened(table)[label]) if leak and label is not None else []
+    classes = _classes(table[label]) if leak and label is not None else []
     return "\n".join([head, *blocks, _label(label or "", classes)])
 
 
 def _guessed(table: Any, *, leak: bool) -> dict[str, _Guess]:
-    table = opened(table)
     refuse_what_is_no_table(table)
     names = column_names(table)
     if names is None:

@@ -1,4 +1,4 @@
-"""Tables in CSV and Parquet files.
+"""Tables in CSV and Parquet files: one, several, or a directory of Parquet files.
 
 CSV files have no types. Readers guess them from all cells of a column, so that one record decides how the
 others are read; here every cell stays the bytes that it is, and the schema says what they mean. Parquet
@@ -11,64 +11,189 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+from privfit.schema.parts import concatenated
 
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 _PARQUET = (".parquet", ".pq")
 
+OnRead = Callable[[int], None]  # is told how many bytes more were read
 
-def read_file(path: str | PathLike[str], names: Sequence[str] | None = None) -> Any:
-    """Return the columns of these names, or all, as an Arrow table. Cells of a CSV file are bytes.
+
+@dataclass(frozen=True)
+class CsvText:
+    """A CSV table that is in memory: what came by standard input.
+
+    Parameters
+    ----------
+    content : bytes
+        The text, whose first line names the columns.
+    name : str
+        What messages call it.
+    """
+
+    content: bytes = field(repr=False)
+    name: str = "standard input"
+
+
+Source = str | PathLike[str] | CsvText
+
+
+def sources_of(X: Any) -> list[Source] | None:
+    """Return the files that X names, in order: one path, several, or a directory; None if X is a table."""
+    if isinstance(X, str | PathLike | CsvText):
+        return _in_directory(Path(X)) if not isinstance(X, CsvText) and _is_directory(X) else [X]
+    if isinstance(X, list | tuple) and X and all(isinstance(part, str | PathLike | CsvText) for part in X):
+        return [source for part in X for source in sources_of(part) or ()]
+    return None
+
+
+def read_files(
+    sources: Sequence[Source], names: Sequence[str] | None = None, on_read: OnRead = lambda size: None
+) -> Any:
+    """Return the columns of these names, or all, as one Arrow table. Cells of a CSV file are bytes.
 
     What is wrong with a file is said without quoting it.
     """
-    lowered = fspath(path).lower()
-    if lowered.endswith(_CSV):
-        _refuse_what_is_no_file(path)
-        return _read_csv(path, names)
-    if lowered.endswith(_PARQUET):
-        _refuse_what_is_no_file(path)
-        return _read_parquet(path, names)
-    # a text may be a record, and is not quoted
-    given = f"{_shown(path)} is" if isinstance(path, PathLike) else "X is a text, and"
-    raise ValueError(
-        f"{given} not the path of a table: its name must end in .csv, .csv.gz, .tsv or .parquet."
+    for source in sources:
+        _refuse_what_is_no_table(source)
+    parts = [_read(source, names, on_read) for source in sources]
+    return concatenated(parts, [shown(source) for source in sources])
+
+
+def bytes_in(sources: Sequence[Source]) -> int:
+    """Return how many bytes there are to be read."""
+    return sum(
+        len(source.content) if isinstance(source, CsvText) else Path(source).stat().st_size
+        for source in sources
+        if isinstance(source, CsvText) or Path(source).is_file()
     )
 
 
-def is_csv(path: Any) -> bool:
-    """Tell whether a path is that of a CSV file, whose cells are all text."""
-    return isinstance(path, str | PathLike) and fspath(path).lower().endswith(_CSV)
+def is_csv(source: Source) -> bool:
+    """Tell whether this is CSV, whose cells are all text."""
+    return isinstance(source, CsvText) or fspath(source).lower().endswith(_CSV)
 
 
-def header_of(path: str | PathLike[str], names: Sequence[str] | None = None) -> tuple[list[str], str]:
+def header_of(source: Source, names: Sequence[str] | None = None) -> tuple[list[str], str]:
     """Return the names in the first line of a CSV file, and what separates them.
 
     That is the mark by which the line has most of `names`, and then the most columns; records do not matter.
     """
-    headers = _headers(_first_line(path))
+    headers = _headers(_first_line(source))
     wanted = set(names or ())
     delimiter = max(_DELIMITERS, key=lambda mark: (len(wanted & set(headers[mark])), len(headers[mark])))
     header = headers[delimiter]
     if any("\n" in name or "\r" in name for name in header):
         # a quotation that stays open would make records part of a name, and names are public
-        raise ValueError(f"The first line of {_shown(path)} has an open quotation; a name must be one line.")
+        raise ValueError(f"The first line of {shown(source)} has an open quotation; a name must be one line.")
     if not any(header) or len(set(header)) < len(header):
-        raise ValueError(f"The first line of {_shown(path)} must name every column once, in UTF-8 text.")
+        raise ValueError(f"The first line of {shown(source)} must name every column once, in UTF-8 text.")
     return header, delimiter
 
 
-def _first_line(path: str | PathLike[str]) -> bytes:
-    open_file = gzip.open if fspath(path).lower().endswith(".gz") else open
-    with suppress(gzip.BadGzipFile, EOFError, zlib.error), open_file(path, "rb") as lines:
-        line: bytes = lines.readline()
-        return line
-    raise ValueError(f"{_shown(path)} cannot be unpacked.")
+def header_of_all(X: Any) -> list[str] | None:
+    """Return the names of the columns if X names CSV files alone, without reading more than first lines."""
+    sources = sources_of(X)
+    if sources is None or not all(map(is_csv, sources)):
+        return None
+    for source in sources:
+        _refuse_what_is_no_table(source)
+    headers = [header_of(source)[0] for source in sources]
+    for source, header in zip(sources, headers, strict=True):
+        if sorted(header) != sorted(headers[0]):
+            raise ValueError(f"{shown(sources[0])} and {shown(source)} must have the same columns.")
+    return headers[0]
+
+
+def shown(source: Source) -> str:
+    """Write a path; one that is as long as a record may be one."""
+    if isinstance(source, CsvText):
+        return source.name
+    text = fspath(source)
+    return text if len(text) <= 200 and text.isprintable() else "The text given for a path"
+
+
+# -- which files --------------------------------------------------------------------------------------------
+
+
+def _is_directory(path: str | PathLike[str]) -> bool:
+    with suppress(OSError, ValueError):  # a text that is no path is refused later
+        return bool(fspath(path)) and Path(path).is_dir()
+    return False
+
+
+def _in_directory(directory: Path) -> list[Source]:
+    """Return the Parquet files of a directory by name; those that begin with . or _ are not tables."""
+    found = sorted(
+        path
+        for path in directory.rglob("*")
+        if path.name.lower().endswith(_PARQUET) and not path.name.startswith((".", "_"))
+    )
+    if not found:
+        raise ValueError(f"The directory {shown(directory)} has no Parquet files; name CSV files one by one.")
+    if any(path.parent != directory for path in found):
+        raise ValueError(
+            f"The directory {shown(directory)} has Parquet files in further directories, which may stand for "
+            "a column; write the table as files of one directory."
+        )
+    return list(found)
+
+
+def _refuse_what_is_no_table(source: Source) -> None:
+    if isinstance(source, CsvText):
+        return
+    if not fspath(source).lower().endswith((*_CSV, *_PARQUET)):
+        # a text may be a record, and is not quoted
+        given = f"{shown(source)} is" if isinstance(source, PathLike) else "X is a text, and"
+        raise ValueError(
+            f"{given} not the path of a table: its name must end in .csv, .csv.gz, .tsv or .parquet."
+        )
+    if not Path(source).is_file():
+        raise FileNotFoundError(f"There is no file {shown(source)}.")
+
+
+# -- reading one --------------------------------------------------------------------------------------------
+
+
+class _Told(io.RawIOBase):
+    """A binary file that tells how much of it was read."""
+
+    def __init__(self, file: BinaryIO, on_read: OnRead) -> None:
+        self._file, self._on_read = file, on_read
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        content = self._file.read(size)
+        self._on_read(len(content))
+        return content
+
+
+def _read(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
+    return _read_csv(source, names, on_read) if is_csv(source) else _read_parquet(source, names, on_read)
+
+
+def _opened(source: Source) -> BinaryIO:
+    return io.BytesIO(source.content) if isinstance(source, CsvText) else Path(source).open("rb")
+
+
+def _is_packed(source: Source) -> bool:
+    return not isinstance(source, CsvText) and fspath(source).lower().endswith(".gz")
+
+
+def _first_line(source: Source) -> bytes:
+    with suppress(gzip.BadGzipFile, EOFError, zlib.error), _opened(source) as file:
+        return (gzip.GzipFile(fileobj=file) if _is_packed(source) else file).readline()
+    raise ValueError(f"{shown(source)} cannot be unpacked.")
 
 
 def _headers(line: bytes) -> dict[str, list[str]]:
@@ -81,15 +206,17 @@ def _headers(line: bytes) -> dict[str, list[str]]:
     return {mark: [] for mark in _DELIMITERS}
 
 
-def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
+def _read_csv(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
     import pyarrow
     from pyarrow import csv as arrow_csv
 
-    header, delimiter = header_of(path, names)
+    header, delimiter = header_of(source, names)
     kept = [name for name in header if names is None or name in names]
-    with suppress(pyarrow.ArrowException, OSError):  # whose message quotes the line, and is not to be kept
+    # the message of an error quotes the line, and is not to be kept
+    with suppress(pyarrow.ArrowException, OSError), _opened(source) as file:
+        stream = pyarrow.PythonFile(_Told(file, on_read), "r")
         return arrow_csv.read_csv(
-            fspath(path),
+            pyarrow.CompressedInputStream(stream, "gzip") if _is_packed(source) else stream,
             parse_options=arrow_csv.ParseOptions(
                 delimiter=delimiter,
                 newlines_in_values=True,
@@ -103,26 +230,18 @@ def _read_csv(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
             ),
         )
     raise ValueError(
-        f"{_shown(path)} has a line that does not have as many values as the first, or an open quotation."
+        f"{shown(source)} has a line that does not have as many values as the first, or an open quotation."
     )
 
 
-def _read_parquet(path: str | PathLike[str], names: Sequence[str] | None) -> Any:
+def _read_parquet(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
     import pyarrow
     from pyarrow import parquet
 
-    with suppress(pyarrow.ArrowException, OSError), parquet.ParquetFile(fspath(path)) as file:
+    assert not isinstance(source, CsvText)
+    with suppress(pyarrow.ArrowException, OSError), parquet.ParquetFile(fspath(source)) as file:
         present = file.schema_arrow.names
-        return file.read(columns=None if names is None else [name for name in present if name in names])
-    raise ValueError(f"{_shown(path)} is not a Parquet file that can be read.")
-
-
-def _refuse_what_is_no_file(path: str | PathLike[str]) -> None:
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"There is no file {_shown(path)}.")
-
-
-def _shown(path: str | PathLike[str]) -> str:
-    """Write a path; one that is as long as a record may be one."""
-    text = fspath(path)
-    return text if len(text) <= 200 and text.isprintable() else "The text given for a path"
+        table = file.read(columns=None if names is None else [name for name in present if name in names])
+        on_read(Path(source).stat().st_size)
+        return table
+    raise ValueError(f"{shown(source)} is not a Parquet file that can be read.")

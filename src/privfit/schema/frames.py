@@ -11,7 +11,6 @@ import re
 import sys
 from collections.abc import Collection, Mapping, Sequence, Set
 from decimal import Decimal
-from os import PathLike
 from types import NoneType
 from typing import Any
 
@@ -19,7 +18,7 @@ import numpy as np
 
 from privfit.schema.column import Column
 from privfit.schema.document import TYPE_NAMES
-from privfit.schema.files import read_file
+from privfit.schema.files import read_files, sources_of
 from privfit.schema.label import Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date
@@ -32,8 +31,13 @@ _ROWS = (list, tuple, np.ndarray, Sequence)  # the first two are faster to tell 
 
 
 def opened(X: Any, names: Sequence[str] | None = None) -> Any:
-    """Return a table, with the columns of these names at least; that of a file if X is the path of one."""
-    return read_file(X, names) if isinstance(X, str | PathLike) else X
+    """Return a table, with the columns of these names at least.
+
+    Where X is the path of a CSV or Parquet file, of a directory of Parquet files, or a list of such paths, it
+    is the table that they hold.
+    """
+    sources = sources_of(X)
+    return X if sources is None else read_files(sources, names)
 
 
 def columns_of(X: Any, facts: Sequence[Column]) -> list[Any]:

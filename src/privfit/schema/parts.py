@@ -1,0 +1,99 @@
+"""Tables of several files, put under one another.
+
+Files may store a column differently: a writer that guesses types stores whole numbers as doubles where a cell
+is missing. Such columns are brought to a common type only in ways that change nothing of what a cell reads as
+(claim C1 of docs/privacy.md); all others are refused, by types alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def concatenated(tables: Sequence[Any], sources: Sequence[str]) -> Any:
+    """Return Arrow tables with the same columns as one table, in the order of the first one's columns.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+        The parts.
+    sources : sequence of str
+        What messages call them.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        All records.
+
+    Raises
+    ------
+    ValueError
+        If a column is not in all of them, or is stored in types that have no common one.
+    """
+    first, *others = tables
+    if not others:
+        return first
+    import pyarrow
+
+    for source, table in zip(sources[1:], others, strict=True):
+        for name in (*first.column_names, *table.column_names):
+            if first.column_names.count(name) != 1 or table.column_names.count(name) != 1:
+                raise ValueError(
+                    f"{sources[0]} and {source} must have the same columns; {name!r} is not once in each."
+                )
+    columns = [
+        _stacked(name, [table.column(name) for table in tables], sources) for name in first.column_names
+    ]
+    return pyarrow.table(columns, names=first.column_names)
+
+
+def _stacked(name: str, parts: Sequence[Any], sources: Sequence[str]) -> Any:
+    """Return the parts of a column as one column."""
+    import pyarrow
+
+    common = parts[0].type
+    for part, source in zip(parts, sources, strict=True):
+        found = _common(common, part.type)
+        if found is None:
+            raise ValueError(
+                f"{source} stores column {name!r} in another type than the files before it; write them in "
+                "one type."
+            )
+        common = found
+    chunks = [chunk for part in parts for chunk in _cast(part, common).chunks]
+    return pyarrow.chunked_array(chunks, type=common)
+
+
+def _cast(part: Any, common: Any) -> Any:
+    from pyarrow import types
+
+    if part.type == common:
+        return part
+    if types.is_dictionary(part.type):
+        part = part.cast(part.type.value_type)
+    # not safe: where a double cannot hold an integer it is the nearest one, and no error tells of the cell
+    return part.cast(common, safe=False)
+
+
+def _common(one: Any, other: Any) -> Any:
+    """Return a type in which cells of both read as they do in their own, or None."""
+    import pyarrow
+    from pyarrow import types
+
+    if one == other or types.is_null(other):
+        return one
+    if types.is_null(one):
+        return other
+    if all(types.is_integer(each) or types.is_floating(each) for each in (one, other)):
+        return pyarrow.float64()
+    return pyarrow.large_binary() if _is_text(one) and _is_text(other) else None
+
+
+def _is_text(dtype: Any) -> bool:
+    from pyarrow import types
+
+    if types.is_dictionary(dtype):
+        return _is_text(dtype.value_type)
+    kinds = ("string", "large_string", "string_view", "binary", "large_binary", "binary_view")
+    return any(hasattr(types, f"is_{kind}") and getattr(types, f"is_{kind}")(dtype) for kind in kinds)
