@@ -72,10 +72,10 @@ def test_a_parquet_file_is_as_good_as_a_csv_file(desk):
 def test_predict_needs_no_label_and_keeps_the_order(desk):
     privfit("predict", "model.json", "new-people.csv", "--probabilities", "--out", "predictions.csv")
     head, *rows = list(csv.reader((desk / "predictions.csv").open()))
-    assert head == ["sick", "probability of no", "probability of yes"]
+    assert head == ["person", "sick", "probability of no", "probability of yes"]
     chances = load("model.json").predict_proba("new-people.csv")
-    assert np.allclose([[float(a), float(b)] for _, a, b in rows], chances)
-    assert [label for label, *_ in rows] == ["yes" if b > 0.5 else "no" for _, b in chances]
+    assert np.allclose([[float(a), float(b)] for _, _, a, b in rows], chances)
+    assert [label for _, label, *_ in rows] == ["yes" if b > 0.5 else "no" for _, b in chances]
 
 
 def test_a_label_that_looks_like_a_formula_is_written_as_text(desk):
@@ -84,7 +84,7 @@ def test_a_label_that_looks_like_a_formula_is_written_as_text(desk):
     table = (desk / "new-people.csv").read_text().replace("yes", "=cmd()")
     (desk / "new-people.csv").write_text(table)
     privfit("predict", "formula.json", "new-people.csv", "--out", "predictions.csv")
-    written = (desk / "predictions.csv").read_text().split()
+    written = [label for _, label in csv.reader((desk / "predictions.csv").open())]
     assert written[0] == "'@sick"
     assert set(written[1:]) == {"'=cmd()", "no"}
 

@@ -24,7 +24,7 @@ MISTAKES = {
     ),
     "a ragged CSV file": (("train", "ragged.csv", *TRAIN[2:]), "ragged.csv has a line that does not have as"),
     "an empty CSV file": (("train", "empty.csv", *TRAIN[2:]), "The first line of empty.csv must name every"),
-    "a directory for a table": (("train", "folder", *TRAIN[2:]), "'folder' is a directory."),
+    "a directory for a table": (("train", "folder", *TRAIN[2:]), "The directory folder has no Parquet"),
     "a table without records": (("train", "header.csv", *TRAIN[2:]), "the table has no records"),
     "a column too few": (
         ("train", "narrow.csv", *TRAIN[2:]),
@@ -54,12 +54,12 @@ MISTAKES = {
     "a directory for the model": ((*TRAIN[:-1], "folder"), "'folder' is a directory."),
     "a model over the table": (
         (*TRAIN[:-1], "./people.csv"),
-        "people.csv is named twice; give what is written",
+        "people.csv is read, too, or named twice; give what",
     ),
-    "a page over the model": ((*TRAIN, "--report", "new.json"), "new.json is named twice"),
+    "a page over the model": ((*TRAIN, "--report", "new.json"), "new.json is read, too, or named twice"),
     "predictions over the table": (
         ("predict", "model.json", "new-people.csv", "--out", "new-people.csv"),
-        "new-people.csv is named twice",
+        "new-people.csv is read, too, or named",
     ),
     "no ledger": ((*TRAIN, "--ledger", "none.db"), "none.db is not there; open a ledger with: privfit"),
     "no such ledger": (

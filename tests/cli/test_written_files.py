@@ -57,7 +57,7 @@ def test_checking_changes_nothing(tmp_path):
 def test_a_link_to_an_input_is_that_input(tmp_path):
     (tmp_path / "people.csv").touch()
     (tmp_path / "out.json").symlink_to("people.csv")
-    with pytest.raises(Mistake, match="is named twice"):
+    with pytest.raises(Mistake, match="or named twice"):
         check_outputs(tmp_path / "out.json", inputs=(tmp_path / "people.csv",))
 
 

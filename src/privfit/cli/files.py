@@ -21,12 +21,10 @@ def check_outputs(*outputs: Path | None, inputs: tuple[Path | None, ...] = ()) -
     inputs : tuple of Path or None
         What is going to be read.
     """
-    taken = {_place(path) for path in inputs if path is not None}
+    taken = {_place(path) for given in inputs if given is not None for path in (given, *_children(given))}
     for path in filter(None, outputs):
         if _place(path) in taken:
-            raise Mistake(f"{path} is named twice; give what is written a name of its own.")
-        if not taken.isdisjoint(_place(path).parents):
-            raise Mistake(f"{path} is in the directory that the table is read from; name a file elsewhere.")
+            raise Mistake(f"{path} is read, too, or named twice; give what is written a name of its own.")
         taken.add(_place(path))
         _check_writable(path)
 
@@ -74,6 +72,11 @@ def _check_writable(path: Path) -> None:
         except OSError as error:
             raise Mistake(f"{path} cannot be written: {error.strerror}.") from None
         trial.unlink()
+
+
+def _children(path: Path) -> Iterator[Path]:
+    """Yield the files of a directory, which are read if it is named."""
+    return path.iterdir() if path.is_dir() else iter(())
 
 
 def _place(path: Path) -> Path:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -26,24 +26,38 @@ def predict(
     """Predict for the rows of a table.
 
     The table has the columns of the schema; it needs no label. Row i of what is written belongs to row i of
-    the table. Predictions say something about the people in the table, so treat them as you treat the table.
+    the table, and begins with its id if the schema declares an id and the table has it. Predictions say
+    something about the people in the table, so treat them as you treat the table.
 
     Example: privfit predict model.json new-people.csv --probabilities --out predictions.csv
     """
     check_outputs(out, inputs=(model, *data))
     fitted = read_model_of_tables(model)
+    from privfit.schema import Identifier
+
     if probabilities and not hasattr(fitted, "predict_proba"):
         raise Mistake("An SVM has no probabilities; leave --probabilities out.")
-    table = read_table(data, fitted.schema_.features)
+    identifiers = [column for column in fitted.schema_.columns if isinstance(column, Identifier)]
+    table = read_table(data, fitted.schema_.features, if_there=identifiers)
     with waiting("Predicting"):
         from privfit.publication.csv_file import write_csv
 
-        rows = [[label] for label in fitted.predict(table).tolist()]
-        head = [fitted.schema_.label.name]
+        ids = [column.name for column in identifiers if column.name in table.column_names]
+        head = [*ids, fitted.schema_.label.name]
+        columns = [*(_cells(table[name]) for name in ids), fitted.predict(table).tolist()]
         if probabilities:
             head += [f"probability of {label}" for label in fitted.classes_]
-            chances = fitted.predict_proba(table).tolist()
-            rows = [[*row, *chance] for row, chance in zip(rows, chances, strict=True)]
-        with replacing(out) as path, path.open("w", newline="", encoding="utf-8") as file:
-            write_csv(file, [head, *rows])
+            columns += fitted.predict_proba(table).T.tolist()
+        # ids of a CSV file that are no UTF-8 text are written as the bytes that they are
+        with (
+            replacing(out) as path,
+            path.open("w", newline="", encoding="utf-8", errors="surrogateescape") as file,
+        ):
+            write_csv(file, (head, *zip(*columns, strict=True)))
     show({"predictions": str(out)}, f"The predictions are in {out}.", as_json=as_json)
+
+
+def _cells(column: Any) -> list[Any]:
+    """Return cells as they are read; the bytes of a CSV file as text."""
+    cells: list[Any] = column.to_pylist()
+    return [cell.decode("utf-8", "surrogateescape") if isinstance(cell, bytes) else cell for cell in cells]

@@ -29,7 +29,8 @@ def encode(
     Parameters
     ----------
     X : data frame, Arrow table, dict of columns, array, list of rows, or path of a CSV or Parquet file
-        The table, one record in each row.
+        The table, one record in each row. The path of a directory of Parquet files, or a list of paths, is
+        the table that these files hold together.
     schema : Schema
         What the encoding follows from.
     sparse : bool, optional
