@@ -96,9 +96,9 @@ MISTAKES = {
     "input twice": (("-", "-"), "Standard input can be read once; give - once."),
     "input that is empty": (("-",), "The first line of standard input must name every column once"),
     "a directory without tables": ((".",), "has no Parquet files; name CSV files one by one."),
-    "other columns": (("a.csv", "narrow.csv"), "a.csv and narrow.csv must have the same columns; 'born' is"),
+    "other columns": (("a.csv", "narrow.csv"), "a.csv and narrow.csv must have the same columns; 'person'"),
     "one that is not there": (("a.csv", "none.csv"), "There is no file none.csv."),
-    "one of another kind": (("a.csv", "n.parquet"), "n.parquet stores column 'born' in another type than"),
+    "one of another kind": (("a.csv", "n.parquet"), "n.parquet stores column 'person' in another type than"),
 }
 
 
@@ -108,7 +108,7 @@ def test_tables_that_cannot_be_read_are_refused_in_one_sentence(mistake, parts):
     (parts / "folder" / "a.parquet").rename(parts / "folder" / "a.txt")
     (parts / "folder" / "b.parquet").unlink()
     (parts / "narrow.csv").write_text("city,income,smoker,sick\nBern,1,no,no\n")
-    numbers = {name: [1] for name in ("born", "city", "income", "smoker", "sick")}
+    numbers = {name: [1] for name in ("person", "born", "city", "income", "smoker", "sick")}
     if "n.parquet" in data:
         parquet.write_table(pyarrow.table(numbers), parts / "n.parquet")
     refused = privfit("train", *data, "--schema", "schema.toml", "--out", "new.json", code=2, typed="")
