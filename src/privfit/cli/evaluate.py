@@ -77,9 +77,10 @@ def _exact(fitted: Any, table: Any) -> dict[str, float]:
     with waiting("Scoring"):
         from sklearn import metrics
 
-        from privfit.schema import labels_of
+        from privfit.schema.labelling import labels_in
 
-        labels = labels_of(table, fitted.schema_)
+        labels, has_label = labels_in(table, fitted.schema_)
+        table = table if has_label is None else table.filter(has_label)
         positive, predicted = labels == fitted.classes_[1], fitted.predict(table)
         facts = {"accuracy": float(metrics.accuracy_score(labels, predicted))}
         if 0 < positive.sum() < len(positive):  # otherwise there is nothing to tell apart

@@ -17,7 +17,7 @@ from privfit.accounting import Ledger
 from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
-from privfit.estimators.labels import encode_labels, label_column
+from privfit.estimators.labels import encode_labels, label_column, labels_given
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.progress import budget_bar
@@ -180,8 +180,12 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
             return self._validated(X, y), y
         X = opened(X, schema.names_with_id)
         warn_of_repeated_ids(X, schema)
-        numbers, y = encoded(X, schema), declared.labels(X, y)
-        check_lengths(numbers, y)
+        numbers = encoded(X, schema)
+        if y is not None:
+            check_lengths(numbers, y)
+        y, has_label = declared.labels(X, y)
+        if has_label is not None:
+            numbers = numbers[has_label]
         self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)
         self.n_features_in_ = len(schema.features)
         return numbers, y
@@ -305,7 +309,14 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         if self.schema_ is not None and y is None:
             X = opened(X, self.schema_.names)
             y = labels_of(X, self.schema_)
-        predicted, labels = self.predict(X), label_column(y)
+        predicted = self.predict(X)
+        if self.schema_ is not None:
+            check_lengths(predicted, y)
+            y, has_label = labels_given(y, self.schema_.label)
+            if has_label is not None:
+                predicted = predicted[has_label]
+                sample_weight = None if sample_weight is None else np.asarray(sample_weight)[has_label]
+        labels = label_column(y)
         check_lengths(predicted, labels)
         return float(np.average(np.asarray(predicted == labels, dtype=bool), weights=sample_weight))
 

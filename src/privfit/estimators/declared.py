@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privfit.estimators.labels import declared_classes
+from privfit.estimators.labels import WITHOUT_LABEL, declared_classes, labels_given
 from privfit.estimators.validation import check_count
 from privfit.leaks import uncovered
-from privfit.schema import Schema, encode, labels_of, repeated_ids
+from privfit.schema import Schema, encode, repeated_ids
+from privfit.schema.labelling import labels_in
 
 _LEAKED = "what the schema says was taken from the data"
 
@@ -64,14 +66,23 @@ class Declared:
                 "knowledge, and remove taken_from_data."
             )
 
-    def labels(self, X: Any, y: Any) -> Any:
-        """Return y, or the label's column of a raw table."""
-        return labels_of(X, self.schema) if y is None and self.schema is not None else y
+    def labels(self, X: Any, y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
+        """Return the labels of the records that have one, and which these are; None: all of them.
+
+        They are y or, if that is None, the label's column of a raw table.
+        """
+        if self.schema is None:
+            return y, None
+        return labels_in(X, self.schema) if y is None else labels_given(y, self.schema.label)
 
     def assumptions(self) -> Iterator[str]:
         """Yield what a statement takes for public."""
+        drops = self.schema is not None and self.schema.label.missing == "drop"
         if self.n_records is not None:
-            yield f"the number of records, declared as {self.n_records}, is public"
+            counted = "records with a label" if drops else "records"
+            yield f"the number of {counted}, declared as {self.n_records}, is public"
+        if drops:
+            yield WITHOUT_LABEL
         if self.schema is not None:
             yield "the schema's bounds and categories are public"
             if self.schema.taken_from_data:

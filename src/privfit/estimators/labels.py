@@ -19,8 +19,12 @@ from sklearn.utils.validation import column_or_1d
 from privfit.estimators.tables import as_array
 from privfit.estimators.validation import shown
 from privfit.leaks import is_strict, leak
+from privfit.schema.cells import reading
 from privfit.schema.frames import dtype_name
+from privfit.schema.label import Label
+from privfit.schema.labelling import read_labels
 
+WITHOUT_LABEL = "records without a label are left out, each by its own label alone"
 _REMEDY = "declare it with classes=(one, other)"
 
 
@@ -69,8 +73,34 @@ def _kind(label: Any) -> type | None:
     return None
 
 
+def labels_given(y: Any, label: Label) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Return labels beside a table whose schema has this label, of the records that have one, and which.
+
+    They are read as the schema says if it drops missing labels or tells one label from the rest. Otherwise,
+    and if they are the numbers of classes, as meta-estimators pass them, they are returned as they are, and
+    None stands for all records.
+    """
+    if label.missing == "refuse" and label.one_against_rest is None:
+        return y, None
+    labels = _in_one_dimension(y)
+    if label.one_against_rest is None:
+        are_numbers_of_classes = labels.dtype.kind in "iu" and type(label.classes[0]) is not int
+    else:
+        are_numbers_of_classes = labels.dtype.kind in "biuf" and isinstance(reading(label.positive), str)
+    return (y, None) if are_numbers_of_classes else read_labels(labels, label)
+
+
 def label_column(y: Any) -> NDArray[Any]:
     """Return y as an array of one dimension without missing labels, judging its type by its dtype alone."""
+    labels = _in_one_dimension(y)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise ValueError("y contains NaN or inf; drop those records first.")
+    if labels.dtype.kind == "O" and any(_missing(label) for label in labels):
+        raise ValueError("y contains missing labels; drop those records first.")
+    return labels
+
+
+def _in_one_dimension(y: Any) -> NDArray[Any]:
     if hasattr(y, "collect") or isinstance(y, np.ma.MaskedArray | dict | str):
         raise ValueError(
             f"y must be an array or a column with one label for each row, not {type(y).__name__}."
@@ -83,12 +113,7 @@ def label_column(y: Any) -> NDArray[Any]:
         raise ValueError(f"y must hold one label for each row, but has {columns}; y should be a 1d array.")
     if labels.dtype.kind not in "biufUO":
         raise ValueError(f"y has dtype {dtype_name(labels.dtype)}; labels are strings, integers or booleans.")
-    labels = np.asarray(column_or_1d(labels, warn=True))
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("y contains NaN or inf; drop those records first.")
-    if labels.dtype.kind == "O" and any(_missing(label) for label in labels):
-        raise ValueError("y contains missing labels; drop those records first.")
-    return labels
+    return np.asarray(column_or_1d(labels, warn=True))
 
 
 def _missing(label: Any) -> bool:

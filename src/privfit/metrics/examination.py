@@ -89,7 +89,7 @@ class Examination(PrivateFit):
         schema = schema_of(model)
         if schema is not None:
             warn_of_repeated_ids(X, schema)
-        predictions = predicted(model, X, y, lambda scale: self._strategy(scale).edges)
+        predictions = predicted(model, X, y, lambda scale: self._strategy(scale).edges, schema)
         strategy = self._strategy(predictions.scale)
         signs, scores = predictions.labels.signs, predictions.scores[:, None]
         ledger = self._open_account(terms)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from privfit.estimators.labels import Labels, encode_labels
+from privfit.estimators.labels import WITHOUT_LABEL, Labels, encode_labels, labels_given
 from privfit.estimators.tables import check_rows
 from privfit.estimators.validation import check_lengths
 from privfit.metrics.strategies import LOGITS, MARGINS, Scale, Vector
+from privfit.schema import Schema
 
 # Matrix products round a row's score in ways that depend on the rows around it. What is computed of a record
 # alone and among others is taken to differ by less than this, and closer to an edge it is computed alone.
@@ -46,9 +47,12 @@ class Predictions:
         return LOGITS if self.are_probabilities else MARGINS
 
 
-def predicted(model: Any, X: Any, y: Any, edges_of: Callable[[Scale], Vector]) -> Predictions:
+def predicted(
+    model: Any, X: Any, y: Any, edges_of: Callable[[Scale], Vector], schema: Schema | None = None
+) -> Predictions:
     """Apply a fitted model to records, in whose scores those at an edge are computed alone (M1).
 
+    Labels are read as the model's schema says; records without one are left out if it drops them.
     What is wrong with the model or the records is said in a sentence that quotes no value.
     """
     classes = _two_classes(model)
@@ -57,12 +61,16 @@ def predicted(model: Any, X: Any, y: Any, edges_of: Callable[[Scale], Vector]) -
         raise ValueError("Scores need the true labels; give one label for each row, y=.")
     check_rows(X)
     check_lengths(X, y)
+    y, has_label = (y, None) if schema is None else labels_given(y, schema.label)
     labels = encode_labels(y, classes)
     scale = LOGITS if are_probabilities else MARGINS
     score = _logits if are_probabilities else _margins
     scores = _applied(score, model, X)
     for row in np.flatnonzero(_near(scores, edges_of(scale))):
         scores[row] = _applied(score, model, _record(X, int(row)))[0]
+    if has_label is not None:
+        scores = scores[has_label]
+        labels = replace(labels, assumption=f"{labels.assumption}; {WITHOUT_LABEL}")
     return Predictions(labels, np.clip(scores, -scale.reach, scale.reach), are_probabilities)
 
 

@@ -2,9 +2,10 @@
 
 from privfit.schema.check import Findings
 from privfit.schema.column import Identifier, Ignored
-from privfit.schema.encoding import encode, labels_of
+from privfit.schema.encoding import encode
 from privfit.schema.ids import repeated_ids
 from privfit.schema.label import Label
+from privfit.schema.labelling import labels_of
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
 from privfit.schema.schema import Schema

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.schema.cells import day, reading
 from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
-from privfit.schema.encoding import Distinct, readings, stored
 from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
 from privfit.schema.ids import id_counts
 from privfit.schema.label import Label
 from privfit.schema.levels import Boolean
 from privfit.schema.schema import Schema
+from privfit.schema.stored import read_stored, stored, which_are_empty
 
 FOR_THE_CUSTODIAN = (
     "For the custodian of the data alone, not for publication: this counts records, which nobody paid for."
@@ -112,8 +110,9 @@ def _in_column(fact: Column, column: Any) -> Iterator[Finding]:
             yield Finding(fact.name, again, counts.repeated)
         return
     assert isinstance(fact, Feature | Label)
-    said = readings(fact, column)
-    empty = _empty(stored(column), np.isnan(said))
+    cells = stored(column)
+    said = read_stored(fact, cells)
+    empty = which_are_empty(cells, np.isnan(said))
     problems = [
         ("cells are missing", empty),
         (_MISFIT.get(type(fact), "cells do not fit"), np.isnan(said) & ~empty),
@@ -139,23 +138,3 @@ def _counted(
     for what, records in problems:
         if records.any():
             yield Finding(fact.name, what, int(records.sum()), fits)
-
-
-def _is_empty(cell: Any) -> bool:
-    return reading(cell) is None and math.isnan(day(cell))
-
-
-def _empty(cells: Any, suspects: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which of the records under suspicion have a cell that says nothing at all."""
-    empty = np.zeros(len(suspects), dtype=bool)
-    if isinstance(cells, Distinct):
-        positions = np.unique(cells.codes[suspects])
-        positions = positions[positions >= 0].astype(np.intp)
-        silent = [
-            place for place, cell in zip(positions, cells.at(positions), strict=True) if _is_empty(cell)
-        ]
-        return suspects & np.isin(cells.codes, [-1, *silent])
-    if isinstance(cells, np.ndarray):
-        return np.isnat(cells) if cells.dtype.kind == "M" else np.isnan(cells.astype(np.float64))
-    empty[suspects] = [_is_empty(cells[record]) for record in np.flatnonzero(suspects)]
-    return empty

@@ -73,7 +73,9 @@ def _fact(kind: type[Fact], table: Mapping[str, Any], where: str) -> Fact:
     taken = fields(kind)
     optional = [field.name for field in taken if field.default is not MISSING]
     blank = [
-        field.name for field in taken if field.name not in optional and table.get(field.name) in ("", [])
+        field.name
+        for field in taken
+        if table.get(field.name) == [] or (table.get(field.name) == "" and field.name not in optional)
     ]
     if blank:
         raise _unfilled(where, blank)
@@ -106,10 +108,13 @@ def document(
     whole: dict[str, Any] = {} if records is None else {"records": records}
     if taken_from_data:
         whole["taken_from_data"] = True
+    said = _table(label)
+    if label.one_against_rest is not None:  # which says these two
+        said = {key: value for key, value in said.items() if key not in ("classes", "positive")}
     return {
         **whole,
         "columns": [_table(column, type=TYPE_NAMES[type(column)]) for column in columns],
-        "label": _table(label),
+        "label": said,
     }
 
 

@@ -15,10 +15,10 @@ import numpy as np
 from privfit.leaks import uncovered
 from privfit.schema.cells import day, reading
 from privfit.schema.document import TYPES, toml_value
-from privfit.schema.encoding import Distinct, stored
 from privfit.schema.files import header_of_all
 from privfit.schema.frames import column_names, dtype_name, dtype_of, kind_of, opened, refuse_what_is_no_table
 from privfit.schema.numbers import Date, Numeric
+from privfit.schema.stored import Distinct, stored
 
 _MOST_CATEGORIES = 50  # a text column with more distinct values than that is no list of categories
 # ISO dates, and 31.12.2026, which is read in one way only, unlike 05/06/2026
@@ -228,8 +228,12 @@ def _column(name: str, guess: _Guess) -> str:
 
 def _label(name: str, classes: list[Any]) -> str:
     remark = "" if name else "the column to predict; take it out of the columns above"
-    positive = '# positive = ""  # the class whose odds are spoken of'
-    return "\n".join(["[label]", _line("name", name, remark), _line("classes", classes), positive, ""])
+    more = [
+        '# positive = ""  # the class whose odds are spoken of',
+        '# one_against_rest = ""  # instead of classes: one label is told from all others',
+        '# missing = "drop"  # leave out records without a label, instead of refusing the table',
+    ]
+    return "\n".join(["[label]", _line("name", name, remark), _line("classes", classes), *more, ""])
 
 
 def _line(key: str, value: Any, remark: str = "") -> str:

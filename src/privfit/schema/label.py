@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,8 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from privfit.schema.cells import reading
 from privfit.schema.column import Column, Numbers
-from privfit.schema.words import Places, distinct_values, refuse_words_that_read_alike
+from privfit.schema.words import (
+    LARGEST_EXACT,
+    Places,
+    distinct_values,
+    refuse_words_that_read_alike,
+    words_of,
+)
 
 
 @dataclass(frozen=True)
@@ -23,33 +31,68 @@ class Label(Column):
         The column's name.
     classes : sequence of str, int or bool
         At least two: all strings, all integers, or False and True. As with categories, two that read alike
-        are refused.
+        are refused. Not given with `one_against_rest`.
     positive : str, int or bool, optional
         The class whose odds are spoken of; by default the last of the classes in sorted order.
+    missing : {"refuse", "drop"}
+        What becomes of a record without a label: the table is refused, or the record is left out of fits and
+        scores.
+    one_against_rest : str or int, optional
+        A label that is told from all others, which need not be listed: "virginica" makes the classes
+        "virginica", which is the positive one, and "not virginica". The names are text.
+
+    Examples
+    --------
+    >>> Label("species", one_against_rest="virginica").classes
+    ('not virginica', 'virginica')
     """
 
-    classes: Sequence[Any]
+    classes: Sequence[Any] = ()
     positive: Any = None
+    missing: str = "refuse"
+    one_against_rest: str | int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = f"label {self.name!r}"
+        if self.missing not in ("refuse", "drop"):
+            raise ValueError(f"missing of {owner} must be 'refuse' or 'drop', not {self.missing!r}.")
+        if self.one_against_rest is not None:
+            self._name_one_and_rest(owner)
+            return
         classes = distinct_values(self.classes, owner)
         if len({type(value) for value in classes}) > 1:
             raise ValueError(f"The values of {owner} must be all strings, all integers or all booleans.")
         refuse_words_that_read_alike(list(map(str, classes)), owner)
         object.__setattr__(self, "classes", classes)
         if len(classes) < 2:
-            raise ValueError(f"Label {self.name!r} needs at least two classes, not {len(classes)}.")
+            raise ValueError(
+                f"Label {self.name!r} needs at least two classes, not {len(classes)}; one_against_rest = ... "
+                "tells one label from all others."
+            )
         if self.positive is not None and not any(
             type(value) is type(self.positive) and value == self.positive for value in classes
         ):
             raise ValueError(f"positive of {owner} is {self.positive!r}, which is none of its classes.")
 
+    def _name_one_and_rest(self, owner: str) -> None:
+        if not isinstance(self.one_against_rest, str | int) or isinstance(self.one_against_rest, bool):
+            raise ValueError(
+                f"one_against_rest of {owner} must be a text or an integer, not {self.one_against_rest!r}."
+            )
+        rest, one = words_of([f"not {self.one_against_rest}", self.one_against_rest], owner)
+        if tuple(self.classes) not in ((), (rest, one)) or self.positive not in (None, one):
+            raise ValueError(
+                f"one_against_rest of {owner} says what its classes are, and which is positive; remove "
+                "classes and positive."
+            )
+        object.__setattr__(self, "classes", (rest, one))
+        object.__setattr__(self, "positive", one)
+
     @cached_property
-    def places(self) -> Places:
+    def places(self) -> Places | OneOrRest:
         """Which of the classes a cell is."""
-        return Places(self.classes)
+        return Places(self.classes) if self.one_against_rest is None else OneOrRest(self.one_against_rest)
 
     def read(self, cell: Any) -> float:
         """Return the number of a cell's class, NaN if it has none."""
@@ -62,3 +105,25 @@ class Label(Column):
     def read_days(self, days: Numbers) -> Numbers:
         """Return NaN, because a date is no class."""
         return np.full(len(days), np.nan)
+
+
+class OneOrRest:
+    """Whether a cell says one label or another, as `Places` tells where on a list it stands."""
+
+    def __init__(self, one: str | int) -> None:
+        self._one = reading(one)
+
+    def of(self, cell: Any) -> float:
+        """Return 1 for the one and 0 for all others, NaN if the cell says nothing."""
+        said = reading(cell)
+        return math.nan if said is None else float(said == self._one)
+
+    def of_numbers(self, numbers: Numbers) -> Numbers:
+        """Do what `of` does for cells that are stored as numbers."""
+        one = math.nan if self._one is None or isinstance(self._one, str) else float(self._one)
+        return np.where(np.isnan(numbers), np.nan, numbers == one)
+
+    @property
+    def only_as_text(self) -> bool:
+        """Whether it is an integer that columns of numbers may confuse with another one."""
+        return isinstance(self._one, int) and abs(self._one) >= LARGEST_EXACT

@@ -11,7 +11,7 @@ import numpy as np
 from privfit.schema.cells import reading
 from privfit.schema.column import Numbers, first_repeated
 
-_DOUBT = 2**53  # from here on, different integers become the same float
+LARGEST_EXACT = 2**53  # from here on, different integers become the same float
 
 
 class Places:
@@ -41,7 +41,7 @@ class Places:
     @property
     def only_as_text(self) -> bool:
         """Whether a word is an integer that columns of numbers may confuse with another one."""
-        return any(isinstance(said, int) and abs(said) >= _DOUBT for said in self._places)
+        return any(isinstance(said, int) and abs(said) >= LARGEST_EXACT for said in self._places)
 
 
 def words_of(values: Iterable[Any], owner: str) -> tuple[str, ...]:
