@@ -155,7 +155,13 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         self.ledger_ = ledger if solver.private else None
         assumptions = [labels.assumption, *declared.assumptions(), *surroundings.assumptions]
         self.privacy_ = self._state(
-            terms, ledger, family, assumptions, solution.notes, schema=declared.schema
+            terms,
+            ledger,
+            family,
+            assumptions,
+            solution.notes,
+            schema=declared.schema,
+            n_records=declared.n_records,
         )
         return self
 

@@ -13,8 +13,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from privfit.accounting import AccountError, Concentrated, Direct, Gaussian, Ledger, Promise
+from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.zcdp import MIN_RHO
-from privfit.estimators.family import Family, FamilyTotal
+from privfit.estimators.family import Family
 from privfit.estimators.pipelines import drawn_with_repetition, is_cut_off, warn_about_fitted_steps
 from privfit.estimators.statement import SEEDED, PrivacyStatement
 from privfit.estimators.validation import check_number, shown
@@ -28,6 +29,7 @@ from privfit.leaks import (
     warn_caller,
 )
 from privfit.mechanisms.noise import NoiseSource, noise_source
+from privfit.publication.origin import Origin
 from privfit.publication.published import ONE_RECORD_EACH
 from privfit.schema import Schema
 
@@ -231,6 +233,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         notes: tuple[str, ...] = (),
         subject: str = "model",
         schema: Schema | None = None,
+        n_records: int | None = None,
     ) -> PrivacyStatement:
         """Return the statement of a finished fit: what was fixed beforehand, and bookkeeping.
 
@@ -239,6 +242,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         several = schema is not None and schema.identifier is not None
         common = [*([] if several else [ONE_RECORD_EACH]), "the columns and their order are public"]
         seeded = [] if terms.noise.secure else [SEEDED]
+        entries = ledger.entries
         return PrivacyStatement(
             terms.promise if terms.private else None,
             (*common, *assumptions, *seeded),
@@ -247,6 +251,12 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             subject=subject,
             account=None if self.ledger is None else self.ledger.promise,
             family=family,
+            origin=Origin(
+                dataset=None if self.ledger is None else self.ledger.dataset,
+                ledger=None if self.ledger is None else self.ledger.account,
+                day=entries[0].when if entries else None,
+                records=None if n_records is None else int(n_records),
+            ),
         )
 
     # -- a seed stays where it was set --------------------------------------------------------------------

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from privfit.accounting import promise as promises
-from privfit.estimators.family import FamilyTotal
+from privfit.accounting.composition import FamilyTotal
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.statement import PrivacyStatement
 from privfit.publication import Published, from_json
 from privfit.publication.document import LARGEST_FILE
+from privfit.publication.origin import Origin
 from privfit.publication.published import ONE_RECORD_EACH, versions
 from privfit.schema import Schema
 from privfit.solvers import Step
@@ -113,6 +114,7 @@ def _schema(facts: Published) -> Schema:
 
 def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:
     """Write a statement as plain numbers and strings."""
+    origin = statement.origin.to_dict()
     return {
         "promise": None if statement.promise is None else promises.to_dict(statement.promise),
         "account": None if statement.account is None else promises.to_dict(statement.account),
@@ -122,6 +124,7 @@ def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:
         "notes": list(statement.notes),
         # without privacy it adds up to infinity, which the text says and JSON cannot
         "family": asdict(statement.family) if statement.promise and statement.family else None,
+        **({"origin": origin} if origin else {}),
         "text": statement.text,
     }
 
@@ -141,6 +144,7 @@ def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
             account=account,
             family=None if written["family"] is None else FamilyTotal(**written["family"]),
             relation=written["relation"],
+            origin=Origin(**written.get("origin", {})),
         )
     except (TypeError, ValueError, ArithmeticError):
         raise ValueError("the promise in it makes no sense.") from None

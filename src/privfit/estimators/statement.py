@@ -8,8 +8,9 @@ from html import escape
 
 from privfit.accounting import Direct, Gaussian, Promise
 from privfit.accounting.amounts import written_up
+from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.group import for_records
-from privfit.estimators.family import FamilyTotal
+from privfit.publication.origin import UNKNOWN, Origin
 from privfit.publication.published import ONE_RECORD_EACH
 
 SEEDED = (
@@ -43,6 +44,8 @@ class PrivacyStatement:
         them.
     relation : str
         Which pairs of tables the promise is about.
+    origin : Origin
+        Which data set and ledger it was made from, and when, as far as that is known and public.
     """
 
     promise: Promise | None
@@ -53,6 +56,7 @@ class PrivacyStatement:
     account: Promise | None = None
     family: FamilyTotal | None = None
     relation: str = "add or remove one record"
+    origin: Origin = UNKNOWN
 
     @property
     def epsilon(self) -> float:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
+from privfit.estimators.publishing import statement_to_dict
 from privfit.estimators.statement import PrivacyStatement
 from privfit.metrics.cells import Cells, Ratio
 from privfit.metrics.display import as_html, as_text
@@ -163,7 +164,7 @@ class Evaluation:
                 "rho": privacy.rho,
                 "epsilon": privacy.epsilon,
                 "delta": privacy.delta,
-                "text": privacy.text,
+                **statement_to_dict(privacy),
             }
         }
 

@@ -119,6 +119,7 @@ class Examination(PrivateFit):
                 self._assumptions(predictions),
                 subject="set of scores",
                 schema=schema,
+                n_records=self.n_records,
             ),
         )
 

@@ -1,0 +1,89 @@
+"""What several promises about the same people add up to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from privfit.accounting.amounts import written_up
+from privfit.accounting.promise import Concentrated, Gaussian, Promise
+
+
+def composed(promises: Sequence[Promise]) -> tuple[float, float]:
+    """Return an (epsilon, delta) that holds for all together: the better of two ways to add.
+
+    Epsilons and deltas add up as they are. Prices in zCDP do, too, and are worth less when there are many;
+    those of Gaussian noise alone are worth less still.
+
+    Parameters
+    ----------
+    promises : sequence of Promise
+        What was promised of each release, at least one.
+
+    Returns
+    -------
+    epsilon, delta : float
+        Rounded up. epsilon is infinite if one of the promises names none.
+    """
+    epsilons = [math.inf if promise.epsilon is None else promise.epsilon for promise in promises]
+    deltas = [promise.delta or 0.0 for promise in promises]
+    plain = _sum(epsilons), _sum(deltas)
+    slack, free = _sum([promise.slack for promise in promises]), max(deltas)
+    if free == 0.0 or len(promises) == 1:
+        return plain
+    rho, delta = _sum([promise.rho for promise in promises]), _sum([slack, free])
+    if all(isinstance(promise, Gaussian) for promise in promises):
+        return promises[0].worth(rho, 0.0, free), free  # the sum may be larger than any one promise
+    return min(plain, (Concentrated(rho, slack).epsilon_at(delta), delta))
+
+
+def _sum(amounts: list[float]) -> float:
+    """Add up, rounded up where rounding can matter."""
+    total = math.fsum(amounts)
+    return math.nextafter(total, math.inf) if len(amounts) > 1 and total else total
+
+
+@dataclass(frozen=True)
+class FamilyTotal:
+    """What the fits of a family without a ledger add up to, as bookkeeping.
+
+    Attributes
+    ----------
+    fits : int or None
+        How many there were; None if some may have happened elsewhere.
+    epsilon, delta : float or None
+        What their fixed budgets add up to; None if that is unknown.
+    unknown : str
+        Why it is unknown, if it is.
+    scores : int or None
+        How many private scores are among what was added up.
+    """
+
+    fits: int | None
+    epsilon: float | None
+    delta: float | None
+    unknown: str = ""
+    scores: int | None = 0
+
+    @property
+    def is_single(self) -> bool:
+        """Whether nothing but one fit, or one score, has happened so far."""
+        return self.fits is not None and self.scores is not None and self.fits + self.scores == 1
+
+    def __str__(self) -> str:
+        if self.epsilon is None or self.delta is None:
+            return f"what this estimator, its clones and refits add up to is unknown, because {self.unknown}"
+        if self.is_single:
+            return (
+                f"this was the only {'fit' if self.fits else 'score'} so far of this estimator and its clones"
+            )
+        total = f"epsilon = {written_up(self.epsilon)}, delta = {written_up(self.delta)}"
+        return (
+            f"the {self._counted()} of this estimator, its clones and refits add up to {total}; "
+            "no account capped that"
+        )
+
+    def _counted(self) -> str:
+        kinds = ((self.fits, "fit"), (self.scores, "score"))
+        return " and ".join(f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in kinds if count)

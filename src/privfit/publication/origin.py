@@ -1,0 +1,35 @@
+"""Where a release comes from: which data set, which ledger, when, and how many records, if that is public."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Facts about a release that were declared or stand in its ledger; None where there is no such fact.
+
+    Attributes
+    ----------
+    dataset : str or None
+        The name under which a ledger in a file or on a server keeps the data set.
+    ledger : str or None
+        The random identifier of the shared ledger that paid. Releases with the same one were paid from it.
+    day : str or None
+        The day of the first charge, in UTC, as YYYY-MM-DD: how long a fit takes has no part in it.
+    records : int or None
+        The number of records, if it was declared as public.
+    """
+
+    dataset: str | None = None
+    ledger: str | None = None
+    day: str | None = None
+    records: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the facts that there are, by name."""
+        return {name: fact for name, fact in asdict(self).items() if fact is not None}
+
+
+UNKNOWN = Origin()
