@@ -12,6 +12,8 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
+from privfit.printable import printable
+
 EXIT_CODES = (
     "Exit codes: 0 done; 1 it failed, or nobody read the output to its end; 2 something for you to put "
     "right, which one sentence names; 130 interrupted."
@@ -41,13 +43,14 @@ class GuardedGroup(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt as interrupt:
-            typer.echo(" ".join(["\nInterrupted.", *getattr(interrupt, "__notes__", ())]), err=True)
+            notes = map(printable, getattr(interrupt, "__notes__", ()))
+            typer.echo(" ".join(["\nInterrupted.", *notes]), err=True)
             raise typer.Exit(130) from interrupt
         except Exception as error:  # what a user cannot put right is raised again
             sentence = sentence_of(error)
             if sentence is None:
                 raise
-            typer.echo(f"Error: {sentence}", err=True)
+            typer.echo(f"Error: {printable(sentence)}", err=True)
             raise typer.Exit(2) from error
 
 
@@ -81,4 +84,4 @@ def make_safe(stream: io.TextIOWrapper, environment: Mapping[str, str]) -> None:
 
 
 def _say_warning(message: Warning | str, *_where: Any, **_unused: Any) -> None:
-    typer.echo(f"Warning: {message}", err=True)
+    typer.echo(f"Warning: {printable(str(message))}", err=True)

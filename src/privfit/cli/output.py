@@ -13,18 +13,24 @@ from typing import Any
 import typer
 
 from privfit.cli.renamed import with_earlier_keys
+from privfit.printable import ACTING, printable
 
 WIDEST = 100  # columns; longer lines are hard to read
 
 
 def show(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
     """Print the facts as JSON if that was asked for, and the text otherwise."""
-    typer.echo(document(with_earlier_keys(facts)) if as_json else text)
+    lines = document(with_earlier_keys(facts)) if as_json else "\n".join(map(printable, text.split("\n")))
+    typer.echo(lines)
 
 
 def document(facts: dict[str, Any]) -> str:
-    """Return facts as a JSON document, in which numbers that do not exist are null."""
-    return json.dumps(_plain(facts), indent=1, ensure_ascii=False, allow_nan=False)
+    """Return facts as a JSON document, in which numbers that do not exist are null.
+
+    JSON escapes characters below U+0020 by itself. The others that a terminal would obey are escaped, too.
+    """
+    text = json.dumps(_plain(facts), indent=1, ensure_ascii=False, allow_nan=False)
+    return "\n".join(ACTING.sub(lambda found: json.dumps(found[0])[1:-1], line) for line in text.split("\n"))
 
 
 def _plain(value: Any) -> Any:
@@ -45,6 +51,7 @@ def wrapped(text: object) -> str:
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Return rows, the first of which is a heading, as text in columns; numbers are to the right."""
+    rows = [[printable(cell) for cell in row] for row in rows]
     by_column = [(max(map(len, cells)), all(map(_is_number, cells[1:]))) for cells in zip(*rows, strict=True)]
     return "\n".join(
         "  ".join(

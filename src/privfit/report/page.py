@@ -11,6 +11,7 @@ from typing import Any
 from privfit.accounting import promise as promises
 from privfit.accounting.amounts import written_up
 from privfit.accounting.group import for_records
+from privfit.printable import printable
 from privfit.publication.published import Published
 from privfit.publication.weights import Weights, weights_of
 from privfit.report.charts import bars, line, table
@@ -72,7 +73,7 @@ def render(
         f'<section aria-labelledby="{name}"><h2 id="{name}">{escape(text)}</h2>{html}</section>'
         for name, text, html in sections
     )
-    return (
+    page = (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
@@ -86,6 +87,7 @@ def render(
         f"<footer><p>Made by privfit {escape(model.versions.get('privfit', ''))}.{_origin(model)}</p>"
         "</footer></body></html>\n"
     )
+    return "\n".join(map(printable, page.split("\n")))
 
 
 def _origin(model: Published) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfit.printable import printable
 from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
 from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
 from privfit.schema.ids import id_counts
@@ -45,7 +46,7 @@ class Finding:
 
     def __str__(self) -> str:
         count = "" if self.records is None else f" in {self.records} record{'s' * (self.records != 1)}"
-        return f"{self.column or 'the table'}: {self.what}{count}"
+        return f"{printable(self.column) or 'the table'}: {self.what}{count}"
 
 
 @dataclass(frozen=True)

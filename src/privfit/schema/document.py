@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
+from privfit.printable import ACTING
 from privfit.schema.column import Column, Feature, Identifier, Ignored
 from privfit.schema.label import Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
@@ -158,5 +159,7 @@ def toml_value(value: Any) -> str:
         return repr(value)
     if isinstance(value, datetime.date):
         return value.isoformat()
-    # JSON writes strings, integers and truth values as TOML does, except that it leaves DEL as it is
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    # JSON writes integers, truth values and most strings as TOML does. TOML wants control characters beyond
+    # U+001F escaped, too, and so does a terminal, which would obey them.
+    text = json.dumps(value, ensure_ascii=False)
+    return ACTING.sub(lambda found: f"\\U{ord(found[0]):08x}", text)
