@@ -205,6 +205,22 @@ def test_a_file_of_bytes_gets_one_sentence(tmp_path):
         privfit.load(tmp_path / "model.json")
 
 
+def test_a_statement_of_a_stranger_is_one_paragraph_that_a_terminal_can_show(tmp_path):
+    written = json.loads(saved())
+    evil = "\x1b[2J\n\u202e"
+    written["privacy"] |= {
+        "relation": evil,
+        "assumptions": [evil],
+        "notes": [evil],
+        "spending": {evil: 1.0},
+        "family": {"fits": 2, "scores": 0, "epsilon": 9.0, "delta": 1e-6, "unknown": evil},
+    }
+    (tmp_path / "model.json").write_text(json.dumps(written))
+    loaded = privfit.load(tmp_path / "model.json")
+    assert str(loaded.privacy_).isprintable()
+    assert r"\x1b[2J\n\u202e" in str(loaded.privacy_)
+
+
 def test_a_mark_that_editors_put_in_front_is_read_over(tmp_path):
     fitted().save(tmp_path / "model.json")
     (tmp_path / "model.json").write_bytes(b"\xef\xbb\xbf" + (tmp_path / "model.json").read_bytes())

@@ -12,6 +12,7 @@ from privfit.accounting import promise as promises
 from privfit.accounting.composition import FamilyTotal
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.statement import PrivacyStatement
+from privfit.printable import printable
 from privfit.publication import Published, from_json
 from privfit.publication.document import LARGEST_FILE
 from privfit.publication.origin import Origin
@@ -131,6 +132,8 @@ def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:
 
 def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
     """Read a statement. Its words are made anew from its numbers, whatever words the file has."""
+    family = written["family"]
+    family = None if family is None else family | {"unknown": printable(family["unknown"])}
     try:
         promise, account = (
             None if written[name] is None else promises.from_dict(written[name])
@@ -138,12 +141,12 @@ def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
         )
         return PrivacyStatement(
             promise,
-            tuple(written["assumptions"]),
-            dict(written["spending"]),
-            tuple(written["notes"]),
+            tuple(map(printable, written["assumptions"])),
+            {printable(what): rho for what, rho in written["spending"].items()},
+            tuple(map(printable, written["notes"])),
             account=account,
-            family=None if written["family"] is None else FamilyTotal(**written["family"]),
-            relation=written["relation"],
+            family=None if family is None else FamilyTotal(**family),
+            relation=printable(written["relation"]),
             origin=Origin(**written.get("origin", {})),
         )
     except (TypeError, ValueError, ArithmeticError):

@@ -8,6 +8,7 @@ from html import escape
 from textwrap import fill
 from typing import Any, NamedTuple
 
+from privfit.printable import printable
 from privfit.publication.published import Published
 from privfit.schema import Categorical, Schema
 
@@ -90,11 +91,11 @@ class Weights(tuple[Weight, ...]):
             heading,
             *(
                 (
-                    row.column,
-                    row.level,
+                    printable(row.column),
+                    printable(row.level),
                     f"{row.weight:+.4g}" if row.weight else "0",
                     *([] if row.odds_ratio is None else [f"{row.odds_ratio:.3g}"]),
-                    row.unit,
+                    printable(row.unit),
                 )
                 for row in self
             ),
@@ -175,7 +176,7 @@ def weights_of(model: Published) -> Weights:
         meaning=(
             change,
             *["The score is then divided by the norm of the record's columns."] * model.unit_rows,
-            f"Positive weights speak for {positive}.",
+            f"Positive weights speak for {printable(str(positive))}.",
             f"The intercept, {intercept:+.4g}, is the score of a record with {start}.",
         ),
     )

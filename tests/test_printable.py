@@ -1,0 +1,42 @@
+"""What people read: a stranger's names are shown as they are, and no terminal obeys them."""
+
+import unicodedata
+
+import numpy as np
+import pytest
+
+from privfit import DPLogisticRegression, Schema
+from privfit.printable import printable
+from privfit.schema import Categorical, Label, Numeric
+
+EVIL = "a\x1b[31m\x9b2J\x07\r\n\u202e"
+
+
+@pytest.mark.parametrize("text", ["Zürich", "naïve\u00a0?", "日本", "می\u200cشد", "👩\u200d🔬", "שלום", ""])
+def test_text_of_any_language_stays_as_it_is(text):
+    assert printable(text) == text
+
+
+def test_every_character_that_acts_is_escaped():
+    # all that Unicode calls control, surrogate or line separator, and all that turns the direction of writing
+    for code in [*range(0x3000), *range(0xD800, 0xE000), 0xFEFF, 0xE0001]:
+        character = chr(code)
+        acts = unicodedata.category(character) in ("Cc", "Cs", "Zl", "Zp")
+        if acts or unicodedata.bidirectional(character) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI"):
+            assert printable(character).isascii(), hex(code)
+            assert printable(character).isprintable(), hex(code)
+
+
+def test_weights_and_findings_of_hostile_names_print_line_by_line():
+    schema = Schema(
+        [Numeric(EVIL, 0, 1, unit=EVIL), Categorical("c", [EVIL, "b"], unit=EVIL)],
+        Label("y", [EVIL + "0", EVIL + "1"]),
+    )
+    rng = np.random.default_rng(0)
+    table = {EVIL: rng.uniform(0, 2, 200), "c": [EVIL, "b"] * 100, "y": [EVIL + "1", EVIL + "0"] * 100}
+    weights = DPLogisticRegression(schema=schema).fit(table).weights_
+    findings = schema.check(table | {"d" + EVIL: [1] * 200})
+    assert len(findings.found) == 2
+    for shown in (weights, findings):
+        assert all(line.isprintable() for line in str(shown).split("\n"))
+    assert len(str(findings).split("\n")) == 3
