@@ -69,6 +69,16 @@ def is_switched_off() -> bool:
     return _strict.get() is False
 
 
+def warn_of_large_delta(delta: float, n_records: float) -> None:
+    """Warn of a delta above 1/n, n being declared or bought: it allows giving a record away."""
+    if delta * n_records > 1.0:
+        warn_caller(
+            f"delta = {delta:g} is above 1 divided by the number of records: whoever publishes one record, "
+            "drawn at random, keeps such a promise. Choose a smaller delta.",
+            WeakPromiseWarning,
+        )
+
+
 def leak(what: str, remedy: str) -> None:
     """Warn that `what` was taken from the data, and say how to declare it instead."""
     uncovered(f"{what} taken from the data, which the privacy guarantee does not cover; {remedy}.")

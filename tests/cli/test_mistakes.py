@@ -200,3 +200,13 @@ def test_several_ledgers_in_a_store_have_to_be_named(desk):
     assert refused.stderr.endswith("; --dataset can be census-2016, census-2026.\n")
     named = privfit("ledger", "status", "people.db", "--dataset", "census-2016")
     assert named.stdout.startswith("The ledger of 'census-2016' in sqlite:///")
+
+
+def test_a_promise_that_is_worth_little_is_warned_of_without_a_word_of_python(desk):
+    """The number of records is bought, and its noise is far smaller than it."""
+    said = privfit(*TRAIN, "--epsilon", 10.5, "--delta", 0.01).stderr
+    warned = [line for line in said.splitlines() if line.startswith("Warning: ")]
+    assert len(warned) == 2
+    assert warned[0].startswith("Warning: epsilon = 10.5 lets the odds about a record change by a factor of")
+    assert warned[1].startswith("Warning: delta = 0.01 is above 1 divided by the number of records")
+    assert not any(word in line for line in warned for word in ("_", "()", "Ledger", "None"))

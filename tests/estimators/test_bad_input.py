@@ -20,7 +20,13 @@ def spoilt(value):
 
 
 CASES = [
-    ("NaN in X", {}, spoilt(np.nan), Y, "X contains NaN or inf"),
+    (
+        "NaN in X",
+        {},
+        spoilt(np.nan),
+        Y,
+        "X contains NaN or inf; .* or declare the columns with schema=, which",
+    ),
     ("inf in X", {}, spoilt(np.inf), Y, "X contains NaN or inf"),
     ("NaN in sparse X", {}, sparse.csr_matrix(spoilt(np.nan)), Y, "X contains NaN or inf"),
     ("NaN in y", {}, X, np.where(np.arange(50) == 3, np.nan, Y), "y contains NaN or inf"),

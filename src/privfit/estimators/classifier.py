@@ -61,7 +61,7 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         schema: Schema | str | PathLike[str] | None = None,
         classes: Any = None,
         n_records: int | None = None,
-        feature_bounds: tuple[Any, Any] | None = None,
+        feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -125,7 +125,9 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         X, y = self._numbers(X, y, declared)
         require(solver, dataclasses.replace(facts, n_features=X.shape[1]))
         labels = encode_labels(y, declared.classes)
-        bounds = None if declared.feature_bounds is None else check_bounds(X, declared.feature_bounds)
+        bounds = None
+        if declared.feature_bounds is not None:
+            bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
         preparation = Preparation(bounds, bool(self.fit_intercept))
         problem = Problem.of(X, labels.signs, loss, intercept=preparation.intercept)
         ledger = self._open_account(terms)

@@ -30,14 +30,14 @@ class Declared:
         The labels.
     n_records : int or None
         The number of records.
-    feature_bounds : pair or None
+    feature_bounds : pair, mapping or None
         Lowest and highest value of every feature.
     """
 
     schema: Schema | None
     classes: Any
     n_records: int | None
-    feature_bounds: tuple[Any, Any] | None
+    feature_bounds: Any
 
     @classmethod
     def by(cls, estimator: Any) -> Declared:

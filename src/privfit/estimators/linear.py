@@ -44,9 +44,10 @@ class DPLogisticRegression(DPLinearClassifier):
         them, these stand for the two classes, and predictions are integers as well.
     n_records : int, optional
         The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
-    feature_bounds : pair, optional
-        Public lowest and highest values: (low, high) for all columns, or a pair of arrays with one entry for
-        each column. Features are clipped to them.
+    feature_bounds : pair or mapping, optional
+        Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
+        each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
+        them.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -175,9 +176,10 @@ class DPLinearSVC(DPLinearClassifier):
         them, these stand for the two classes, and predictions are integers as well.
     n_records : int, optional
         The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
-    feature_bounds : pair, optional
-        Public lowest and highest values: (low, high) for all columns, or a pair of arrays with one entry for
-        each column. Features are clipped to them.
+    feature_bounds : pair or mapping, optional
+        Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
+        each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
+        them.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the

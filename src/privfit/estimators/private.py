@@ -27,13 +27,14 @@ from privfit.leaks import (
     strict,
     uncovered,
     warn_caller,
+    warn_of_large_delta,
 )
 from privfit.mechanisms.noise import NoiseSource, noise_source
 from privfit.publication.origin import Origin
 from privfit.publication.published import ONE_RECORD_EACH
 from privfit.schema import Schema
 
-LARGEST_EPSILON = 20.0  # odds may change by e^20, half a billion: whoever asks for more should know it
+LARGEST_EPSILON = 10.0  # odds may change by e^10, 22,000 times: whoever asks for more should know it
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,14 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         if self.ledger is not None and promised is not None:
             promised = _in_kind(promised, self.ledger.promise, budget)
         epsilon = self._asked_epsilon if promised is None or promised.epsilon is None else promised.epsilon
-        if private:
-            _warn_of_weak_promises(epsilon, self.delta, n_records)
+        if private and epsilon > LARGEST_EPSILON:
+            warn_caller(
+                f"epsilon = {epsilon:.4g} lets the odds about a record change by a factor of "
+                f"e^{epsilon:.4g}; that is hardly a promise. Choose a smaller epsilon.",
+                WeakPromiseWarning,
+            )
+        if private and n_records is not None:
+            warn_of_large_delta(self.delta, n_records)
         return Terms(promised, private, epsilon, self.delta, self._noise_source())
 
     @property
@@ -330,15 +337,3 @@ def _in_kind(promised: Promise, account: Promise, budget: dict[str, float]) -> P
     if isinstance(account, Concentrated) and isinstance(promised, Gaussian):
         return Concentrated.of(epsilon=budget.get("epsilon"), rho=budget.get("rho"), delta=promised.delta)
     return promised
-
-
-def _warn_of_weak_promises(epsilon: float, delta: float, n_records: int | None) -> None:
-    weak = []
-    if epsilon > LARGEST_EPSILON:
-        weak.append(
-            f"epsilon={epsilon:.4g} lets the odds about a record change by a factor of e^{epsilon:.4g}"
-        )
-    if n_records is not None and delta > 1.0 / n_records:
-        weak.append(f"delta={delta:g} is above 1/n_records, which allows giving some people's records away")
-    for reason in weak:
-        warn_caller(f"{reason}; that is hardly a promise. Lower it.", WeakPromiseWarning)

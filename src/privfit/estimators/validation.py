@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,10 @@ def check_finite(name: str, values: Features) -> None:
         # a sum is quick and needs no memory; it tells, unless it overflows
         finite = np.isfinite(data.sum()) or np.isfinite(data).all()
     if not finite:
-        raise ValueError(f"{name} contains NaN or inf; drop or fill in the missing values first.")
+        remedy = ", or declare the columns with schema=, which says what becomes of missing cells"
+        raise ValueError(
+            f"{name} contains NaN or inf; drop or fill in the missing values first{remedy * (name == 'X')}."
+        )
 
 
 def check_lengths(X: Any, y: Any) -> None:
@@ -75,17 +79,16 @@ def check_switch(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be True or False, got {shown(value)}.")
 
 
-def check_bounds(X: Features, bounds: tuple[Any, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return public bounds as one low and one high for every column."""
-    pair = _columnwise(bounds, X.shape[1])
-    if pair is None:
-        raise ValueError(
-            "feature_bounds must be (low, high), each a number or one number "
-            f"for each of the {X.shape[1]} columns."
-        )
-    low, high = pair
+def check_bounds(
+    X: Features, bounds: Any, names: NDArray[np.object_] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return public bounds as one low and one high for every column; `names` are those of the columns."""
+    low, high = _by_name(bounds, names) if isinstance(bounds, Mapping) else _columnwise(bounds, X.shape[1])
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
-        raise ValueError("feature_bounds must be finite with low < high in every column.")
+        raise ValueError(
+            "feature_bounds must be finite with low < high in every column; they are (lows, highs), or "
+            "{name: (low, high)} for every column."
+        )
     narrowest, widest = BOUND_SIZES
     if (high - low < narrowest).any() or (np.maximum(np.abs(low), np.abs(high)) > widest).any():
         raise ValueError(
@@ -99,9 +102,51 @@ def check_bounds(X: Features, bounds: tuple[Any, Any]) -> tuple[NDArray[np.float
     return low, high
 
 
-def _columnwise(bounds: Any, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def _by_name(
+    bounds: Mapping[Any, Any], names: NDArray[np.object_] | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if names is None:
+        raise ValueError(
+            "feature_bounds are given by name, and X has no column names; make X a frame, or give "
+            "(lows, highs) in the order of the columns."
+        )
+    unknown, missing = (next(iter(one), None) for one in (set(bounds) - set(names), set(names) - set(bounds)))
+    if unknown is not None or missing is not None:
+        named = f"name {shown(unknown)}, which is no column of X" if missing is None else f"lack {missing!r}"
+        raise ValueError(f"feature_bounds {named}; give (low, high) for every column by its name.")
+    pairs = [_numbers(bounds[name], (2,)) for name in names]
+    if any(pair is None for pair in pairs):
+        raise ValueError(
+            "feature_bounds by name must be {name: (low, high)} with two numbers for each column."
+        )
+    low, high = np.array(pairs, dtype=np.float64).T
+    return low, high
+
+
+def _columnwise(bounds: Any, n_columns: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    sides = [_numbers(side, (n_columns,)) for side in bounds] if np.iterable(bounds) else []
+    known = [side for side in sides if side is not None]
+    if len(known) != 2 or len(sides) != 2:
+        raise ValueError(
+            f"feature_bounds must be (low, high), each a number or one number for each of the {n_columns} "
+            "columns, or {name: (low, high)} for every column of a frame."
+        )
+    low, high = known
+    # of two columns, (low, high) of each looks like lows and highs of both, unless one reading makes no sense
+    arrays = not isinstance(bounds, np.ndarray) and all(hasattr(side, "dtype") for side in bounds)
+    pairs = n_columns == 2 and all(np.size(side) == 2 for side in bounds) and not arrays
+    if pairs and low[0] < low[1] and high[0] < high[1] and (low < high).all():
+        raise ValueError(
+            "feature_bounds of two columns can be read in two ways, as (lows, highs) and as a pair for each "
+            "column; give {name: (low, high)} for every column of a frame, or two arrays, "
+            "(numpy.array(lows), numpy.array(highs))."
+        )
+    return low, high
+
+
+def _numbers(values: Any, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+    """Return numbers of this shape, to which a single one is repeated; None if that makes no sense."""
     try:
-        low, high = (np.broadcast_to(np.asarray(b, dtype=np.float64), (n_columns,)) for b in bounds)
+        return np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
     except (TypeError, ValueError, OverflowError):
         return None
-    return low, high

@@ -16,6 +16,7 @@ from privfit.curator import Curator, NoiseSource
 from privfit.estimators.declared import warn_of_repeated_ids
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.validation import check_count, check_number, check_switch
+from privfit.leaks import warn_of_large_delta
 from privfit.losses import get_loss
 from privfit.metrics.cells import Cells
 from privfit.metrics.evaluation import Evaluation
@@ -105,9 +106,12 @@ class Examination(PrivateFit):
         family = self._join_family(terms, Surroundings(), is_score=True)
         released = curator.measure(strategy.question, ledger.rho, of=curator.at(np.ones(1)))
         self._settle(ledger)
+        cells = Cells.estimated(released, strategy, self.n_records)
+        if self.n_records is None:
+            warn_of_large_delta(terms.delta, float(cells.counts.sum()))
         first, second = predictions.labels.classes.tolist()
         return Evaluation(
-            Cells.estimated(released, strategy, self.n_records),
+            cells,
             (first, second),
             bool(self.curves),
             predictions.are_probabilities,

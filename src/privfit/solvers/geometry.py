@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.curator import Curator, Measurement, Vector
+from privfit.leaks import warn_of_large_delta
 from privfit.questions import Count, CurveNorms, Magnitudes, Moments, Norms
 from privfit.solvers.base import BudgetWarning
 from privfit.solvers.kit import COUNT_SHARE
@@ -60,7 +61,9 @@ def counted(curator: Curator, budget: float) -> float:
     share = min((COUNT_REACH / reach) ** 2, MOST_COUNT_SHARE)
     if share > COUNT_SHARE:
         count = curator.refine(count, (share - COUNT_SHARE) * budget)
-    return max(float(count.value[0]), 1.0)
+    n = max(float(count.value[0]), 1.0)
+    warn_of_large_delta(curator.delta, n)
+    return n
 
 
 def _private_sizes(

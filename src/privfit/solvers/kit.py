@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from privfit.curator import Curator
+from privfit.leaks import warn_of_large_delta
 from privfit.questions import Count
 
 COUNT_SHARE = 0.002  # of what is left of the budget: a count of thousands is exact enough at any price
@@ -17,7 +18,9 @@ def number_of_records(curator: Curator) -> float:
     """Return n if it was declared; otherwise buy a noisy count, and return 1 if it is smaller."""
     if curator.n_records is not None:
         return float(curator.n_records)
-    return max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
+    n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
+    warn_of_large_delta(curator.delta, n)
+    return n
 
 
 def check_positive(solver: Any, *names: str) -> None:

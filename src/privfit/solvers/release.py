@@ -10,6 +10,7 @@ import numpy as np
 from privfit.accounting import Direct
 from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator, NoiseSource
+from privfit.leaks import warn_of_large_delta
 
 if TYPE_CHECKING:
     from privfit.curator import Problem
@@ -43,4 +44,6 @@ def open_release(curator: Curator, *, why: str) -> Release:
         return Release(problem, noise, epsilon, delta, float(curator.n_records))
     share = COUNT_SHARE * epsilon
     count = noise.laplace(np.array([float(problem.n_records)]), NOISE_MARGIN / share)
-    return Release(problem, noise, epsilon - share, delta, max(1.0, float(count[0])))
+    n = max(1.0, float(count[0]))
+    warn_of_large_delta(delta, n)
+    return Release(problem, noise, epsilon - share, delta, n)
