@@ -11,7 +11,7 @@ import pytest
 from people import HEADER, rows_of
 from running import privfit
 
-from privfit import load
+from privfit import DPLogisticRegression, load
 
 
 def test_a_draft_names_every_column_and_is_refused_until_it_is_filled_in(desk):
@@ -67,6 +67,31 @@ def test_a_parquet_file_is_as_good_as_a_csv_file(desk):
     for data in ("people.csv", "people.parquet"):
         privfit("predict", "parquet.json", data, "--out", f"{data}.predicted")
     assert (desk / "people.csv.predicted").read_text() == (desk / "people.parquet.predicted").read_text()
+
+
+def test_the_solver_and_its_settings_are_those_that_were_asked_for(desk):
+    options = ("--solver", "gradient-descent", "--alpha", 0.25, "--no-intercept", "--records", 1500)
+    table = ("train", "people.csv", "--schema", "schema.toml", "--out", "new.json")
+    with pytest.MonkeyPatch.context() as patch:
+        asked = []
+        real = DPLogisticRegression.fit
+        patch.setattr(DPLogisticRegression, "fit", lambda self, X: asked.append(self) or real(self, X))
+        done = privfit(*table, *options)
+    settings = asked[0].get_params()
+    assert (settings["solver"], settings["alpha"]) == ("gradient-descent", 0.25)
+    assert (settings["fit_intercept"], settings["n_records"]) == (False, 1500)
+    assert load("new.json").intercept_.tolist() == [0.0]
+    assert "the number of records, declared as 1500, is public" in " ".join(done.stdout.split())
+
+
+def test_the_statement_is_printed_by_train_and_one_line_of_it_afterwards(desk):
+    done = privfit("train", "people.csv", "--schema", "schema.toml", "--out", "new.json", "--epsilon", 2)
+    assert "In plain words:" in done.stdout
+    explained = privfit("explain", "new.json").stdout
+    assert "In plain words" not in explained
+    assert re.search(r"\nThe promise: epsilon = 2 at delta = 1e-06 \(rho = [\d.]+\); new.json has", explained)
+    facts = json.loads(privfit("explain", "new.json", "--json").stdout)
+    assert "In plain words:" in facts["privacy"]["text"]
 
 
 def test_predict_needs_no_label_and_keeps_the_order(desk):

@@ -47,6 +47,24 @@ MISTAKES = {
     "no schema": ((*TRAIN[:3], "none.toml", *TRAIN[4:]), "none.toml: No such file or directory."),
     "a schema that is no TOML": ((*TRAIN[:3], "bad.toml", *TRAIN[4:]), "bad.toml is not valid TOML: "),
     "a budget that is none": ((*TRAIN, "--epsilon", "-1"), "epsilon must be a positive finite number"),
+    "a solver that is none": (
+        (*TRAIN, "--solver", "adam"),
+        "--solver adam is none of the private solvers: adaptive, approximate-minima-perturbation, dpagd,",
+    ),
+    "a solver without privacy": (
+        (*TRAIN, "--solver", "nonprivate"),
+        "--solver nonprivate is none of the",
+    ),
+    "a regulariser that is none": ((*TRAIN, "--alpha", "-1"), "alpha must be a non-negative finite number"),
+    "records said twice": (
+        (*TRAIN[:3], "counted.toml", *TRAIN[4:], "--records", "1500"),
+        "counted.toml declares the number of records already; leave --records out.",
+    ),
+    "no records": ((*TRAIN, "--records", "0"), "Invalid value for '--records'"),
+    "too many records": (
+        (*TRAIN, "--records", str(10**15)),
+        "--records must be a positive whole number",
+    ),
     "no directory for the model": (
         (*TRAIN[:-1], "nowhere/new.json"),
         "There is no directory nowhere; make it first.",
@@ -141,6 +159,7 @@ def untidy(desk):
     (desk / "ragged.csv").write_text("\n".join([*lines[:5], "a,b"]))
     (desk / "visits.csv").write_text("\n".join([*lines, lines[1]]))
     (desk / "narrow.csv").write_text("born,sick\n1999-01-01,yes\n")
+    (desk / "counted.toml").write_text("records = 1500\n" + (desk / "schema.toml").read_text())
     (desk / "bad.toml").write_text("[[columns]\n" * 40)
     model = (desk / "model.json").read_text()
     (desk / "cut.json").write_text(model[:200])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,6 +12,7 @@ from privfit.cli.output import columns, show, wrapped
 from privfit.cli.tables import read_model
 
 if TYPE_CHECKING:
+    from privfit.estimators.statement import PrivacyStatement
     from privfit.publication import Published
 
 
@@ -37,6 +39,7 @@ def explain(
     left = len(largest) - top
     more = f"\n({left} smaller ones are left out; --top shows more.)" if left > 0 else ""
     table = columns(Weights(largest[:top]).texts())
+    promise = in_a_line(fitted.privacy_, model)
     show(
         {
             "classes": list(facts.classes),
@@ -55,6 +58,19 @@ def explain(
             ],
             "privacy": facts.privacy,
         },
-        f"{wrapped(' '.join(weights.meaning))}\n\n{table}{more}\n\n{wrapped(fitted.privacy_)}",
+        f"{wrapped(' '.join(weights.meaning))}\n\n{table}{more}\n\n{wrapped(promise)}",
         as_json=as_json,
+    )
+
+
+def in_a_line(privacy: PrivacyStatement, path: Path) -> str:
+    """Say in a line what a model promises, and where the whole statement is."""
+    from privfit.accounting.amounts import written_up
+
+    if privacy.promise is None:
+        return privacy.text
+    epsilon, delta, rho = map(written_up, (privacy.epsilon, privacy.delta, privacy.rho))
+    return (
+        f"The promise: epsilon = {epsilon} at delta = {delta} (rho = {rho}); {path} has the whole statement, "
+        "and so does its page."
     )

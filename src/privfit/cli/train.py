@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from privfit.cli.files import check_outputs, replacing
+from privfit.cli.guard import Mistake
 from privfit.cli.options import (
     Data,
     Dataset,
@@ -32,6 +33,15 @@ class Kind(StrEnum):
     SVM = "svm"
 
 
+def check_solver(name: str) -> None:
+    """Refuse what is no solver, or one without privacy."""
+    from privfit.solvers import SOLVERS
+
+    private = sorted(known for known, solver in SOLVERS.items() if solver.private)
+    if name not in private:
+        raise Mistake(f"--solver {name} is none of the private solvers: {', '.join(private)}.")
+
+
 def train(
     data: Data,
     schema: SchemaFile,
@@ -39,6 +49,16 @@ def train(
     epsilon: Epsilon = 1.0,
     delta: Delta = 1e-6,
     model: Annotated[Kind, typer.Option(help="Which model to train.")] = Kind.LOGISTIC,
+    solver: Annotated[str, typer.Option(help="Which algorithm trains it; see docs/solvers.md.")] = "adaptive",
+    alpha: Annotated[
+        float, typer.Option(help="Strength of the regulariser alpha/2 times the squared norm of the weights.")
+    ] = 0.0,
+    no_intercept: Annotated[
+        bool, typer.Option("--no-intercept", help="Train a model without an intercept.")
+    ] = False,
+    records: Annotated[
+        int | None, typer.Option(min=1, help="The number of records, if it is public and not in the schema.")
+    ] = None,
     store: LedgerStore = None,
     dataset: Dataset = None,
     report: Annotated[
@@ -60,13 +80,29 @@ def train(
     check_outputs(out, report, inputs=(*data, schema))
     with waiting("Loading libraries"):
         from privfit import DPLinearSVC, DPLogisticRegression, Schema
+        from privfit.estimators.validation import check_count
 
         facts = Schema.from_toml(schema)
         estimator = {Kind.LOGISTIC: DPLogisticRegression, Kind.SVM: DPLinearSVC}[model]
+    if records is not None and facts.records is not None:
+        raise Mistake(f"{schema} declares the number of records already; leave --records out.")
+    if records is not None:
+        check_count("--records", records)
+    check_solver(solver)
     ledger = ledger_of(store, dataset)
     table = read_table(data, (*facts.features, facts.label), no_repeated_ids=facts)
     with spending(ledger):
-        fitted = estimator(epsilon, delta, schema=facts, ledger=ledger, verbose=1).fit(table)
+        fitted = estimator(
+            epsilon,
+            delta,
+            solver=solver,
+            alpha=alpha,
+            fit_intercept=not no_intercept,
+            schema=facts,
+            n_records=records,
+            ledger=ledger,
+            verbose=1,
+        ).fit(table)
         with replacing(out) as file:
             fitted.save(file)
         if report is not None:
