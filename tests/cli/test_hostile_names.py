@@ -94,3 +94,22 @@ def test_a_draft_of_any_names_is_toml(folder):
     drafted = tomllib.loads(privfit("schema", "draft", "people.csv", "--label", "y" + EVIL).stdout)
     assert [column["name"] for column in drafted["columns"]] == [EVIL, "n", "more" + EVIL]
     assert drafted["label"]["name"] == "y" + EVIL
+
+
+@pytest.mark.parametrize("name", ["[/red]", "[bold", "]", EVIL])
+def test_the_name_of_a_file_is_no_markup_where_progress_is_shown(folder, name):
+    on_a_terminal = {"FORCE_COLOR": "1", "COLUMNS": "100"}
+    name = name.replace("/", "")
+    (folder / f"{name}.csv").write_bytes((folder / "people.csv").read_bytes())
+    for command in (
+        ["explain", f"{name}[/]"],
+        ["train", f"{name}.csv", "--schema", "schema.toml", "--out", "again.json"],
+    ):
+        result = CliRunner().invoke(app, command, env=on_a_terminal)
+        assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+        assert not set(result.stderr) & set("\x9b\x07\b\u202e\u2028")
+
+
+def test_progress_is_shown_at_all(folder):
+    shown = CliRunner().invoke(app, ["explain", "model.json"], env={"FORCE_COLOR": "1"}).stderr
+    assert "Reading model.json" in shown

@@ -73,40 +73,41 @@ def _is_number(cell: str) -> bool:
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Say on the error stream, if somebody watches it, what is being waited for."""
-    from rich.progress import SpinnerColumn, TextColumn
+    from rich.progress import SpinnerColumn
 
-    with _shown(SpinnerColumn("line"), TextColumn("{task.description}")) as spinner:
-        spinner.add_task(what, total=None)
+    with _task(what, SpinnerColumn("line")):
         yield
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """Show on the error stream how far something is; yields what to call with (done, total)."""
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TimeElapsedColumn
 
-    with _shown(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()) as bar:
-        task = bar.add_task(what, total=None)
+    with _task(what, BarColumn(), TimeElapsedColumn()) as (bar, task):
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 @contextmanager
 def reading(what: str, size: int) -> Iterator[Callable[[int], None]]:
     """Show on the error stream how many bytes were read; yields what to call with how many more."""
-    from rich.progress import BarColumn, DownloadColumn, TextColumn
+    from rich.progress import BarColumn, DownloadColumn
 
-    with _shown(TextColumn("{task.description}"), BarColumn(), DownloadColumn()) as bar:
-        task = bar.add_task(what, total=size)
+    with _task(what, BarColumn(), DownloadColumn(), total=size) as (bar, task):
         yield lambda more: bar.advance(task, more)
 
 
-def _shown(*parts: Any) -> Any:
-    """Return a bar on the error stream that is gone when it is done, and hidden if nobody watches."""
+@contextmanager
+def _task(what: str, *parts: Any, total: int | None = None) -> Iterator[tuple[Any, Any]]:
+    """Show a line on the error stream that is gone when it is done, and hidden if nobody watches."""
     from rich.console import Console
-    from rich.progress import Progress
+    from rich.progress import Progress, TextColumn
 
     console = Console(stderr=True, markup=False, highlight=False)
+    text = TextColumn("{task.description}", markup=False)  # names of files may hold brackets
     # libraries that are imported meanwhile must find standard output as it is
-    return Progress(
-        *parts, console=console, transient=True, redirect_stdout=False, disable=not console.is_terminal
-    )
+    hidden = not console.is_terminal
+    with Progress(
+        text, *parts, console=console, transient=True, redirect_stdout=False, disable=hidden
+    ) as bar:
+        yield bar, bar.add_task(printable(what), total=total)
