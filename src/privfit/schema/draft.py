@@ -14,6 +14,7 @@ import numpy as np
 
 from privfit.leaks import uncovered
 from privfit.schema.cells import day, reading
+from privfit.schema.column import first_repeated
 from privfit.schema.document import TYPES, toml_value
 from privfit.schema.files import header_of_all
 from privfit.schema.frames import column_names, dtype_name, dtype_of, kind_of, opened, refuse_what_is_no_table
@@ -108,6 +109,9 @@ def _guessed(table: Any, *, leak: bool) -> dict[str, _Guess]:
     names = column_names(table)
     if names is None:
         raise TypeError(f"A draft is made of a frame or the path of a file, not of {type(table).__name__}.")
+    repeated = first_repeated(map(str, names))
+    if repeated is not None:
+        raise ValueError(f"The table has two columns {repeated!r}; rename one of them.")
     guesses = {}
     for name in map(str, names):
         guess = _by_dtype(dtype_of(table[name]))

@@ -23,6 +23,7 @@ from privfit.schema.parts import concatenated
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 _PARQUET = (".parquet", ".pq")
+_LONGEST_HEADER = 1 << 26  # bytes, for millions of columns; a packed file may unpack to a line without end
 
 OnRead = Callable[[int], None]  # is told how many bytes more were read
 
@@ -192,7 +193,7 @@ def _is_packed(source: Source) -> bool:
 
 def _first_line(source: Source) -> bytes:
     with suppress(gzip.BadGzipFile, EOFError, zlib.error), _opened(source) as file:
-        return (gzip.GzipFile(fileobj=file) if _is_packed(source) else file).readline()
+        return (gzip.GzipFile(fileobj=file) if _is_packed(source) else file).readline(_LONGEST_HEADER)
     raise ValueError(f"{shown(source)} cannot be unpacked.")
 
 
@@ -239,9 +240,14 @@ def _read_parquet(source: Source, names: Sequence[str] | None, on_read: OnRead) 
     from pyarrow import parquet
 
     assert not isinstance(source, CsvText)
-    with suppress(pyarrow.ArrowException, OSError), parquet.ParquetFile(fspath(source)) as file:
+    # the message of an error may quote a cell, and names that are no text raise a UnicodeDecodeError
+    with (
+        suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError),
+        parquet.ParquetFile(fspath(source)) as file,
+    ):
         present = file.schema_arrow.names
         table = file.read(columns=None if names is None else [name for name in present if name in names])
+        table.validate(full=True)  # whether text is UTF-8, and codes have a category; reading checks neither
         on_read(Path(source).stat().st_size)
         return table
     raise ValueError(f"{shown(source)} is not a Parquet file that can be read.")
