@@ -24,8 +24,11 @@ def find_binaries() -> Path | None:
 
 
 @contextmanager
-def running_server(binaries: Path) -> Iterator[str]:
-    """Run a server that listens on a socket in its own directory only, and yield its URL."""
+def running_server(binaries: Path, *, standby: bool = False) -> Iterator[str]:
+    """Run a server that listens on a socket in its own directory only, and yield its URL.
+
+    A standby waits for another server that never comes, and can be read meanwhile.
+    """
     account = _unprivileged_user()
     directory = Path(tempfile.mkdtemp(prefix="privfit-pg-"))
     as_user = {} if account is None else {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": ()}
@@ -39,6 +42,8 @@ def running_server(binaries: Path) -> Iterator[str]:
         options = ["--username=privfit", "--auth=scram-sha-256", "--no-sync", "--encoding=UTF8", "--locale=C"]
         options += ["--pgdata", data, "--pwfile", directory / "password"]
         subprocess.run([binaries / "initdb", *options], check=True, **quiet, **as_user)
+        if standby:
+            (data / "standby.signal").touch()
         # clients are killed in the tests, not the machine, so nothing is gained by waiting for the disk
         settings = {"listen_addresses": "", "unix_socket_directories": directory, "fsync": "off"}
         options = [option for name, value in settings.items() for option in ("-c", f"{name}={value}")]

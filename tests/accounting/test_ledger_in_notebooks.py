@@ -24,7 +24,7 @@ def test_only_the_last_ten_entries_are_shown():
 
 
 def test_a_lasting_account_names_nobody_and_says_if_it_cannot_be_reached(tmp_path, monkeypatch):
-    monkeypatch.setattr("privfit.accounting.ledger.user_name", lambda: "alice")
+    monkeypatch.setattr("privfit.accounting.stores.signing.user_name", lambda: "alice")
     ledger = Ledger.open(f"sqlite:///{tmp_path}/people.db", dataset="<census>", rho=1.0)
     ledger.charge(0.25, what="a count")
     assert ledger.entries[0].who == "alice"

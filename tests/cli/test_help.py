@@ -45,7 +45,17 @@ def _without_redirection(arguments):
 def test_the_commands_are_those_that_are_documented():
     assert set(COMMANDS) == {
         *("demo", "plan", "schema draft", "schema check", "ledger open", "ledger status", "ledger log"),
-        *("ledger verify", "train", "evaluate", "explain", "report", "export", "predict", "convert"),
+        *(
+            "ledger verify",
+            "ledger migrate",
+            "train",
+            "evaluate",
+            "explain",
+            "report",
+            "export",
+            "predict",
+            "convert",
+        ),
         "reproduce",
     }
 

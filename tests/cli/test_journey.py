@@ -188,11 +188,12 @@ def test_log_tells_who_asked_what_and_verify_gives_a_seal_that_lasts(desk):
     log = privfit("ledger", "log", "people.db").stdout.splitlines()
     assert log[0].split() == ["day", "who", "what", "how", "rho", "delta"]
     assert "fit of DPLogisticRegression" in log[1]
-    seal = json.loads(privfit("ledger", "verify", "people.db", "--json").stdout)["seal"]
+    verified = json.loads(privfit("ledger", "verify", "people.db", "--json").stdout)
+    assert "as far as they alone can show" in verified["shows"]
+    seal = verified["seal"]
     privfit("evaluate", "model.json", "held-out.csv", "--rho", 0.001, "--ledger", "people.db")
-    assert (
-        "entries are as they were written" in privfit("ledger", "verify", "people.db", "--seal", seal).stdout
-    )
+    shown = privfit("ledger", "verify", "people.db", "--seal", seal).stdout
+    assert f"those up to number {verified['entries']} are the ones" in " ".join(shown.split())
     refused = privfit("ledger", "verify", "people.db", "--seal", "0" * 64, code=2)
     assert "does not hold the seal" in refused.stderr
 

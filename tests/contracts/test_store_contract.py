@@ -19,12 +19,12 @@ def in_memory(request):
 
 def in_a_file(request):
     url = f"sqlite:///{request.getfixturevalue('tmp_path')}/people.db"
-    return lambda: open_store(url, 30.0, "census", Concentrated(1e308))[1]
+    return lambda: open_store(url, 30.0, "census", Concentrated(1e308, 1e308))[1]
 
 
 def on_a_server(request):
     url, dataset = request.getfixturevalue("postgres_url"), uuid.uuid4().hex
-    return lambda: open_store(url, 30.0, dataset, Concentrated(1e308))[1]
+    return lambda: open_store(url, 30.0, dataset, Concentrated(1e308, 1e308))[1]
 
 
 STORES = {"memory": in_memory, "sqlite": in_a_file, "postgres": on_a_server}
@@ -86,7 +86,7 @@ def test_all_that_an_entry_says_is_kept(opened):
     store = opened()
     with store.exclusive():
         for one in (told, returned):
-            store.append(one)
+            store.append(one, "secret")
     assert opened().entries == (told, returned)
 
 

@@ -1,9 +1,10 @@
 """What a question costs: pure maths and bookkeeping."""
 
-from privfit.accounting.ledger import Ledger, list_datasets
+from privfit.accounting.ledger import Ledger
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise
 from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.stores import AccountError, BrokenChain, Entry
+from privfit.accounting.upkeep import list_datasets, migrate
 from privfit.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "Promise",
     "epsilon_from_rho",
     "list_datasets",
+    "migrate",
     "rho_from_epsilon",
 ]

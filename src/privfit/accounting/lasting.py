@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-
 from privfit.accounting.amounts import number
 from privfit.accounting.budget import named
-from privfit.accounting.promise import Promise, from_dict
-from privfit.accounting.stores.accounts import datasets_in, find_or_create
+from privfit.accounting.promise import Promise
+from privfit.accounting.stores.accounts import datasets_in, find_or_create, promise_of
 from privfit.accounting.stores.database import Database
+from privfit.accounting.stores.migration import migrate
 from privfit.accounting.stores.sql import SqlStore
 
-__all__ = ["Database", "SqlStore", "datasets_in", "open_store"]
+__all__ = ["Database", "SqlStore", "datasets_in", "migrate", "open_store"]
 
 
 def open_store(url: str, timeout: float, dataset: str, asked: Promise | None) -> tuple[Promise, SqlStore]:
@@ -25,10 +24,10 @@ def open_store(url: str, timeout: float, dataset: str, asked: Promise | None) ->
         raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}.")
     database = Database(url, timeout)
     row = find_or_create(database, dataset, asked)
-    kept = from_dict(json.loads(row["promise"]))
+    kept = promise_of(row)
     if asked is not None and named(asked) != named(kept):
         raise ValueError(
             f"The account of {dataset!r} was opened with {named(kept)}, not with {named(asked)}; leave the "
             "budget out to use it as it is, or name another data set."
         )
-    return kept, SqlStore(database, dataset, row["account"])
+    return kept, SqlStore(database, dataset, row["account"], kept)

@@ -11,29 +11,22 @@ from __future__ import annotations
 
 import uuid
 import weakref
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from privfit.accounting.account import Account
-from privfit.accounting.amounts import price, rounded_down, units
+from privfit.accounting.amounts import price, units
 from privfit.accounting.budget import PromiseKind, promise_of
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Kind, Promise, from_dict, to_dict
 from privfit.accounting.refusal import BudgetExceeded
+from privfit.accounting.reservation import Reservation, reserve
 from privfit.accounting.stores import Entry, MemoryStore, Store
-from privfit.accounting.stores.signing import today, user_name
+from privfit.accounting.stores.signing import signed
 from privfit.accounting.zcdp import Conversion
 
 if TYPE_CHECKING:
+    from privfit.accounting.stores.chain import Seal
     from privfit.accounting.stores.sql import SqlStore
-
-
-@dataclass(frozen=True)
-class Reservation:
-    """What was set aside for a portion: by which account, as which of its entries, and what for."""
-
-    owner: Ledger
-    number: int
-    what: str
 
 
 class Ledger(Account):
@@ -210,16 +203,9 @@ class Ledger(Account):
             self._check(kind, rho, delta, what)
             if self._parent is not None:
                 self._parent.charge(rho, delta, what=what, mechanism=mechanism, kind=kind)
-            entry = self._entry(what, mechanism, rho, delta)
+            entry = signed(self._store, what, mechanism, rho, delta)
             self._store.append(entry)
             return entry
-
-    def _entry(
-        self, what: str, mechanism: str, rho: float, delta: float, *, settles: int | None = None
-    ) -> Entry:
-        # who is said where several draw on one account; a model's own entries are published with it
-        who = user_name() if self._store.lasting else ""
-        return Entry(what, mechanism, rho, delta, today(), who, settles)
 
     def portion(self, size: float | Promise, delta: float = 0.0, *, what: str = "a portion") -> Ledger:
         """Return a sub-account of this size; what it pays, this ledger pays too.
@@ -253,8 +239,7 @@ class Ledger(Account):
             name = uuid.uuid4().hex
             if not self._store.lasting:
                 return _ledger(name, promise, MemoryStore(), parent=self)
-            number = self._store.append(self._entry(what, "reserved", promise.rho, promise.slack))
-            return _ledger(name, promise, MemoryStore(), reservation=Reservation(self, number, what))
+            return _ledger(name, promise, MemoryStore(), reservation=reserve(self, promise, what))
 
     def settle(self) -> None:
         """Give back what a portion reserved and did not spend; it pays for nothing more after that.
@@ -267,15 +252,7 @@ class Ledger(Account):
                 return
             self._is_settled = True  # first, because a look after a settlement would not be paid for
             self._store.require_writable()
-            spent = self._store.totals
-            rho, delta = (
-                0.0 - rounded_down(units(reserved) - paid)
-                for reserved, paid in zip((self.rho, self.delta), spent, strict=True)
-            )
-            owner, number = self._reservation.owner, self._reservation.number
-            entry = owner._entry(self._reservation.what, "settled", rho, delta, settles=number)
-            with owner._store.exclusive():
-                owner._store.append(entry)
+            self._reservation.settle(self._store.totals)
 
     def _part(self, rho: float, delta: float) -> Promise:
         """Return a promise of this size and of this account's kind."""
@@ -327,19 +304,23 @@ class Ledger(Account):
         """Where the account is kept, without any password."""
         return self._store.database.url if _lasts(self._store) else None
 
-    def verify(self, seal: str | None = None) -> str:
-        """Check every entry of an account that lasts: its seal, the sums, the total, the settlements.
+    def verify(self, seal: str | None = None) -> Seal:
+        """Check every entry of a ledger that lasts: its seal, the sums, the budget, the settlements.
+
+        The entries alone show that none was changed, inserted or removed between others. They cannot show
+        that the last ones were removed, or that all were written anew, which whoever owns the store can do.
 
         Parameters
         ----------
         seal : str, optional
-            What an earlier call returned. That it is still there shows that nothing up to it was removed or
-            written anew, which the chain alone cannot.
+            What an earlier call returned, noted down elsewhere. That it is still there shows that nothing up
+            to it was removed or written anew.
 
         Returns
         -------
-        seal : str
-            The last entry's. Note it down elsewhere.
+        seal : Seal
+            The seal of the last entry, a string to note down elsewhere. Its `entries` says how many entries
+            were checked, its `shows` what that shows and what it cannot.
 
         Raises
         ------
@@ -348,7 +329,7 @@ class Ledger(Account):
         """
         if not _lasts(self._store):
             raise ValueError("An account in memory has no chain to verify; use Ledger.open to keep one.")
-        return self._store.check(self.promise, self._ceilings, seal)
+        return self._store.check(seal)
 
     def __repr__(self) -> str:
         if _lasts(self._store):  # not what was spent, because looking that up may fail
@@ -374,26 +355,6 @@ class Ledger(Account):
             database = self._store.database
             return _reopen, (self.account, promise, database.url, database.timeout, self._store.dataset)
         return _recall, (self.account, promise, [asdict(entry) for entry in self.entries])
-
-
-def list_datasets(url: str, *, timeout: float = 30.0) -> list[str]:
-    """Return the data sets that have an account in a file or on a server.
-
-    Parameters
-    ----------
-    url : str
-        Where, as in `Ledger.open`.
-    timeout : float
-        For how many seconds to wait for other processes.
-
-    Returns
-    -------
-    datasets : list of str
-        Their names, sorted.
-    """
-    from privfit.accounting.lasting import Database, datasets_in  # late: it brings SQLAlchemy
-
-    return datasets_in(Database(url, timeout))
 
 
 _ACCOUNTS: weakref.WeakValueDictionary[str, Ledger] = weakref.WeakValueDictionary()
@@ -424,7 +385,8 @@ def _reopen(account: str, promise: dict[str, Any], url: str, timeout: float, dat
     known = _ACCOUNTS.get(account)
     if known is not None:
         return known
-    return _ledger(account, from_dict(promise), SqlStore(Database(url, timeout), dataset, account))
+    kept = from_dict(promise)
+    return _ledger(account, kept, SqlStore(Database(url, timeout), dataset, account, kept))
 
 
 def _lasts(store: Store) -> TypeGuard[SqlStore]:

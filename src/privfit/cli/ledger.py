@@ -81,17 +81,37 @@ def verify(
     seal: Annotated[str | None, typer.Option(help="What an earlier verification printed.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Check that no entry was changed, removed or inserted.
+    """Check every entry: its hash, the sums, the settlements.
 
-    Note the seal that is printed somewhere else: with --seal a later verification shows that everything up to
-    it is still there.
+    The entries alone cannot show that the last ones were removed, or that all were written anew. Note the
+    seal that is printed somewhere else: with --seal a later verification shows that everything up to it is
+    still there.
 
     Example: privfit ledger verify people.db --dataset census-2026
     """
-    opened = ledger_in(store, dataset)
-    found = opened.verify(seal)
-    text = f"All {len(opened.entries)} entries are as they were written. Seal: {found}"
-    show({"entries": len(opened.entries), "seal": found}, text, as_json=as_json)
+    found = ledger_in(store, dataset).verify(seal)
+    facts = {"entries": found.entries, "seal": found, "shows": found.shows}
+    show(facts, f"{wrapped(found.shows)}\nSeal: {found}", as_json=as_json)
+
+
+@ledger.command(cls=TaughtCommand)
+def migrate(store: Store, as_json: Json = False) -> None:
+    """Bring a store of an earlier version up to date.
+
+    Only the owner of the store can. All its ledgers are checked first; then all are brought up to date, or
+    none. Entries stay as they were written, and a seal that was noted down is still found. What is reserved
+    and not settled stays spent.
+
+    Example: privfit ledger migrate people.db
+    """
+    with waiting("Bringing the ledgers up to date"):
+        from privfit import accounting
+
+        migrated = accounting.migrate(url_of(store))
+    text = "The store was up to date already."
+    if migrated:
+        text = f"Up to date now: the ledgers of {', '.join(map(repr, migrated))}."
+    show({"migrated": migrated}, wrapped(text), as_json=as_json)
 
 
 def _standing(ledger: Ledger) -> str:

@@ -1,4 +1,4 @@
-"""The accounts of a database: one for each data set."""
+"""The ledgers of a database: one for each data set."""
 
 from __future__ import annotations
 
@@ -7,47 +7,104 @@ import uuid
 
 import sqlalchemy as sa
 
-from privfit.accounting.promise import Promise, to_dict
-from privfit.accounting.stores.base import AccountError
-from privfit.accounting.stores.chain import Row, check_link, seal
+from privfit.accounting.promise import Promise, from_dict, to_dict
+from privfit.accounting.stores.base import AccountError, BrokenChain
+from privfit.accounting.stores.chain import REMEDY, Row, check_seal, seal_of_ledger
 from privfit.accounting.stores.database import Database
+from privfit.accounting.stores.names import look_alike
 from privfit.accounting.stores.signing import today, user_name
 from privfit.accounting.stores.tables import ACCOUNTS, FORMAT, TABLES
+from privfit.leaks import warn_caller
+
+NEEDS_MIGRATION = (
+    "This store was written by an earlier version of privfit; its owner has to bring it up to date once, by "
+    "`privfit ledger migrate STORE`, before its ledgers can be used."
+)
 
 
 def find_or_create(database: Database, dataset: str, promise: Promise | None) -> Row:
-    """Return the row of a data set's account; create it if there is none and a promise for it to keep."""
+    """Return the row of a data set's ledger; create it if there is none and a promise for it to keep.
+
+    A name that looks like that of another ledger is refused, and a second ledger is warned of, because it is
+    another budget for what may be the same people.
+    """
     row = None
     if database.exists():
         with database.reading() as connection:
-            if sa.inspect(connection).has_table(ACCOUNTS.name):
+            if has_ledgers(connection):
                 row = find_account(connection, dataset)
+                if row is None:
+                    _check_name(connection, dataset, database.url)
     if row is not None:
         return row
     if promise is None:
         raise ValueError(
-            f"There is no account of {dataset!r} at {database.url}; name its budget to open one, for example "
+            f"There is no ledger of {dataset!r} at {database.url}; name its budget to open one, for example "
             "epsilon=1.0, delta=1e-6."
         )
     database.create_file()
+    others = []
     with database.writing("privfit: create an account") as connection:
         TABLES.create_all(connection)
-        return find_account(connection, dataset) or _create_account(connection, dataset, promise)
-
-
-def find_account(connection: sa.Connection, dataset: str) -> Row | None:
-    """Return the row of a data set's account, checked, or None."""
-    query = sa.select(ACCOUNTS).where(ACCOUNTS.c.dataset == dataset)
-    row = connection.execute(query).mappings().one_or_none()
-    if row is not None:
-        if row["format"] > FORMAT:
-            raise AccountError(f"The account of {dataset!r} needs a newer version of privfit; upgrade it.")
-        check_link(row, "", f"The account of {dataset!r}")
+        row = find_account(connection, dataset)
+        if row is None:
+            others = _check_name(connection, dataset, database.url)
+            row = _create_account(connection, dataset, promise)
+    if others:
+        warn_caller(
+            f"The store at {database.url} has another ledger already: the ledger of {dataset!r} is a privacy "
+            "budget of its own, and people who are in both data sets are promised only the sum of the two.",
+            UserWarning,
+        )
     return row
 
 
+def _check_name(connection: sa.Connection, dataset: str, url: str) -> list[str]:
+    """Return the names of the other ledgers, or refuse a name that looks like one of them."""
+    names = list(connection.execute(sa.select(ACCOUNTS.c.dataset)).scalars())
+    for name in names:
+        if look_alike(name, dataset):
+            raise ValueError(
+                f"There is a ledger of {name!r} at {url}, and {dataset!r} differs from it only in case, "
+                "spaces or letters that look alike; write the name as it is there, or choose one that nobody "
+                "can mistake for it."
+            )
+    return names
+
+
+def has_ledgers(connection: sa.Connection) -> bool:
+    """Return whether a database has the tables of this format; raise `AccountError` if of an earlier one."""
+    inspector = sa.inspect(connection)
+    if not inspector.has_table(ACCOUNTS.name):
+        return False
+    if "migrated" not in {column["name"] for column in inspector.get_columns(ACCOUNTS.name)}:
+        raise AccountError(NEEDS_MIGRATION)
+    return True
+
+
+def find_account(connection: sa.Connection, dataset: str) -> Row | None:
+    """Return the row of a data set's ledger, checked, or None."""
+    everything = sa.select(sa.text("*")).select_from(ACCOUNTS)  # also of an earlier format
+    row = connection.execute(everything.where(ACCOUNTS.c.dataset == dataset)).mappings().one_or_none()
+    if row is not None:
+        if row["format"] > FORMAT:
+            raise AccountError(f"The ledger of {dataset!r} needs a newer version of privfit; upgrade it.")
+        if row["format"] < FORMAT:
+            raise AccountError(NEEDS_MIGRATION)
+        check_seal(row, seal_of_ledger(row), f"The ledger of {dataset!r}")
+    return row
+
+
+def promise_of(row: Row) -> Promise:
+    """Return what a ledger promises, by its row."""
+    try:
+        return from_dict(json.loads(row["promise"]))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise BrokenChain(f"The ledger of {row['dataset']!r} states no promise; {REMEDY}.") from None
+
+
 def _create_account(connection: sa.Connection, dataset: str, promise: Promise) -> Row:
-    """Insert an account for a data set that has none, and return its row."""
+    """Insert a ledger for a data set that has none, and return its row."""
     row = {
         "dataset": dataset,
         "account": uuid.uuid4().hex,
@@ -55,13 +112,14 @@ def _create_account(connection: sa.Connection, dataset: str, promise: Promise) -
         "promise": json.dumps(to_dict(promise), sort_keys=True),
         "when": today(),
         "who": user_name(),
+        "migrated": None,
     }
-    row["seal"] = seal(row)
+    row["seal"] = seal_of_ledger(row)
     connection.execute(sa.insert(ACCOUNTS).values(**row))
     return row
 
 
 def datasets_in(database: Database) -> list[str]:
-    """Return the names of the data sets that have an account, sorted."""
+    """Return the names of the data sets that have a ledger, sorted."""
     with database.reading() as connection:
         return sorted(connection.execute(sa.select(ACCOUNTS.c.dataset)).scalars())

@@ -40,8 +40,8 @@ class AccountError(OSError):
     """The place where an account lives cannot be reached, read or written; one sentence says why."""
 
 
-class BrokenChain(ValueError):
-    """Entries of an account were changed, removed or inserted after they had been written."""
+class BrokenChain(AccountError, ValueError):
+    """Entries of a ledger were changed or removed after they had been written, or inserted by other means."""
 
 
 class Store(Protocol):
@@ -70,8 +70,11 @@ class Store(Protocol):
         """Raise `RuntimeError` if entries added here would not reach the account."""
         ...
 
-    def append(self, entry: Entry) -> int:
-        """Add an entry, with everybody else held off, and return its number."""
+    def append(self, entry: Entry, secret: str | None = None) -> int:
+        """Add an entry, with everybody else held off, and return its number.
+
+        A reservation is added with a secret, and only an entry that is added with the same secret settles it.
+        """
         ...
 
     @property

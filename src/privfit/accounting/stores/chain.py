@@ -1,65 +1,174 @@
-"""A chain of hashes: every row of an account seals itself and all rows before it.
+"""A chain of hashes: every row of a ledger seals itself and all rows before it.
 
-Whoever changes, removes or inserts a row breaks the chain, unless they write anew every row after it. What no
-chain can show is that its last rows are missing, or that all of it was written anew; a seal that was noted
-down elsewhere does.
+Whoever changes, removes or inserts a row breaks the chain, unless they write anew every row after it. A row
+that is added at the end with a right seal, by privfit or by anybody else, is held to the rules of entries:
+amounts, sums, the budget, and who may give back what was reserved. What no chain can show is that its last
+rows are missing, or that all of it was written anew; a seal that was noted down, or seen by this process,
+does.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
-from privfit.accounting.amounts import exactly_read, units
+from privfit.accounting.amounts import exactly_written, units
 from privfit.accounting.stores.base import BrokenChain
+from privfit.accounting.stores.tables import ACCOUNTS, ENTRIES
 
 Row = Mapping[Any, Any]  # of columns by name
 
+REMEDY: Final = "nothing is charged to it until its owner restores the store from a backup"
 
-def seal(row: Row, previous: str = "") -> str:
-    """Return the hash of a row's fields, its own seal left out, and of the seal before it."""
-    fields = {name: value for name, value in row.items() if name != "seal"}
+# What a seal covers. The column `migrated` is not sealed, because the owner sets it when the seal is there.
+_FIELDS_OF_LEDGER = tuple(column.name for column in ACCOUNTS.c if column.name not in ("seal", "migrated"))
+_FIELDS_OF_ENTRY = tuple(column.name for column in ENTRIES.c if column.name != "seal")
+_FIELDS_IN_FORMAT_1 = tuple(name for name in _FIELDS_OF_ENTRY if name not in ("secret_hash", "secret"))
+
+
+class Seal(str):
+    """The last seal of a chain that was verified, and what the verification shows.
+
+    Attributes
+    ----------
+    entries : int
+        How many entries were verified.
+    shows : str
+        What that shows, and what it cannot.
+    """
+
+    entries: int
+    shows: str
+
+    def __new__(cls, seal: str, entries: int = 0, shows: str = "") -> Seal:
+        """Return a seal with its meaning."""
+        self = super().__new__(cls, seal)
+        self.entries, self.shows = entries, shows
+        return self
+
+
+def hash_of(secret: str) -> str:
+    """Return what a reservation's row carries of the secret that settles it."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def seal_of_ledger(row: Row) -> str:
+    """Return the seal of a ledger's own row, with which its chain begins."""
+    fields = {name: row[name] for name in _FIELDS_OF_LEDGER}
+    if row["migrated"] is not None:
+        fields["format"] = 1  # which it was when it was sealed
+    return _sealed(fields, "")
+
+
+def seal_of_entry(row: Row, previous: str, *, in_format_1: bool = False) -> str:
+    """Return the seal of an entry that follows this seal."""
+    names = _FIELDS_IN_FORMAT_1 if in_format_1 else _FIELDS_OF_ENTRY
+    return _sealed({name: row[name] for name in names}, previous)
+
+
+def _sealed(fields: dict[str, Any], previous: str) -> str:
     text = json.dumps(fields, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
 
 
-def check_link(row: Row, previous: str, where: str) -> None:
-    """Raise `BrokenChain` if a row is not what was written after this seal."""
-    if row["seal"] != seal(row, previous):
+def check_seal(row: Row, expected: str, where: str) -> None:
+    """Raise `BrokenChain` unless a row has the seal that its fields and the row before it ask for."""
+    if row["seal"] != expected:
         raise BrokenChain(
             f"{where} is not what was written there: it, or a row before it, was changed, removed or "
-            "inserted; restore the store from a backup."
+            f"inserted; {REMEDY}."
         )
 
 
-def check_entries(rows: Iterable[Row], start: str, ceilings: tuple[int, int], account: str) -> list[str]:
-    """Check the rows of entries that follow a seal, in order, and return their seals.
+@dataclass(frozen=True)
+class Chain:
+    """The beginning of a ledger's chain, read and found right.
 
-    Each must be linked to the one before and numbered after it, add up to the totals that it states, stay
-    within the ceilings, and, if it settles a reservation, be the first to do so and return no more than was
-    reserved.
+    Attributes
+    ----------
+    ledger : str
+        The ledger, in the words of a sentence.
+    ceilings : tuple of int
+        What the rhos and the deltas may add up to, in units.
+    migrated : int
+        How many entries were written in format 1.
+    start : str
+        The seal of the ledger's own row.
+    number, seal, totals
+        Of the last entry: its number, its seal, and what all rhos and deltas add up to.
+    reservations : mapping
+        Of those that can be settled, by number: their rho and delta in units, and the hash of their secret.
     """
-    seals, totals, open_reservations = [start], (0, 0), dict[int, Row]()
-    for number, row in enumerate(rows, start=1):
-        where = f"Entry {number} of {account}"
-        check_link(row, seals[-1], where)
-        amounts = units(float(row["rho"])), units(float(row["delta"]))
-        totals = totals[0] + amounts[0], totals[1] + amounts[1]
-        stated = exactly_read(row["total_rho"]), exactly_read(row["total_delta"])
-        sound = row["number"] == number and totals == stated
-        sound = sound and all(total <= most for total, most in zip(totals, ceilings, strict=True))
-        if row["settles"] is None:
-            open_reservations[number] = row
-            sound = sound and min(amounts) >= 0
-        else:
-            reserved = open_reservations.pop(row["settles"], {"rho": "0", "delta": "0"})
-            limits = units(float(reserved["rho"])), units(float(reserved["delta"]))
-            sound = sound and all(
-                -limit <= amount <= 0 for amount, limit in zip(amounts, limits, strict=True)
-            )
-        if not sound:
-            raise BrokenChain(f"{where} does not add up; restore the store from a backup.")
-        seals.append(row["seal"])
-    return seals
+
+    ledger: str
+    ceilings: tuple[int, int]
+    migrated: int
+    start: str
+    number: int
+    seal: str
+    totals: tuple[int, int]
+    reservations: Mapping[int, tuple[int, int, str | None]]
+
+    @classmethod
+    def beginning(cls, row: Row, ledger: str, ceilings: tuple[int, int]) -> Chain:
+        """Return the chain of a ledger before its first entry."""
+        return cls(ledger, ceilings, row["migrated"] or 0, row["seal"], 0, row["seal"], (0, 0), {})
+
+    def extended(self, rows: Iterable[Row]) -> Chain:
+        """Return the chain with these entries, in order, or raise `BrokenChain` and say which is wrong.
+
+        Each must be linked to the one before and numbered after it, state amounts and the totals that they
+        add up to, and stay within the ceilings. One that settles a reservation gives back no more than was
+        reserved, is the first to do so and reveals the secret whose hash the reservation carries. All others
+        take something or nothing.
+        """
+        number, seal, totals, reservations = self.number, self.seal, self.totals, dict(self.reservations)
+        for row in rows:
+            number += 1
+            where, in_format_1 = f"Entry {number} of {self.ledger}", number <= self.migrated
+            if number == self.migrated + 1:
+                reservations.clear()  # of format 1, which carry no hash
+            try:
+                expected = seal_of_entry(row, seal, in_format_1=in_format_1)
+            except TypeError:  # what is neither text nor a number, in a file
+                expected = ""
+            check_seal(row, expected, where)
+            seal = expected
+            amounts = _amount(row["rho"]), _amount(row["delta"])
+            unsealed = (row["secret_hash"], row["secret"] or None) if in_format_1 else ()
+            if row["number"] != number or None in amounts or any(unsealed):
+                raise BrokenChain(f"{where} was not written by privfit; {REMEDY}.")
+            rho, delta = amounts[0] or 0, amounts[1] or 0
+            if row["settles"] is None:
+                if min(rho, delta) < 0:
+                    raise BrokenChain(f"{where} gives back what no reservation was for; {REMEDY}.")
+                if in_format_1 or row["secret_hash"] is not None:
+                    reservations[number] = rho, delta, row["secret_hash"]
+            else:
+                most_rho, most_delta, secret_hash = reservations.pop(row["settles"], (-1, -1, None))
+                if not (-most_rho <= rho <= 0 and -most_delta <= delta <= 0):
+                    raise BrokenChain(f"{where} gives back more than was reserved; {REMEDY}.")
+                if not in_format_1 and hash_of(str(row["secret"])) != secret_hash:
+                    raise BrokenChain(f"{where} settles a reservation without its secret; {REMEDY}.")
+            totals = totals[0] + rho, totals[1] + delta
+            if (row["total_rho"], row["total_delta"]) != (
+                exactly_written(totals[0]),
+                exactly_written(totals[1]),
+            ):
+                raise BrokenChain(f"{where} does not add up; {REMEDY}.")
+            if totals[0] > self.ceilings[0] or totals[1] > self.ceilings[1]:
+                raise BrokenChain(f"{where} is beyond the budget; {REMEDY}.")
+        return replace(self, number=number, seal=seal, totals=totals, reservations=reservations)
+
+
+def _amount(text: Any) -> int | None:
+    """Return an amount in units, or None if the text is not what Python writes for a finite number."""
+    try:
+        amount = float(text)
+    except (TypeError, ValueError):
+        return None
+    return units(amount) if math.isfinite(amount) and repr(amount) == text else None

@@ -10,7 +10,7 @@ import hashlib
 import math
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from privfit.accounting.stores.base import AccountError
 
+REFUSED_ROW = "a rule of its tables forbids this entry, or another program wrote there meanwhile; try again"
 FORMS = "'sqlite:///people.db' or 'postgresql://user@host/database'"
 
 
@@ -85,25 +86,34 @@ class Database:
             ) from None
 
     @contextmanager
-    def writing(self, lock: str) -> Iterator[sa.Connection]:
+    def writing(self, lock: str, committed: Callable[[], None] | None = None) -> Iterator[sa.Connection]:
         """Hold off others who write under this lock, and make it durable when the context is left.
 
         So it is if the context is left by an exception that is none of the database's: what was charged
-        stays charged. The lock on a server is an advisory one, because locking a row needs the right to
-        change it, and nobody should have that.
+        stays charged. `committed` is called once it is durable. The lock on a server is an advisory one,
+        because locking a row needs the right to change it, and nobody should have that.
         """
         if self.is_file:
             begin = ["BEGIN IMMEDIATE"]
         else:
             key = int.from_bytes(hashlib.sha256(lock.encode()).digest()[:8], signed=True)
-            begin = [
-                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # what is read after a lock is the latest
-                "SET LOCAL synchronous_commit TO on",
-                f"SET LOCAL lock_timeout TO {max(1, round(1000 * self.timeout))}",
-                f"SELECT pg_advisory_xact_lock({key})",
-            ]
-        with self._transaction(begin) as connection:
+            begin = [*self._durable, f"SELECT pg_advisory_xact_lock({key})"]
+        with self._transaction(begin, committed) as connection:
             yield connection
+
+    @contextmanager
+    def changing(self) -> Iterator[sa.Connection]:
+        """Change the tables themselves, and keep all of it or, on any exception, nothing."""
+        begin = ["BEGIN IMMEDIATE"] if self.is_file else self._durable
+        with self._explained(), self._engine.connect() as connection:
+            for statement in begin:
+                connection.exec_driver_sql(statement)
+            try:
+                yield connection
+                connection.exec_driver_sql("COMMIT")
+            except BaseException:
+                _roll_back(connection)
+                raise
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
@@ -112,8 +122,19 @@ class Database:
         with self._transaction(begin) as connection:
             yield connection
 
+    @property
+    def _durable(self) -> list[str]:
+        """How a transaction on a server begins that makes what it writes durable."""
+        return [
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # what is read after a lock is the latest
+            "SET LOCAL synchronous_commit TO on",
+            f"SET LOCAL lock_timeout TO {max(1, round(1000 * self.timeout))}",
+        ]
+
     @contextmanager
-    def _transaction(self, begin: list[str]) -> Iterator[sa.Connection]:
+    def _transaction(
+        self, begin: list[str], committed: Callable[[], None] | None = None
+    ) -> Iterator[sa.Connection]:
         with self._explained(), self._engine.connect() as connection:
             for statement in begin:
                 connection.exec_driver_sql(statement)
@@ -124,12 +145,16 @@ class Database:
                 raise
             except BaseException:
                 connection.exec_driver_sql("COMMIT")
+                if committed is not None:
+                    committed()
                 raise
             try:
                 connection.exec_driver_sql("COMMIT")
             except SQLAlchemyError:  # a reader may have held it off for too long
                 _roll_back(connection)
                 raise
+            if committed is not None:
+                committed()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -153,6 +178,7 @@ class Database:
             "SQLITE_CORRUPT": "the file is damaged; restore it from a backup",
             "SQLITE_BUSY": f"another process kept it locked for {self.timeout:g} seconds; try again",
             "SQLITE_FULL": "the disk is full; make room",
+            "SQLITE_CONSTRAINT": REFUSED_ROW,
         }
         if "no such table" in str(error):
             return "the file holds no accounts; name the budget to open one"
@@ -166,8 +192,11 @@ class Database:
             "42P01": "the database holds no accounts; name the budget to open one",
             "42501": "this user may not write there; ask for INSERT on its tables",
             "25006": "the server is read-only; connect to the one that is written to",
+            "0A000": "the server is read-only; connect to the one that is written to",  # a standby
             "28P01": "user or password is wrong; set PGPASSWORD, or write it to ~/.pgpass",
             "3D000": "there is no such database; create it first",
+            "23505": REFUSED_ROW,
+            "23514": REFUSED_ROW,
         }
         if code in reasons:
             return reasons[code]

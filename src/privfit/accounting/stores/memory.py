@@ -47,8 +47,8 @@ class MemoryStore:
                 "in a file, Ledger.open('sqlite:///people.db', dataset=..., epsilon=..., delta=...)."
             )
 
-    def append(self, entry: Entry) -> int:
-        """Add an entry, and return its number."""
+    def append(self, entry: Entry, secret: str | None = None) -> int:
+        """Add an entry, and return its number; no secret is kept, because nobody else can write here."""
         self._entries.append(entry)
         self._rho += units(entry.rho)
         self._delta += units(entry.delta)
@@ -70,11 +70,14 @@ class MemoryStore:
 _STORES: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
 
 
-def _renew_locks() -> None:
-    """Replace locks that another thread may have held when this process was forked."""
+def _leave_to_parent() -> None:
+    """In a forked process, forbid writing, and replace locks that another thread may have held.
+
+    Process numbers alone do not tell a fork from its parent: they are used again when a process has ended.
+    """
     for store in list(_STORES):
-        store._lock = threading.RLock()
+        store._lock, store._process = threading.RLock(), None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_renew_locks)
+    os.register_at_fork(after_in_child=_leave_to_parent)

@@ -6,6 +6,8 @@ import getpass
 import os
 from datetime import UTC, datetime
 
+from privfit.accounting.stores.base import Entry, Store
+
 
 def today() -> str:
     """Return the day in UTC; a finer time would tell how long a look took."""
@@ -18,3 +20,13 @@ def user_name() -> str:
         return getpass.getuser()
     except (KeyError, OSError, ImportError):  # a container's user need not have a name
         return f"user {os.getuid()}" if hasattr(os, "getuid") else "unknown"
+
+
+def signed(
+    store: Store, what: str, mechanism: str, rho: float, delta: float, *, settles: int | None = None
+) -> Entry:
+    """Return an entry of today; who made it is said where several share one ledger.
+
+    The entries of a model's own ledger, in memory, are published with it and name nobody.
+    """
+    return Entry(what, mechanism, rho, delta, today(), user_name() if store.lasting else "", settles)

@@ -1,12 +1,12 @@
-"""An account in a database, which outlives its process and is shared by all who can reach it.
+"""A ledger in a database, which outlives its process and is shared by all who can reach it.
 
-Rows are only ever inserted. Each holds the running totals and a seal over itself and the row before it, so
-that a charge needs to read the last rows alone.
+Rows are only ever inserted. A process checks all of them when it first uses the ledger, and from then on
+those that were added since. It remembers the last seal that it has seen, so that a charge reads the new rows
+alone, and a store that was put back to an earlier state is noticed.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 import weakref
@@ -16,33 +16,38 @@ from dataclasses import asdict
 
 import sqlalchemy as sa
 
-from privfit.accounting.amounts import exactly_read, exactly_written, units
-from privfit.accounting.promise import Promise, from_dict
-from privfit.accounting.stores.accounts import find_account
+from privfit.accounting.amounts import ceiling, exactly_written, units
+from privfit.accounting.promise import Promise
+from privfit.accounting.stores.accounts import find_account, promise_of
 from privfit.accounting.stores.base import AccountError, BrokenChain, Entry
-from privfit.accounting.stores.chain import Row, check_entries, check_link, seal
+from privfit.accounting.stores.chain import REMEDY, Chain, Row, Seal, hash_of, seal_of_entry
 from privfit.accounting.stores.database import Database
 from privfit.accounting.stores.tables import ENTRIES
 
 
 class SqlStore:
-    """Entries of one account in a database.
+    """Entries of one ledger in a database.
 
     Parameters
     ----------
     database : Database
         Where it is.
     dataset : str
-        Of which data set it is the account.
+        Of which data set it is the ledger.
     account : str
-        Its name for machines, so that another account of the same data set is not taken for it.
+        Its name for machines, so that another ledger of the same data set is not taken for it.
+    promise : Promise
+        What it promises, which sets the limits that its entries are held to.
     """
 
     lasting = True
 
-    def __init__(self, database: Database, dataset: str, account: str) -> None:
+    def __init__(self, database: Database, dataset: str, account: str, promise: Promise) -> None:
         self.database, self.dataset, self.account = database, dataset, account
+        self._promise, self._promised_in = promise, ""  # the seal of the row that was found to promise it
+        self._ceilings = ceiling(promise.rho), ceiling(promise.slack)
         self._connection: sa.Connection | None = None
+        self._chain: Chain | None = None  # with the entries of the transaction that is under way
         self._lock = threading.RLock()
         _STORES.add(self)
 
@@ -53,103 +58,175 @@ class SqlStore:
             if self._connection is not None:
                 yield
                 return
-            with self.database.writing(f"privfit: {self.account}") as connection:
-                self._row_of_account(connection)
+            seen, self._chain = self._seen, None
+            with self.database.writing(f"privfit: {self.account}", self._remember) as connection:
+                self._chain = self._read_on(connection, seen)
                 self._connection = connection
                 try:
                     yield
                 finally:
                     self._connection = None
 
-    @contextmanager
-    def _reading(self) -> Iterator[sa.Connection]:
-        with self._lock:
-            if self._connection is not None:
-                yield self._connection
-            else:
-                with self.database.reading() as connection:
-                    yield connection
-
     def require_writable(self) -> None:
         """Do nothing, because the database says whether it can be written."""
 
-    def append(self, entry: Entry) -> int:
-        """Add an entry to the chain, and return its number."""
+    def append(self, entry: Entry, secret: str | None = None) -> int:
+        """Add an entry to the chain, and return its number.
+
+        Parameters
+        ----------
+        entry : Entry
+            What to add.
+        secret : str, optional
+            Of a reservation, what will settle it, of which the row carries the hash; of a settlement the
+            secret of its reservation, which the row reveals.
+
+        Returns
+        -------
+        number : int
+            The entry's number.
+        """
         assert self._connection is not None, "append needs exclusive()"
-        number, last_seal, totals = self._end(self._connection)
-        amounts = {"rho": repr(float(entry.rho)), "delta": repr(float(entry.delta))}
-        row = asdict(entry) | amounts | {"account": self.account, "number": number + 1}
-        row["total_rho"] = exactly_written(totals[0] + units(entry.rho))
-        row["total_delta"] = exactly_written(totals[1] + units(entry.delta))
-        self._connection.execute(sa.insert(ENTRIES).values(**row, seal=seal(row, last_seal)))
-        return number + 1
+        assert self._chain is not None
+        rho, delta = float(entry.rho) + 0.0, float(entry.delta) + 0.0  # -0.0 + 0.0 is 0.0
+        total_rho, total_delta = self._chain.totals
+        row = asdict(entry) | {
+            "account": self.account,
+            "number": self._chain.number + 1,
+            "rho": repr(rho),
+            "delta": repr(delta),
+            "total_rho": exactly_written(total_rho + units(rho)),
+            "total_delta": exactly_written(total_delta + units(delta)),
+            "secret_hash": hash_of(secret) if secret is not None and entry.settles is None else None,
+            "secret": secret if entry.settles is not None else None,
+        }
+        row["seal"] = seal_of_entry(row, self._chain.seal)
+        chain = self._chain.extended([row])
+        self._connection.execute(sa.insert(ENTRIES).values(**row))
+        self._chain = chain
+        return chain.number
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, in order."""
-        with self._reading() as connection:
-            return tuple(_entry(row) for row in self._rows(connection))
+        """All entries, in order, checked."""
+        return tuple(_entry(row) for row in self._all_rows()[0])
 
     @property
     def totals(self) -> tuple[int, int]:
         """What the rhos and deltas add up to, in units."""
-        with self._reading() as connection:
-            return self._end(connection)[2]
+        with self._lock:
+            if self._connection is not None:
+                assert self._chain is not None
+                return self._chain.totals
+            seen = self._seen
+            with self.database.reading() as connection:
+                self._chain = self._read_on(connection, seen)
+            self._remember()
+            return self._chain.totals
 
-    def check(self, promise: Promise, ceilings: tuple[int, int], noted: str | None) -> str:
+    def check(self, noted: str | None) -> Seal:
         """Check all of the chain, and that a seal noted down earlier is in it; return the last seal."""
-        with self._reading() as connection:
-            account, rows = self._row_of_account(connection), list(self._rows(connection))
-        if from_dict(json.loads(account["promise"])) != promise:
-            raise BrokenChain(f"{self._name} promises something else than when it was opened here.")
-        seals = check_entries(rows, account["seal"], ceilings, self._name)
-        if noted is not None and noted not in seals:
-            raise BrokenChain(
-                f"{self._name} does not hold the seal that was noted down: its last entries were removed, or "
-                "all were written anew; restore the store from a backup."
+        rows, chain = self._all_rows()
+        seals = [chain.start, *(row["seal"] for row in rows)]
+        if noted is None:
+            return Seal(
+                chain.seal,
+                len(rows),
+                f"All entries ({len(rows)}) are right, as far as they alone can show. Whoever owns the store "
+                "could have removed the last of them, or written all of them anew; only a seal that was "
+                "noted down elsewhere shows that.",
             )
-        return seals[-1]
+        if noted not in seals:
+            raise BrokenChain(
+                f"The ledger of {self.dataset!r} does not hold the seal that was noted down: its last "
+                f"entries were removed, or all were written anew; {REMEDY}."
+            )
+        return Seal(
+            chain.seal,
+            len(rows),
+            f"All entries ({len(rows)}) are right, and those up to number {seals.index(noted)} are the ones "
+            "for which the seal was noted down. Only a later seal shows whether later ones were removed.",
+        )
 
     # -- rows ---------------------------------------------------------------------------------------------
 
     @property
-    def _name(self) -> str:
-        return f"the account of {self.dataset!r}"
+    def _seen(self) -> Chain | None:
+        """What this process has seen of the chain; to be read before a transaction begins, not after."""
+        return _SEEN.get((self.database.url, self.account))
 
-    def _row_of_account(self, connection: sa.Connection) -> Row:
-        """Return the row of the account, if it is still the one that was opened."""
+    def _remember(self) -> None:
+        """Remember the chain of a transaction that ended."""
+        seen = self._seen
+        if self._chain is not None and (seen is None or self._chain.number >= seen.number):
+            _SEEN[self.database.url, self.account] = self._chain
+
+    def _read_on(self, connection: sa.Connection, seen: Chain | None) -> Chain:
+        """Read and check the entries after those that were seen, all of them if none was."""
+        beginning = self._beginning(connection)
+        if seen is None or seen.number == 0:
+            return beginning.extended(self._rows(connection, 1))
+        rows = self._rows(connection, seen.number)
+        self._check_seen(next(rows, None) if beginning.start == seen.start else None, seen)
+        return seen.extended(rows)
+
+    def _all_rows(self) -> tuple[list[Row], Chain]:
+        """Return all entries and their chain, checked from the beginning."""
+        with self._lock:
+            seen = self._seen
+            if self._connection is not None:
+                return self._checked(self._connection, seen)
+            with self.database.reading() as connection:
+                rows, self._chain = self._checked(connection, seen)
+            self._remember()
+            return rows, self._chain
+
+    def _checked(self, connection: sa.Connection, seen: Chain | None) -> tuple[list[Row], Chain]:
+        beginning, rows = self._beginning(connection), list(self._rows(connection, 1))
+        chain = beginning.extended(rows)
+        if seen is not None and seen.number > 0:
+            self._check_seen(rows[seen.number - 1] if len(rows) >= seen.number else None, seen)
+        return rows, chain
+
+    def _check_seen(self, row: Row | None, seen: Chain) -> None:
+        if row is None or (row["number"], row["seal"]) != (seen.number, seen.seal):
+            raise BrokenChain(
+                f"The ledger of {self.dataset!r} no longer holds entry {seen.number} as this process has "
+                f"seen it: the store was put back to an earlier state, or written anew; {REMEDY}."
+            )
+
+    def _beginning(self, connection: sa.Connection) -> Chain:
+        """Return the chain before its first entry, if the ledger is still the one that was opened."""
         row = find_account(connection, self.dataset)
         if row is None or row["account"] != self.account:
             raise AccountError(
-                f"The account of {self.dataset!r} that this ledger draws on is no longer at "
-                f"{self.database.url}; open it with Ledger.open."
+                f"The ledger of {self.dataset!r} that is drawn on here is no longer at {self.database.url}; "
+                "open it with Ledger.open."
             )
-        return row
+        if row["seal"] != self._promised_in:  # comparing promises takes longer than comparing seals
+            if promise_of(row) != self._promise:
+                raise BrokenChain(
+                    f"The ledger of {self.dataset!r} promises something else than when it was opened here; "
+                    "open it again."
+                )
+            self._promised_in = row["seal"]
+        return Chain.beginning(row, f"the ledger of {self.dataset!r}", self._ceilings)
 
-    def _rows(self, connection: sa.Connection) -> Iterator[Row]:
-        query = sa.select(ENTRIES).where(ENTRIES.c.account == self.account).order_by(ENTRIES.c.number)
-        yield from connection.execute(query).mappings()
-
-    def _end(self, connection: sa.Connection) -> tuple[int, str, tuple[int, int]]:
-        """Return the last number, seal and totals; that the last row is what was written is checked."""
+    def _rows(self, connection: sa.Connection, first: int) -> Iterator[Row]:
+        """Return the entries from this number on."""
         query = sa.select(ENTRIES).where(ENTRIES.c.account == self.account)
-        rows = connection.execute(query.order_by(ENTRIES.c.number.desc()).limit(2)).mappings().all()
-        before = rows[1] if len(rows) == 2 else self._row_of_account(connection)
-        if not rows:
-            return 0, before["seal"], (0, 0)
-        last = rows[0]
-        check_link(last, before["seal"], f"Entry {last['number']} of {self._name}")
-        return (
-            last["number"],
-            last["seal"],
-            (exactly_read(last["total_rho"]), exactly_read(last["total_delta"])),
-        )
+        if first > 1:
+            query = query.where(ENTRIES.c.number >= first)
+        yield from connection.execute(query.order_by(ENTRIES.c.number)).mappings()
 
 
 def _entry(row: Row) -> Entry:
     named = {name: row[name] for name in ("what", "mechanism", "when", "who", "settles")}
     return Entry(**named, rho=float(row["rho"]), delta=float(row["delta"]))
 
+
+# What this process has seen of each ledger, by where it is and its name for machines.
+_SEEN: dict[tuple[str, str], Chain] = {}
 
 # -- forks -----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,53 @@
+"""What concerns a whole store: which ledgers it has, and how it is brought up to date."""
+
+from __future__ import annotations
+
+
+def list_datasets(url: str, *, timeout: float = 30.0) -> list[str]:
+    """Return the data sets that have a ledger in a file or on a server.
+
+    Parameters
+    ----------
+    url : str
+        Where, as in `Ledger.open`.
+    timeout : float
+        For how many seconds to wait for other processes.
+
+    Returns
+    -------
+    datasets : list of str
+        Their names, sorted.
+    """
+    from privfit.accounting.lasting import Database, datasets_in  # late: it brings SQLAlchemy
+
+    return datasets_in(Database(url, timeout))
+
+
+def migrate(url: str, *, timeout: float = 30.0) -> list[str]:
+    """Bring a store that an earlier version wrote up to date, in one transaction.
+
+    All chains are checked first, and nothing is changed if one is broken. Entries stay as they were written,
+    so a seal that was noted down is still found by `Ledger.verify`. Reservations that are open stay spent.
+
+    Parameters
+    ----------
+    url : str
+        Where, as in `Ledger.open`. On a server, the user has to own the tables.
+    timeout : float
+        For how many seconds to wait for other processes.
+
+    Returns
+    -------
+    datasets : list of str
+        The data sets whose ledgers were brought up to date; none if they were so already.
+
+    Raises
+    ------
+    AccountError
+        If there is no store, or it belongs to somebody else.
+    BrokenChain
+        If an entry is not what was written; the sentence says which.
+    """
+    from privfit.accounting import lasting  # late: it brings SQLAlchemy
+
+    return lasting.migrate(lasting.Database(url, timeout))
