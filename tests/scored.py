@@ -13,9 +13,9 @@ def drawn(n, *, prevalence=0.5, distance=1.2, seed=0):
     return scores[:, None], y
 
 
-def public_model(classes=(0, 1)):
+def public_model(classes=(0, 1), kind=LogisticRegression):
     """Return a logistic regression whose scores are the only column."""
-    model = LogisticRegression()
+    model = kind()
     model.coef_, model.intercept_, model.classes_ = np.ones((1, 1)), np.zeros(1), np.array(classes)
     model.n_features_in_ = 1
     return model

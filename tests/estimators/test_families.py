@@ -152,6 +152,49 @@ def test_a_forked_family_does_not_know_its_total():
     os.wait()
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda family: family.add(Direct(1.0, 0.0)),
+        pickle.dumps,
+        lambda family: os.waitpid(os.fork() or _fit_and_leave(family), 0),
+    ],
+    ids=["fit", "pickle", "fit by a grandchild"],
+)
+def test_a_parent_knows_that_a_child_has_fitted(use):
+    family, other = Family(), Family()
+    child = os.fork()
+    if child == 0:
+        use(family)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert "was pickled or forked" in str(family.add(Direct(1.0, 0.0)))
+    assert other.add(Direct(1.0, 0.0)).is_single
+
+
+def _fit_and_leave(family):
+    family.add(Direct(1.0, 0.0))
+    os._exit(0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+def test_a_child_that_fits_nothing_of_its_parent_leaves_totals_known():
+    """The child's own families, of which it has many, share nothing with those that its parent makes."""
+    family = Family()
+    child = os.fork()
+    if child == 0:
+        own = [Family() for _ in range(5)]
+        grandchild = os.fork()
+        for one in own:
+            one.add(Direct(1.0, 0.0))
+        if grandchild:
+            os.waitpid(grandchild, 0)
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert all(one.add(Direct(1.0, 0.0)).is_single for one in [family, *(Family() for _ in range(5))])
+
+
 def test_bagging_draws_people_twice_so_no_total_is_stated():
     bagging = BaggingClassifier(DPLogisticRegression(**ONE), n_estimators=2)
     bagging, messages = warned(lambda: bagging.fit(X, Y))

@@ -1,5 +1,6 @@
 """A score is paid for by the model's account, or counts in its family; what does not fit is not looked at."""
 
+import gc
 import pickle
 import re
 import warnings
@@ -10,6 +11,7 @@ from neighbours import COLUMNS, base_table, neighbours
 from scored import drawn, public_model
 from scripted import ScriptedNoise
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -27,6 +29,7 @@ from privfit import (
 )
 from privfit.accounting import Gaussian
 from privfit.engine import problem
+from privfit.estimators import family
 from privfit.leaks import PrivacyLeakWarning
 from privfit.metrics import predictions
 from privfit.metrics.examination import Examination
@@ -167,11 +170,75 @@ def test_without_an_account_scores_count_in_the_family_of_the_model():
 def test_one_score_of_a_public_model_is_alone_and_those_of_one_scorer_add_up():
     found, messages = warned(lambda: metrics.evaluate(public_model(), X, Y, rho=0.01))
     assert messages == []
-    assert str(found.privacy.family) == "this was the only score so far of this estimator and its clones"
+    assert str(found.privacy.family) == "this was the only score so far of this model"
     scorer = metrics.make_scorer("accuracy", rho=0.01)
     assert warned(lambda: scorer(public_model(), X, Y))[1] == []
     _, messages = warned(lambda: scorer(public_model(), X, Y))
     assert "the 2 scores of" in messages[0]
+
+
+class Unhashable(LogisticRegression):
+    """A public model that is equal to all others, so that it has no hash."""
+
+    def __eq__(self, other):
+        return True
+
+
+class WithoutReferences:
+    """A classifier to which no weak reference can be made."""
+
+    __slots__ = ("classes_",)
+
+    def __init__(self):
+        self.classes_ = np.array([0, 1])
+
+    def fit(self, X, y):
+        return self
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        return LogisticRegression().__sklearn_tags__()
+
+    def decision_function(self, X):
+        return X[:, 0]
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda model: model,
+        lambda model: make_pipeline(FunctionTransformer(), model),
+        FrozenEstimator,
+        lambda model: FrozenEstimator(make_pipeline(model)),
+    ],
+    ids=["plain", "pipeline", "frozen", "both"],
+)
+@pytest.mark.parametrize("kind", [LogisticRegression, Unhashable])
+def test_scores_of_a_public_model_add_up_however_it_is_wrapped(wrap, kind):
+    model, other = public_model(kind=kind), public_model(kind=kind)
+    for scores in (1, 2, 3):
+        found, messages = warned(lambda: metrics.evaluate(wrap(model), X, Y, rho=0.01))
+        assert found.privacy.family.scores == scores
+        assert len(messages) == (scores > 1)
+    assert found.privacy.family.epsilon == pytest.approx(Gaussian.of(rho=0.03, delta=1e-6).epsilon)
+    assert "the 3 scores of this model or by this scorer add up to epsilon = " in found.privacy.text
+    assert metrics.evaluate(wrap(other), X, Y, rho=0.01).privacy.family.is_single
+
+
+def test_a_model_that_is_gone_is_forgotten_and_another_one_in_its_place_starts_afresh():
+    known = len(family._of_models)
+    for _ in range(20):  # objects that are made one after the other often get the same place
+        assert metrics.evaluate(public_model(), X, Y, rho=0.01).privacy.family.is_single
+    gc.collect()
+    assert len(family._of_models) <= known
+
+
+def test_the_total_of_a_model_that_cannot_be_told_from_others_is_unknown():
+    found, messages = warned(lambda: metrics.evaluate(WithoutReferences(), X, Y, rho=0.01))
+    assert found.privacy.family.epsilon is None
+    assert "cannot be told from another one" in messages[0]
 
 
 def test_strict_mode_wants_an_account_and_secure_noise():

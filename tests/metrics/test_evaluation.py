@@ -17,7 +17,10 @@ from sklearn.svm import LinearSVC
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger, metrics
 
-pytestmark = pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning"),
+    pytest.mark.filterwarnings("ignore:Beware. the .* scores of this model:privfit.PrivacyLeakWarning"),
+]
 
 AMPLE = 1e3  # the noise of a count is then 0.02
 SEEDED = {"noise": "seeded", "random_state": 0}

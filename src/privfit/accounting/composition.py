@@ -75,14 +75,18 @@ class FamilyTotal:
         if self.epsilon is None or self.delta is None:
             return f"what this estimator, its clones and refits add up to is unknown, because {self.unknown}"
         if self.is_single:
-            return (
-                f"this was the only {'fit' if self.fits else 'score'} so far of this estimator and its clones"
+            alone = (
+                "fit so far of this estimator and its clones" if self.fits else "score so far of this model"
             )
+            return f"this was the only {alone}"
         total = f"epsilon = {written_up(self.epsilon)}, delta = {written_up(self.delta)}"
-        return (
-            f"the {self._counted()} of this estimator, its clones and refits add up to {total}; "
-            "no account capped that"
-        )
+        whose = "of this estimator, its clones and refits" if self.fits else "of this model or by this scorer"
+        return f"the {self._counted()} {whose} add up to {total}; no account capped that"
+
+    @property
+    def size(self) -> float:
+        """How many fits and scores there were; infinite if that is unknown."""
+        return math.inf if self.fits is None or self.scores is None else self.fits + self.scores
 
     def _counted(self) -> str:
         kinds = ((self.fits, "fit"), (self.scores, "score"))

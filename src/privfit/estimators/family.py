@@ -1,6 +1,7 @@
 """Fits that belong together: those of one estimator object, of its clones, and all their refits.
 
-So do the private scores of these fits, because a search that pays for them chooses by them.
+So do the private scores of these fits, because a search that pays for them chooses by them. The private
+scores of a public model belong together, too, and so do those that one scorer makes.
 
 A search over settings fits dozens of models to the same people and shows one. Each fit without a ledger
 keeps its own promise, but whoever sees the result has seen what all of them released, and no statement may
@@ -10,10 +11,13 @@ fixed it beforehand, and a loop may stop when it likes what it sees. A shared `L
 
 from __future__ import annotations
 
+import itertools
 import math
+import mmap
 import os
 import sys
 import threading
+import weakref
 from types import FrameType
 from typing import Any
 
@@ -24,11 +28,12 @@ from privfit.accounting.composition import FamilyTotal, composed
 class Family:
     """The fixed budgets of fits that belong together."""
 
-    def __init__(self, *, elsewhere: bool = False) -> None:
+    def __init__(self, *, unknown: str = "") -> None:
         self._promises: list[Promise | None] = []
         self._scores = 0
-        self._unknown = _PICKLED if elsewhere else ""
+        self._unknown = unknown
         self._process = os.getpid()
+        self._used_by_a_child = SharedFlag()
         self._lock = threading.Lock()
 
     def add(self, promise: Promise | None, *, unknown: str = "", is_score: bool = False) -> FamilyTotal:
@@ -37,8 +42,11 @@ class Family:
         `promise` is None for a fit without privacy; `unknown` says why no total can be stated from now on.
         """
         if self._process != os.getpid():  # a fork, in which another thread's lock would never be let go
+            self._used_by_a_child.set()
             self._lock, self._process, self._unknown = threading.Lock(), os.getpid(), _PICKLED
         with self._lock:
+            if self._used_by_a_child.is_set():
+                self._unknown = _PICKLED
             self._promises.append(promise)
             self._scores += is_score
             self._unknown = self._unknown or unknown
@@ -62,6 +70,8 @@ class Family:
     def __reduce__(self) -> tuple[Any, ...]:
         if not _is_hashed():  # whoever gets a pickle may fit where nobody here can count
             self._unknown = _PICKLED
+            if self._process != os.getpid():
+                self._used_by_a_child.set()
         return _elsewhere, ()
 
 
@@ -77,4 +87,56 @@ def _is_hashed() -> bool:
 
 
 def _elsewhere() -> Family:
-    return Family(elsewhere=True)
+    return Family(unknown=_PICKLED)
+
+
+# -- processes that are forked ------------------------------------------------------------------------------
+
+
+class SharedFlag:
+    """A byte that a process shares with all that are forked from it: what a child sets, its parent sees."""
+
+    def __init__(self) -> None:
+        place = next(_places)
+        self._place = place % mmap.PAGESIZE
+        # of its own pages, because a child counts on where its parent was; setdefault needs no lock
+        key = (os.getpid(), place // mmap.PAGESIZE)
+        self._page = _pages.get(key) or _pages.setdefault(key, mmap.mmap(-1, mmap.PAGESIZE))
+
+    def set(self) -> None:
+        """Set it, in all of these processes."""
+        self._page[self._place] = 1
+
+    def is_set(self) -> bool:
+        """Return whether one of them has set it."""
+        return self._page[self._place] == 1
+
+
+_places = itertools.count()
+_pages: dict[tuple[int, int], mmap.mmap] = {}
+
+
+# -- models that are public ---------------------------------------------------------------------------------
+
+
+def family_of(model: Any) -> Family:
+    """Return the family of all scores of a public model, told from others by being the same object."""
+    key = id(model)
+    known = _of_models.get(key)
+    if known is not None and known[0]() is model:
+        return known[1]
+    try:
+        reference = weakref.ref(model, lambda gone: _forget(key, gone))
+    except TypeError:  # an object that may be gone, and its place taken by another one, without a sign
+        return Family(unknown="an object of this type cannot be told from another one")
+    _of_models[key] = known = (reference, Family())
+    return known[1]
+
+
+def _forget(key: int, gone: weakref.ref[Any]) -> None:
+    known = _of_models.get(key)
+    if known is not None and known[0] is gone:
+        del _of_models[key]
+
+
+_of_models: dict[int, tuple[weakref.ref[Any], Family]] = {}

@@ -197,7 +197,10 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         if self.ledger is not None:
             return None
         promise = terms.promise if terms.private else None
-        total = self._own_family.add(promise, unknown=surroundings.unknown, is_score=is_score)
+        totals = [
+            family.add(promise, unknown=surroundings.unknown, is_score=is_score) for family in self._families
+        ]
+        total = max(totals, key=lambda total: total.size)
         if terms.private and not total.is_single:
             uncovered(
                 f"Beware: {total}. Share an account between fits, ledger=Ledger(epsilon=..., delta=...), or "
@@ -207,8 +210,13 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
 
     @property
     def _own_family(self) -> Family:
-        family: Family = self.__dict__.setdefault("_family", Family())
-        return family
+        family: Family | None = self.__dict__.get("_family")
+        return self.__dict__.setdefault("_family", Family()) if family is None else family
+
+    @property
+    def _families(self) -> tuple[Family, ...]:
+        """All families that a fit counts in."""
+        return (self._own_family,)
 
     def __sklearn_clone__(self) -> Any:
         """Clone as ever; the clone belongs to the same family of fits."""

@@ -14,6 +14,7 @@ from privfit.accounting import Gaussian, Ledger
 from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, NoiseSource
 from privfit.estimators.declared import warn_of_repeated_ids
+from privfit.estimators.family import Family, family_of
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.validation import check_count, check_number, check_switch
 from privfit.leaks import warn_of_large_delta
@@ -62,21 +63,32 @@ class Examination(PrivateFit):
 
     def of(self, model: Any, X: Any, y: Any) -> Evaluation:
         """Score a fitted model on records that are charged to its account, or to the one given here."""
-        private = private_part(model)
+        inner = innermost(model)
         with ExitStack() as modes:
-            for settings in (self, private):
-                if settings is not None:
+            for settings in (self, inner):
+                if isinstance(settings, PrivateFit):
                     modes.enter_context(settings._as_strictly_as_made())
-            return self._drawing_on(private)._examine(model, X, y)
+            return self._drawing_on(inner)._examine(model, X, y)
 
-    def _drawing_on(self, private: PrivateFit | None) -> Self:
-        """Return these settings with the account and the family of the model, unless they name an account."""
+    def _drawing_on(self, model: Any) -> Self:
+        """Return these settings with the ledger and the family of the model, unless they name a ledger.
+
+        A score of a public model counts in a family of that object and in the one of these settings, which
+        a scorer uses for several models.
+        """
         self._noise_source()  # of which copies share the stream, if it is seeded
         settings = copy(self)
-        if private is not None:
-            settings.ledger = private.ledger if self.ledger is None else self.ledger
-            settings.__dict__["_family"] = private._own_family
+        if isinstance(model, PrivateFit):
+            settings.ledger = model.ledger if self.ledger is None else self.ledger
+            settings.__dict__["_family"] = model._own_family
+        else:
+            settings.__dict__["_public_model"] = model
         return settings
+
+    @property
+    def _families(self) -> tuple[Family, ...]:
+        public = self.__dict__.get("_public_model")
+        return (self._own_family, *([] if public is None else [family_of(public)]))
 
     def _examine(self, model: Any, X: Any, y: Any) -> Evaluation:
         from privfit.engine.problem import Problem  # late: it brings numba, which only a look needs
@@ -146,13 +158,14 @@ class Examination(PrivateFit):
 
 def schema_of(model: Any) -> Schema | None:
     """Return the schema by which a private model reads tables, None if there is none."""
-    schema: Schema | None = getattr(private_part(model), "schema_", None)
+    inner = innermost(model)
+    schema: Schema | None = getattr(inner, "schema_", None) if isinstance(inner, PrivateFit) else None
     return schema
 
 
-def private_part(model: Any) -> PrivateFit | None:
-    """Return the private estimator inside pipelines and searches, or None for a public model."""
-    while not isinstance(model, PrivateFit):
+def innermost(model: Any) -> Any:
+    """Return the estimator inside pipelines and searches: a private one, or that of a public model."""
+    while True:
         if isinstance(model, Pipeline):
             model = model.steps[-1][1]
         elif isinstance(model, FrozenEstimator):
@@ -160,5 +173,4 @@ def private_part(model: Any) -> PrivateFit | None:
         elif hasattr(model, "best_estimator_"):
             model = model.best_estimator_
         else:
-            return None
-    return model
+            return model
