@@ -96,6 +96,7 @@ def test_names_and_labels_are_text_not_markup(page):
         "(1, 1e-06)-differentially private",
         "each person has at most one record",
         "The budget by what it bought",
+        "price of a step",
         "Weights, all of them",
         "0.812",
         "0.770 to 0.850",
@@ -103,7 +104,7 @@ def test_names_and_labels_are_text_not_markup(page):
         "Where it should not be used",
         "not stated",
         "claim P7",
-        "The probability of that is at most 7.126e-05, 1 in 14,000, for each person separately.",
+        "except with a probability of at most 7.126e-05",
         "Everything on this page was released with privacy or was public.",
     ],
 )

@@ -45,24 +45,16 @@ ROWS = {
     "born": ["1995-05-05", "1989-12-31", "2000-01-01", CANARY],
     "ill": ["no", "yes", "", CANARY],
 }
-LOW, HIGH = "values are below the low bound", "values are above the high bound"
+LOW, HIGH = "have a value below the low bound", "have a value above the high bound"
 FOUND = {
-    "who": {"ids are missing": 1, "ids were there before, so one person has several records": 1},
-    "income": {
-        "cells do not fit": 1,
-        "values are below the low bound": 1,
-        "values are above the high bound": 1,
-    },
-    "kids": {"cells are missing": 1, "cells do not fit": 1, HIGH: 1},
-    "member": {"cells do not fit": 1},
-    "town": {"cells are missing": 1, "cells do not fit": 1},
-    "size": {"cells do not fit": 1},
-    "born": {
-        "cells do not fit": 1,
-        "values are below the low bound": 1,
-        "values are above the high bound": 1,
-    },
-    "ill": {"cells are missing": 1, "labels are none of the declared classes": 1},
+    "who": {"have no id": 1, "repeat an id: some people have several records": 1},
+    "income": {"have a value that is no number": 1, LOW: 1, HIGH: 1},
+    "kids": {"have no value": 1, "have a value that is no whole number": 1, HIGH: 1},
+    "member": {"have a value that is neither true nor false": 1},
+    "town": {"have no value": 1, "have a value that is none of the categories": 1},
+    "size": {"have a value that is none of the levels": 1},
+    "born": {"have a value that is no date": 1, LOW: 1, HIGH: 1},
+    "ill": {"have no label": 1, "have another label": 1},
 }
 
 
@@ -92,12 +84,13 @@ def test_what_does_not_fit_is_counted_by_column_and_not_quoted(table, tmp_path):
     assert found == FOUND
     assert not findings.fits
     assert str(findings).startswith("For the custodian of the data alone, not for publication: this counts")
-    assert "town: cells are missing in 1 record\n" in str(findings)
+    assert str(findings).endswith("\nThe schema provides for:\n  town: 1 record has no value")
     assert CANARY not in str(findings) + repr(findings)
 
 
 def test_a_table_that_fits_fits():
-    rows = {name: cells[:1] * 2 for name, cells in ROWS.items()} | {"who": [1, 2], "note": ["", None]}
+    rows = {name: cells[:1] * 2 for name, cells in ROWS.items()}
+    rows |= {"who": [1, 2], "ill": ["no", "yes"], "note": ["", None]}
     schema = Schema(SCHEMA.columns, SCHEMA.label)
     assert schema.check(rows).found == ()
     assert "Everything fits the schema." in str(schema.check(rows))
@@ -107,8 +100,8 @@ def test_a_table_that_fits_fits():
 
 def test_gaps_are_told_but_fit_where_the_schema_provides_for_them():
     schema = Schema([Numeric("x", 0, 1), Numeric("z", 0, 1, missing="refuse")], SCHEMA.label)
-    rows = {"x": [None, 1.0], "z": [1.0, 1.0], "ill": ["no", "no"]}
-    assert [str(finding) for finding in schema.check(rows).found] == ["x: cells are missing in 1 record"]
+    rows = {"x": [None, 1.0], "z": [1.0, 1.0], "ill": ["no", "yes"]}
+    assert [str(finding) for finding in schema.check(rows).found] == ["x: 1 record has no value"]
     assert schema.check(rows).fits
     assert not schema.check(rows | {"z": [None, 1.0]}).fits
     assert not schema.check(rows | {"ill": [None, "no"]}).fits
@@ -116,12 +109,12 @@ def test_gaps_are_told_but_fit_where_the_schema_provides_for_them():
 
 def test_columns_that_are_absent_unknown_or_of_another_kind_are_named():
     frame = pd.DataFrame({"income": [datetime.datetime(1931, 7, 13)], "extra": [CANARY]})
-    schema = Schema(SCHEMA.columns[:3], SCHEMA.label, records=2)
+    schema = Schema(SCHEMA.columns[:3], SCHEMA.label)
     found = {finding.column: finding.what for finding in schema.check(frame).found}
-    assert found["who"] == found["kids"] == found["ill"] == "is declared, but is not in the table"
+    assert found["kids"] == found["ill"] == "is declared, but is not in the table"
+    assert found["who"].startswith("is declared, but is not in the table: whether some people have several")
     assert found["extra"] == "is not in the schema, and is ignored"
     assert "arrives with dtype datetime64, which holds neither numbers nor text" in found["income"]
-    assert found[""] == "does not have as many records as the schema declares"
 
 
 def test_columns_of_numbers_and_dates_are_counted_too():
@@ -130,14 +123,195 @@ def test_columns_of_numbers_and_dates_are_counted_too():
     columns = [SCHEMA.columns[0], SCHEMA.columns[1], SCHEMA.columns[6]]
     schema = Schema(columns, Label("ill", [0, 1]))
     found = [str(finding) for finding in schema.check(table | {"ill": np.array([0, 1, 2])}).found]
+    units = "; the bounds must be in the units of the table"
     assert found == [
-        "who: ids were there before, so one person has several records in 1 record",
-        "income: cells are missing in 1 record",
-        "income: values are above the high bound in 1 record",
-        "born: cells are missing in 1 record",
-        "born: values are below the low bound in 1 record",
-        "ill: labels are none of the declared classes in 1 record",
+        "who: 1 record repeats an id: some people have several records; combine the records of each person "
+        "into one",
+        "income: 1 record has no value",
+        f"income: 1 record has a value above the high bound (50.0% of the values){units}",
+        "born: 1 record has no value",
+        f"born: 1 record has a value below the low bound (50.0% of the values){units}",
+        "ill: 1 record has another label; the models take two classes: one_against_rest = ... tells one "
+        "label from all others, or correct the classes",
     ]
+
+
+# -- verdicts
+
+
+def verdicts(columns, rows, label=SCHEMA.label):
+    """Return the verdict on each finding, with its column and number of records."""
+    n = len(next(iter(rows.values())))
+    rows = {label.name: (["no", "yes"] * n)[:n]} | rows
+    return [
+        (found.column, found.verdict.value, found.records)
+        for found in Schema(columns, label).check(rows).found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("settings", "misfits", "verdict"),
+    [
+        ({}, 1, "warning"),
+        ({}, 10, "warning"),
+        ({}, 11, "refusal"),
+        ({}, 100, "refusal"),
+        ({"missing": "indicator"}, 1, "provided for"),
+        ({"missing": "indicator"}, 10, "provided for"),
+        ({"missing": "indicator"}, 11, "warning"),
+        ({"missing": "indicator"}, 99, "warning"),
+        ({"missing": "indicator"}, 100, "refusal"),
+        ({"fill": 50}, 11, "warning"),
+        ({"missing": "refuse"}, 1, "refusal"),
+    ],
+)
+def test_a_tenth_of_the_values_may_be_lost_and_more_if_the_schema_says_what_becomes(
+    settings, misfits, verdict
+):
+    cells = [CANARY] * misfits + ["5"] * (100 - misfits)
+    assert verdicts([Numeric("x", 0, 100, **settings)], {"x": cells}) == [("x", verdict, misfits)]
+
+
+def test_a_share_is_of_values_and_not_of_records():
+    """Nine of ten cells are empty, which the schema provides for; half of those that are not do not fit."""
+    cells = [""] * 180 + ["5", "x"] * 10
+    assert verdicts([Numeric("x", 0, 100)], {"x": cells}) == [
+        ("x", "provided for", 180),
+        ("x", "refusal", 10),
+    ]
+
+
+@pytest.mark.parametrize(("beyond", "verdict"), [(1, "warning"), (10, "warning"), (11, "refusal")])
+def test_a_few_values_beyond_the_bounds_are_a_warning_and_many_are_lost(beyond, verdict):
+    cells = [1e9] * beyond + [5.0] * (100 - beyond)
+    assert verdicts([Numeric("x", 0, 100)], {"x": np.array(cells)}) == [("x", verdict, beyond)]
+
+
+def test_values_below_and_above_add_up():
+    cells = np.array([-1.0] * 6 + [101.0] * 6 + [5.0] * 88)
+    assert verdicts([Numeric("x", 0, 100)], {"x": cells}) == [("x", "refusal", 6), ("x", "refusal", 6)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "verdict"),
+    [({}, "warning"), ({"fill": 1}, "provided for"), ({"missing": "refuse"}, "refusal")],
+    ids=["nothing said", "fill", "refuse"],
+)
+def test_a_column_without_any_value_is_told_unless_the_schema_says_what_becomes_of_it(settings, verdict):
+    assert verdicts([Numeric("x", 0, 100, **settings)], {"x": ["", ""]}) == [("x", verdict, 2)]
+
+
+REMEDIES = {
+    "a decimal comma": (Numeric("x", 0, 9), ["1,5", "2,25", "3"], 'decimal = "," reads them'),
+    "groups of digits": (Numeric("x", 0, 9), ["1 500", "2 250", "3"], 'thousands = " " reads them'),
+    "a comma in groups": (
+        Numeric("x", 0, 9, unit="$"),
+        ["$1,500,000", "$2,250,000"],
+        'thousands = "," reads them',
+    ),
+    "another way to write dates": (
+        Date("x", "1990-01-01", "1999-12-31"),
+        ["24.12.1995", "31.01.1996"],
+        'format = "%d.%m.%Y" reads them',
+    ),
+    "categories in another case": (
+        Categorical("x", ["North", "South"]),
+        ["NORTH", "south", "SOUTH"],
+        "in upper and lower case alone",
+    ),
+    "words in another case": (Boolean("x", ["no", "yes"]), ["No", "Yes"], "in upper and lower case alone"),
+    "levels in another case": (
+        Ordinal("x", ["low", "high"]),
+        ["Low", "High"],
+        "in upper and lower case alone",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REMEDIES)
+def test_a_remedy_is_named_where_there_is_one(case):
+    fact, cells, remedy = REMEDIES[case]
+    rows = {"x": cells, "ill": (["no", "yes"] * len(cells))[: len(cells)]}
+    (finding,) = Schema([fact], SCHEMA.label).check(rows).refusals
+    assert finding.remedy.endswith(remedy)
+    assert str(finding).endswith(f"; {finding.remedy}")
+
+
+def test_text_for_which_nothing_helps_has_no_remedy():
+    rows = {"x": [CANARY, CANARY], "ill": ["no", "yes"]}
+    for fact in (Numeric("x", 0, 9), Date("x", "1990-01-01", "1999-12-31"), Categorical("x", ["a"])):
+        (finding,) = Schema([fact], SCHEMA.label).check(rows).refusals
+        assert finding.remedy == ""
+
+
+# -- labels
+
+IRIS = {"x": [1, 2, 3, 4] * 5, "ill": ["setosa", "versicolor", "virginica", None] * 5}
+
+
+def of_label(label, purpose="train", rows=IRIS, **facts):
+    findings = Schema([Numeric("x", 0, 9)], label, **facts).check(rows, purpose)
+    return [(finding.verdict.value, str(finding).partition(": ")[2]) for finding in findings.found]
+
+
+def test_more_labels_than_two_are_told_with_the_remedy():
+    one_of = "5 records have another label; the models take two classes: one_against_rest = ... tells one "
+    assert of_label(Label("ill", ["setosa", "virginica"]))[1] == (
+        ("refusal", one_of + "label from all others, or correct the classes")
+    )
+    (_, several) = of_label(Label("ill", ["other", "rest"]))
+    assert several[1].startswith(
+        "15 records have one of 3 labels that are none of the classes; the models take"
+    )
+    declared = of_label(Label("ill", ["setosa", "versicolor", "virginica"], missing="drop"))
+    assert declared[0][0] == "refusal"
+    assert declared[0][1].startswith("declares 3 classes, and the models take two; one_against_rest = ...")
+
+
+def test_labels_that_are_missing_are_told_with_the_remedy():
+    assert of_label(Label("ill", one_against_rest="virginica")) == [
+        ("refusal", '5 records have no label; missing = "drop" leaves such records out')
+    ]
+    dropped = ("provided for", "5 records have no label; such records are left out")
+    assert of_label(Label("ill", one_against_rest="virginica", missing="drop")) == [dropped]
+    nobody = {"x": [1, 2], "ill": [None, ""]}
+    ((verdict, _),) = of_label(Label("ill", ["no", "yes"], missing="drop"), rows=nobody)
+    assert verdict == "refusal"
+
+
+def test_classes_that_no_record_has_are_told():
+    assert of_label(Label("ill", ["no", "yes"]), rows={"x": [1], "ill": ["no"]}) == [
+        ("warning", "no record is of class 'yes'")
+    ]
+    assert of_label(Label("ill", one_against_rest="Virginica", missing="drop"))[1:] == [
+        ("refusal", "no record is of class 'Virginica'")
+    ]
+    ((verdict, text),) = of_label(Label("ill", ["no", "yes"]), rows={"x": [1, 2], "ill": ["NO", "Yes"]})
+    assert verdict == "refusal"
+    assert text.endswith("differ from the classes in upper and lower case alone")
+
+
+# -- what the table is for
+
+
+def test_the_declared_number_is_asked_for_in_training_alone():
+    label = Label("ill", one_against_rest="virginica", missing="drop")
+    left_out = ("provided for", "5 records have no label; such records are left out")
+    assert of_label(label, records=15) == [left_out]
+    (_, told) = of_label(label, records=20)
+    assert told[0] == "refusal"
+    assert told[1].startswith("does not have as many records with a label as are declared; correct")
+    assert of_label(label, "evaluate", records=20) == [left_out]
+    assert of_label(label, "predict", records=20) == []
+
+
+def test_predictions_need_neither_label_nor_id():
+    schema = Schema([Identifier("who"), Numeric("x", 0, 9)], Label("ill", ["no", "yes"]), records=3)
+    assert schema.check({"x": [1, 2]}, "predict").found == ()
+    assert schema.check({"who": [1, 1], "x": [1, 2], "ill": [CANARY, None]}, "predict").found == ()
+    assert {finding.column for finding in schema.check({"x": [1, 2]}, "evaluate").found} == {"who", "ill"}
+    with pytest.raises(ValueError, match="purpose must be 'train', 'evaluate' or 'predict', not 'fit'"):
+        schema.check({"x": [1]}, "fit")
 
 
 def test_the_custodian_may_check_in_strict_mode():

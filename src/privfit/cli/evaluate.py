@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from privfit.cli.checking import NoCheck, check_first
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.options import Data, Dataset, Delta, Json, LedgerStore, Model, ledger_of, paid, spending
@@ -32,6 +33,7 @@ def evaluate(
     out: Annotated[
         Path | None, typer.Option(help="Where the scores go as JSON, for `privfit report`.", dir_okay=False)
     ] = None,
+    no_check: NoCheck = False,
     as_json: Json = False,
 ) -> None:
     """Score a model on records that it has not seen.
@@ -55,6 +57,7 @@ def evaluate(
     schema = fitted.schema_
     declared = (*schema.features, schema.label)
     table = read_table(data, declared, no_repeated_ids=None if public_data else schema)
+    table = check_first(table, schema, "evaluate", skip=no_check)
     if public_data:
         facts = _exact(fitted, table)
         rows = [("score", "value"), *((name.replace("_", " "), f"{facts[name]:.4f}") for name in facts)]

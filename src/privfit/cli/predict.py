@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from privfit.cli.checking import NoCheck, check_first
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.options import Data, Json, Model
@@ -21,6 +22,7 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="The probability of each class as well.")
     ] = False,
+    no_check: NoCheck = False,
     as_json: Json = False,
 ) -> None:
     """Predict for the rows of a table.
@@ -39,6 +41,7 @@ def predict(
         raise Mistake("An SVM has no probabilities; leave --probabilities out.")
     identifiers = [column for column in fitted.schema_.columns if isinstance(column, Identifier)]
     table = read_table(data, fitted.schema_.features, if_there=identifiers)
+    table = check_first(table, fitted.schema_, "predict", skip=no_check)
     with waiting("Predicting"):
         from privfit.publication.csv_file import write_csv
 

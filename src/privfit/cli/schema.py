@@ -65,7 +65,12 @@ def check(
     with waiting("Checking the table"):
         findings = facts.check(table)
     show(
-        {"fits": findings.fits, "for_the_custodian_only": [asdict(finding) for finding in findings.found]},
+        {
+            "fits": findings.fits,
+            "for_the_custodian_only": [
+                asdict(finding) | {"fits": finding.fits} for finding in findings.found
+            ],
+        },
         str(findings),
         as_json=as_json,
     )

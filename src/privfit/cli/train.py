@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from privfit.cli.checking import NoCheck, check_first
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.options import (
@@ -64,12 +66,14 @@ def train(
     report: Annotated[
         Path | None, typer.Option(help="Where a page about the model goes, too.", dir_okay=False)
     ] = None,
+    no_check: NoCheck = False,
     as_json: Json = False,
 ) -> None:
     """Train a private model on a table.
 
     Everything that is looked at is paid for first, from the ledger that --ledger names. The model file and
-    the page may be published; nothing else about the records is printed or written.
+    the page may be published; nothing else about the records is printed or written, except that the table is
+    first compared with the schema, as by `privfit schema check`: what is wrong with it is told to you alone.
 
     All records of the file are trained on. To score the model later, keep some people's records in a second
     file, by a rule that looks at no record, before you train: every tenth line, for example.
@@ -91,6 +95,8 @@ def train(
     check_solver(solver)
     ledger = ledger_of(store, dataset)
     table = read_table(data, (*facts.features, facts.label), no_repeated_ids=facts)
+    declared = replace(facts, records=facts.records or records)
+    table = check_first(table, declared, "train", skip=no_check)
     with spending(ledger):
         fitted = estimator(
             epsilon,

@@ -17,7 +17,7 @@ from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.family import Family
 from privfit.estimators.pipelines import drawn_with_repetition, is_cut_off, warn_about_fitted_steps
-from privfit.estimators.statement import SEEDED, PrivacyStatement
+from privfit.estimators.statement import CHECKS_AND_REFUSALS, SEEDED, PrivacyStatement
 from privfit.estimators.validation import check_number, shown
 from privfit.leaks import (
     WeakPromiseWarning,
@@ -255,7 +255,8 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         Whether it is about people or about records follows from the schema alone, never from the records.
         """
         several = schema is not None and schema.identifier is not None
-        common = [*([] if several else [ONE_RECORD_EACH]), "the columns and their order are public"]
+        one_each = [] if several else [ONE_RECORD_EACH]
+        common = [*one_each, "the columns and their order are public", CHECKS_AND_REFUSALS]
         seeded = [] if terms.noise.secure else [SEEDED]
         entries = ledger.entries
         return PrivacyStatement(

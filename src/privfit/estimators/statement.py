@@ -18,6 +18,11 @@ SEEDED = (
     "set noise='secure' before publishing"
 )
 
+# Constant, whatever a check found and whether there was one, so that it says nothing about the records.
+CHECKS_AND_REFUSALS = (
+    "what a check of the table found, and refusals, are told to the custodian of the data alone"
+)
+
 GROUPS = (2, 10)  # numbers of records for which a statement says what is promised to a person who has them
 
 

@@ -1,8 +1,8 @@
 """Public facts about a table, and the encoding that follows from them alone."""
 
-from privfit.schema.check import Findings
 from privfit.schema.column import Identifier, Ignored
 from privfit.schema.encoding import encode
+from privfit.schema.findings import Finding, Findings, Verdict
 from privfit.schema.ids import repeated_ids
 from privfit.schema.label import Label
 from privfit.schema.labelling import labels_of
@@ -14,6 +14,7 @@ __all__ = [
     "Boolean",
     "Categorical",
     "Date",
+    "Finding",
     "Findings",
     "Identifier",
     "Ignored",
@@ -22,6 +23,7 @@ __all__ = [
     "Numeric",
     "Ordinal",
     "Schema",
+    "Verdict",
     "encode",
     "labels_of",
     "repeated_ids",

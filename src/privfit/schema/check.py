@@ -3,139 +3,181 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from privfit.printable import printable
-from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
+from privfit.schema.column import Column, Feature, Identifier, Ignored
+from privfit.schema.findings import Finding, Findings, Verdict
 from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
 from privfit.schema.ids import id_counts
 from privfit.schema.label import Label
-from privfit.schema.levels import Boolean
+from privfit.schema.levels import Boolean, Categorical, Ordinal
+from privfit.schema.numbers import Date, Integer, Numeric
+from privfit.schema.remedies import remedy
 from privfit.schema.schema import Schema
-from privfit.schema.stored import read_stored, stored, which_are_empty
+from privfit.schema.tally import Tally, tally
 
-FOR_THE_CUSTODIAN = (
-    "For the custodian of the data alone, not for publication: this counts records, which nobody paid for."
-)
+Purpose = Literal["train", "evaluate", "predict"]
 
-
-@dataclass(frozen=True)
-class Finding:
-    """Something in a column that the schema does not expect.
-
-    Attributes
-    ----------
-    column : str
-        The column's name; "" for the table as a whole.
-    what : str
-        What it is, without a value.
-    records : int or None
-        In how many records; None if it is about the column and not about records.
-    fits : bool
-        Whether the schema says what becomes of it.
-    """
-
-    column: str
-    what: str
-    records: int | None = None
-    fits: bool = False
-
-    def __str__(self) -> str:
-        count = "" if self.records is None else f" in {self.records} record{'s' * (self.records != 1)}"
-        return f"{printable(self.column) or 'the table'}: {self.what}{count}"
+MOST_LOST = 0.1  # share of a column's values that may be lost without a refusal
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What `Schema.check` found, for the custodian of the data alone.
-
-    Attributes
-    ----------
-    found : tuple of Finding
-        Everything that was found, in the order of the columns.
-    """
-
-    found: tuple[Finding, ...]
-
-    @property
-    def fits(self) -> bool:
-        """Whether nothing was found but what the schema provides for."""
-        return all(finding.fits for finding in self.found)
-
-    def __str__(self) -> str:
-        listed = map(str, self.found) if self.found else ["Everything fits the schema."]
-        return "\n".join([FOR_THE_CUSTODIAN, *listed])
-
-    __repr__ = __str__
-
-
-def checked(table: Any, schema: Schema) -> Findings:
+def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
     """Compare a table with its schema."""
+    if purpose not in ("train", "evaluate", "predict"):
+        raise ValueError(f"purpose must be 'train', 'evaluate' or 'predict', not {purpose!r}.")
     table = opened(table)
     refuse_what_is_no_table(table)
     names = column_names(table)
     if names is None:
         raise TypeError("The table must have named columns to be checked; make it a frame.")
-    declared: list[Column] = [*schema.columns, schema.label]
     found: list[Finding] = []
+    declared: list[Column] = [*schema.columns, schema.label]
+    n_labels = None
     for fact in declared:
-        if isinstance(fact, Ignored):
+        unread = isinstance(fact, Identifier | Label) if purpose == "predict" else False
+        if isinstance(fact, Ignored) or unread:
             continue
         if fact.name not in names:
-            found.append(Finding(fact.name, "is declared, but is not in the table"))
+            found.append(_absent(fact))
             continue
         try:
             (column,) = columns_of(table, [fact])
         except (TypeError, ValueError) as refusal:  # by its dtype or shape
             found.append(Finding(fact.name, f"cannot be read: {refusal}"))
+            continue
+        if isinstance(fact, Identifier):
+            found.extend(_in_ids(fact, column))
+            continue
+        assert isinstance(fact, Feature | Label)
+        counted = tally(fact, column)
+        if isinstance(fact, Label):
+            n_labels = counted.n_records - (counted.n_empty if fact.missing == "drop" else 0)
+            found.extend(_in_label(fact, counted))
+            if purpose == "train":
+                found.extend(_in_classes(fact, counted))
         else:
-            found.extend(_in_column(fact, column))
-    unknown = [str(name) for name in names if name not in {fact.name for fact in declared}]
-    found.extend(Finding(name, "is not in the schema, and is ignored", fits=True) for name in unknown)
-    if schema.records is not None and names and len(table[next(iter(names))]) != schema.records:
-        found.append(Finding("", "does not have as many records as the schema declares"))
+            found.extend(_in_feature(fact, counted))
+    known = {fact.name for fact in declared}
+    found.extend(
+        Finding(str(name), "is not in the schema, and is ignored", verdict=Verdict.PROVIDED_FOR)
+        for name in names
+        if name not in known
+    )
+    if purpose == "train" and schema.records is not None and n_labels is not None:
+        found.extend(_in_number_of_records(schema, n_labels))
     return Findings(tuple(found))
 
 
-def _in_column(fact: Column, column: Any) -> Iterator[Finding]:
+def _absent(fact: Column) -> Finding:
     if isinstance(fact, Identifier):
-        counts = id_counts(column)
-        if counts.missing:
-            yield Finding(fact.name, "ids are missing", counts.missing)
-        if counts.repeated:
-            again = "ids were there before, so one person has several records"
-            yield Finding(fact.name, again, counts.repeated)
-        return
-    assert isinstance(fact, Feature | Label)
-    cells = stored(column)
-    said = read_stored(fact, cells)
-    empty = which_are_empty(cells, np.isnan(said))
-    problems = [
-        ("cells are missing", empty),
-        (_MISFIT.get(type(fact), "cells do not fit"), np.isnan(said) & ~empty),
-    ]
-    covered = isinstance(fact, Feature) and fact.missing != "refuse"
-    yield from _counted(fact, problems[:1], fits=covered)
-    yield from _counted(fact, problems[1:])
-    if isinstance(fact, Scale) and not isinstance(fact, Boolean):
-        low, high = fact.ends
-        beyond = [
-            ("values are below the low bound", said < low),
-            ("values are above the high bound", said > high),
-        ]
-        yield from _counted(fact, beyond)
+        what = "is declared, but is not in the table: whether some people have several records is not known"
+        return Finding(fact.name, what, verdict=Verdict.WARNING)
+    return Finding(fact.name, "is declared, but is not in the table")
 
 
-_MISFIT: dict[type[Column], str] = {Label: "labels are none of the declared classes"}
+def _in_ids(fact: Identifier, column: Any) -> Iterator[Finding]:
+    counts = id_counts(column)
+    if counts.missing:
+        yield Finding(fact.name, "have no id", counts.missing, Verdict.WARNING)
+    if counts.repeated:
+        yield Finding(
+            fact.name,
+            "repeat an id: some people have several records",
+            counts.repeated,
+            remedy="combine the records of each person into one",
+        )
 
 
-def _counted(
-    fact: Column, problems: list[tuple[str, NDArray[np.bool_]]], *, fits: bool = False
-) -> Iterator[Finding]:
-    for what, records in problems:
-        if records.any():
-            yield Finding(fact.name, what, int(records.sum()), fits)
+# -- features -----------------------------------------------------------------------------------------------
+
+
+def _in_feature(fact: Feature, counted: Tally) -> Iterator[Finding]:
+    says_what_becomes = fact.has_indicator or fact.fill is not None
+    if counted.n_empty:
+        if fact.missing == "refuse":
+            verdict = Verdict.REFUSAL
+        elif counted.n_said or says_what_becomes:
+            verdict = Verdict.PROVIDED_FOR
+        else:
+            verdict = Verdict.WARNING
+        yield Finding(fact.name, "have no value", counted.n_empty, verdict)
+    if counted.n_misfits:
+        share = counted.n_misfits / counted.n_said
+        if fact.missing == "refuse" or share == 1.0 or (share > MOST_LOST and not says_what_becomes):
+            verdict = Verdict.REFUSAL
+        elif share > MOST_LOST or not says_what_becomes:
+            verdict = Verdict.WARNING
+        else:
+            verdict = Verdict.PROVIDED_FOR
+        what = _MISFITS[type(fact)]
+        yield Finding(fact.name, what, counted.n_misfits, verdict, remedy(fact, counted), share)
+    if isinstance(fact, Numeric | Date):
+        yield from _beyond_bounds(fact, counted)
+
+
+def _beyond_bounds(fact: Numeric | Date, counted: Tally) -> Iterator[Finding]:
+    low, high = fact.ends
+    below, above = (counted.number_where(which) for which in (counted.said < low, counted.said > high))
+    lost = below + above > MOST_LOST * counted.n_said
+    units = "the bounds must be in the units of the table" if lost else ""
+    for side, records in (("below the low bound", below), ("above the high bound", above)):
+        if records:
+            yield Finding(
+                fact.name,
+                f"have a value {side}",
+                records,
+                Verdict.REFUSAL if lost else Verdict.WARNING,
+                units,
+                records / counted.n_said,
+            )
+
+
+_MISFITS: dict[type[Feature], str] = {
+    Numeric: "have a value that is no number",
+    Integer: "have a value that is no whole number",
+    Date: "have a value that is no date",
+    Boolean: "have a value that is neither true nor false",
+    Categorical: "have a value that is none of the categories",
+    Ordinal: "have a value that is none of the levels",
+}
+
+
+# -- the label ----------------------------------------------------------------------------------------------
+
+
+def _in_label(label: Label, counted: Tally) -> Iterator[Finding]:
+    if len(label.classes) > 2:
+        yield Finding(
+            label.name,
+            f"declares {len(label.classes)} classes, and the models take two",
+            remedy="one_against_rest = ... tells one of them from all others",
+        )
+    if counted.n_empty:
+        if label.missing == "refuse":
+            drop = 'missing = "drop" leaves such records out'
+            yield Finding(label.name, "have no label", counted.n_empty, remedy=drop)
+        else:
+            verdict = Verdict.PROVIDED_FOR if counted.n_said else Verdict.REFUSAL
+            yield Finding(label.name, "have no label", counted.n_empty, verdict, "such records are left out")
+    if counted.n_misfits:
+        kinds = counted.different_misfits()
+        one_of = "another label" if kinds == 1 else f"one of {kinds:,} labels that are none of the classes"
+        yield Finding(label.name, f"have {one_of}", counted.n_misfits, remedy=remedy(label, counted))
+
+
+def _in_classes(label: Label, counted: Tally) -> Iterator[Finding]:
+    for place, name in enumerate(label.classes):
+        if counted.n_said > counted.n_misfits and not counted.number_where(counted.said == place):
+            is_the_one = label.one_against_rest is not None and name == label.positive
+            verdict = Verdict.REFUSAL if is_the_one else Verdict.WARNING
+            yield Finding(label.name, f"no record is of class {name!r}", verdict=verdict)
+
+
+def _in_number_of_records(schema: Schema, n_records: int) -> Iterator[Finding]:
+    if n_records != schema.records:
+        counted = "records with a label" if schema.label.missing == "drop" else "records"
+        yield Finding(
+            "",
+            f"does not have as many {counted} as are declared",
+            remedy="correct the number, or leave it out and a noisy count is bought",
+        )

@@ -13,7 +13,8 @@ from privfit.schema.column import Column, Feature, Identifier, first_repeated
 from privfit.schema.label import Label
 
 if TYPE_CHECKING:
-    from privfit.schema.check import Findings
+    from privfit.schema.check import Purpose
+    from privfit.schema.findings import Findings
 
 
 @dataclass(frozen=True)
@@ -230,19 +231,32 @@ class Schema:
 
         return drafted(table, label=label, leak=leak)
 
-    def check(self, table: Any) -> Findings:
+    def check(self, table: Any, purpose: Purpose = "train") -> Findings:
         """List by column what does not fit the schema, without quoting a value.
+
+        Fits and predictions in Python do not call it, because they must not tell anything about the records:
+        cells that do not fit count as missing, and values beyond a bound as the bound. Call it before you
+        fit. The commands `train`, `evaluate` and `predict` do, and refuse what it finds to be a refusal.
 
         Parameters
         ----------
         table : data frame, dict of columns, pyarrow table, or path of a CSV or Parquet file
             The records.
+        purpose : {"train", "evaluate", "predict"}
+            What the table is for. Only training asks for the declared number of records, and predictions need
+            neither label nor id.
 
         Returns
         -------
         findings : Findings
-            What was found, to be printed. It counts records, and so is for the custodian of the data alone.
+            What was found, to be printed, each with a verdict: the schema provides for it, it is worth a
+            warning, or it is a reason to refuse the table. A column is refused if it cannot be read, or if
+            more than a tenth of its values (`privfit.schema.check.MOST_LOST`) do not fit or lie beyond its
+            bounds. With an indicator or a declared fill, values that do not fit are provided for, unless
+            none does.
+
+            It counts records, and so is for the custodian of the data alone.
         """
         from privfit.schema.check import checked
 
-        return checked(table, self)
+        return checked(table, self, purpose)

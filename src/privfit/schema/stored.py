@@ -7,7 +7,7 @@ texts, each of them once; or cell by cell. All three read a cell by what it says
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from privfit.schema.cells import EPOCH, day, reading
 from privfit.schema.column import Feature, Numbers
-from privfit.schema.frames import is_arrow
+from privfit.schema.frames import is_arrow, kind_of
 from privfit.schema.label import Label
 
 
@@ -57,7 +57,7 @@ def read_stored(fact: Feature | Label, cells: NDArray[Any] | Distinct | Sequence
 def _once(fact: Feature | Label, column: Distinct) -> Numbers:
     """Read every distinct cell; texts that are plain numbers all at once."""
     said = np.empty(len(column.cells))
-    plain = plain_numbers(column.cells)
+    plain = _plain_numbers(column.cells)
     others = np.arange(len(said))
     if plain is not None:
         which, numbers = plain
@@ -67,7 +67,7 @@ def _once(fact: Feature | Label, column: Distinct) -> Numbers:
     return said
 
 
-def plain_numbers(cells: Any) -> tuple[NDArray[np.bool_], Numbers] | None:
+def _plain_numbers(cells: Any) -> tuple[NDArray[np.bool_], Numbers] | None:
     """Return which texts are decimal numbers without exponent, and these numbers, correctly rounded."""
     if not is_arrow(cells):
         return None
@@ -139,24 +139,51 @@ def _from_arrow(column: Any) -> NDArray[Any] | Distinct:
         return np.asarray(column.to_numpy(zero_copy_only=False))
     if types.is_date(column.type) or types.is_timestamp(column.type):
         return np.asarray(column.to_numpy(zero_copy_only=False)).astype("datetime64[D]")
-    return distinct_of(column)
+    column = _dictionary(column)
+    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    return Distinct(column.dictionary, codes)
 
 
-def distinct_of(column: Any) -> Distinct:
-    """Return the distinct cells of an Arrow column; texts are of one of the two large types."""
+def coded(table: Any, on_column: Callable[[int, int], None]) -> Any:
+    """Return an Arrow table whose texts are stored by distinct cells, which makes reading them again quick.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    on_column : callable
+        Called with the number of columns that are done, and with that of all.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        The same records.
+    """
+    import pyarrow
+
+    columns = []
+    for column in table.columns:
+        columns.append(_dictionary(column) if kind_of(column.type) == "text" else column)
+        on_column(len(columns), table.num_columns)
+    return pyarrow.table(columns, names=table.column_names)
+
+
+def _dictionary(column: Any) -> Any:
+    """Return an Arrow column by its distinct cells; texts are of one of the two large types."""
     import pyarrow
     from pyarrow import types
 
     if isinstance(column, pyarrow.ChunkedArray):
         column = column.unify_dictionaries().combine_chunks()
-    if not types.is_dictionary(column.type):
-        if types.is_string(column.type) or str(column.type) == "string_view":
-            column = column.cast(pyarrow.large_string())
-        elif types.is_binary(column.type) or str(column.type) == "binary_view":
-            column = column.cast(pyarrow.large_binary())
-        column = column.dictionary_encode()
-    codes = column.indices.cast(pyarrow.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
-    return Distinct(column.dictionary, codes)
+    if types.is_dictionary(column.type):
+        if len(column.dictionary) <= len(column):
+            return column
+        column = column.dictionary_decode()  # some records of a table with more cells than they have
+    if types.is_string(column.type) or str(column.type) == "string_view":
+        column = column.cast(pyarrow.large_string())
+    elif types.is_binary(column.type) or str(column.type) == "binary_view":
+        column = column.cast(pyarrow.large_binary())
+    return column.dictionary_encode()
 
 
 def which_are_empty(

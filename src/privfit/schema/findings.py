@@ -1,0 +1,119 @@
+"""What a check of a table found: each finding with its verdict, in words that quote no value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from privfit.printable import printable
+
+FOR_THE_CUSTODIAN = (
+    "For the custodian of the data alone, not for publication: this counts records, which nobody paid for."
+)
+
+
+class Verdict(StrEnum):
+    """What follows from a finding.
+
+    The schema provides for it; or it is worth a warning; or the commands `train`, `evaluate` and `predict`
+    refuse the table.
+    """
+
+    PROVIDED_FOR = "provided for"
+    WARNING = "warning"
+    REFUSAL = "refusal"
+
+
+_HEADINGS = {
+    Verdict.REFUSAL: "Refused:",
+    Verdict.WARNING: "Warnings:",
+    Verdict.PROVIDED_FOR: "The schema provides for:",
+}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something in a column that the schema does not expect.
+
+    Attributes
+    ----------
+    column : str
+        The column's name; "" for the table as a whole.
+    what : str
+        What it is, without a value. If it is about records, a verb in the plural comes first.
+    records : int or None
+        In how many records; None if it is about the column and not about records.
+    verdict : Verdict
+        What follows from it.
+    remedy : str
+        What the custodian can do about it, if there is something in particular.
+    share : float or None
+        Of all values in the column, if it is about values.
+    """
+
+    column: str
+    what: str
+    records: int | None = None
+    verdict: Verdict = Verdict.REFUSAL
+    remedy: str = ""
+    share: float | None = None
+
+    @property
+    def fits(self) -> bool:
+        """Whether the schema says what becomes of it."""
+        return self.verdict is Verdict.PROVIDED_FOR
+
+    def __str__(self) -> str:
+        who, verb, rest = "", *self.what.partition(" ")[::2]
+        if self.records is not None:
+            who = f"{self.records:,} record{'s' * (self.records != 1)} "
+        if self.records == 1:
+            verb = {"have": "has", "repeat": "repeats"}[verb]
+        share = "" if self.share is None else f" ({_percent(self.share)} of the values)"
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f"{printable(self.column) or 'the table'}: {who}{verb} {rest}{share}{remedy}"
+
+
+def _percent(share: float) -> str:
+    return "less than 0.1%" if share < 0.001 else f"{share:.1%}"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """What `Schema.check` found, for the custodian of the data alone.
+
+    Attributes
+    ----------
+    found : tuple of Finding
+        Everything that was found, in the order of the columns.
+    """
+
+    found: tuple[Finding, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing was found but what the schema provides for."""
+        return all(finding.fits for finding in self.found)
+
+    @property
+    def refusals(self) -> tuple[Finding, ...]:
+        """What the commands `train`, `evaluate` and `predict` refuse."""
+        return tuple(self._with(Verdict.REFUSAL))
+
+    @property
+    def warnings(self) -> tuple[Finding, ...]:
+        """What they warn of."""
+        return tuple(self._with(Verdict.WARNING))
+
+    def _with(self, verdict: Verdict) -> Iterable[Finding]:
+        return (finding for finding in self.found if finding.verdict is verdict)
+
+    def __str__(self) -> str:
+        lines = [FOR_THE_CUSTODIAN]
+        for verdict, heading in _HEADINGS.items():
+            listed = [f"  {finding}" for finding in self._with(verdict)]
+            lines += [heading, *listed] if listed else []
+        return "\n".join(lines if self.found else [*lines, "Everything fits the schema."])
+
+    __repr__ = __str__
