@@ -13,6 +13,13 @@ def test_lines_of_prose_end_at_100_characters(page):
     assert not found, "run `python tests/markdown_lines.py`"
 
 
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def test_lines_of_code_fit_the_page(page):
+    # the site shows 100 characters; blocks without a language are output, which scrolls
+    blocks = re.findall(r"^```(?:python|sh|toml)\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    assert not [line for block in blocks for line in block.splitlines() if len(line) > 100]
+
+
 def test_what_cannot_or_need_not_be_broken_is_left():
     address = "https://example.org/" + "x" * 120
     for line in (f"| {LONG} |", f"```\n{LONG}\n```", f"- {address}", f"# {LONG}", address):

@@ -153,6 +153,22 @@ def test_a_page_fits_the_screen_without_errors(browser, site, page, width, schem
 
 
 @needs_chromium
+@pytest.mark.parametrize("page", ["api", "commands", "command-line", "how-to", "privacy", "solvers"])
+def test_no_page_is_wider_than_the_screen_and_code_fits_a_desktop(browser, site, page):
+    for width in (390, 1280):
+        show(browser, site / f"{page}.html", width, "light")
+        assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    # on a phone, and where there is no language because it is output, long lines scroll in their own block
+    languages = ", ".join(f".language-{name} code" for name in ("python", "pycon", "sh"))
+    found = browser.execute_script(
+        f"return [...document.querySelectorAll('{languages}')]"
+        ".map(code => [code.scrollWidth - code.clientWidth, code.textContent])"
+    )
+    assert found or page in ("commands", "privacy")
+    assert not [text for beyond, text in found if beyond > 0]
+
+
+@needs_chromium
 def test_a_page_that_was_opened_as_a_file_can_be_searched(browser, site):
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.ui import WebDriverWait
