@@ -106,6 +106,12 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
             In strict mode, if the guarantee would not cover everything that the fit takes from the data.
         ValueError
             If a setting or the table is not as it should be. The message names no value of any record.
+
+        Notes
+        -----
+        A fit does not tell you that columns of the table do not fit the schema: cells that cannot be read
+        count as missing, and values beyond a bound as the bound, without a word, because a word would tell of
+        single records. Call ``schema.check(table)`` first. What it prints is for the custodian of the data.
         """
         with self._as_strictly_as_made():
             return self._fit(X, y)

@@ -2,7 +2,7 @@
 
 from privfit.schema.column import Identifier, Ignored
 from privfit.schema.encoding import encode
-from privfit.schema.findings import Finding, Findings, Verdict
+from privfit.schema.findings import Finding, Findings
 from privfit.schema.ids import repeated_ids
 from privfit.schema.label import Label
 from privfit.schema.labelling import labels_of
@@ -23,7 +23,6 @@ __all__ = [
     "Numeric",
     "Ordinal",
     "Schema",
-    "Verdict",
     "encode",
     "labels_of",
     "repeated_ids",

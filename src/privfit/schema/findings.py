@@ -44,7 +44,7 @@ class Finding:
         What it is, without a value. If it is about records, a verb in the plural comes first.
     records : int or None
         In how many records; None if it is about the column and not about records.
-    verdict : Verdict
+    verdict : {"provided for", "warning", "refusal"}
         What follows from it.
     remedy : str
         What the custodian can do about it, if there is something in particular.
