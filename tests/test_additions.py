@@ -272,6 +272,13 @@ ADDITIONS = {
     "a matrix": ({"engine/layouts/compressed.py": MATRIX}, USE_MATRIX),
 }
 
+# What runs over every loss, whichever there are.
+LOSS_TESTS = (
+    "tests/test_losses.py",
+    "tests/contracts/test_engine_contract.py",
+    "tests/contracts/test_view_contract.py",
+)
+
 BEFORE = """
 import warnings
 import numpy as np
@@ -296,3 +303,9 @@ def test_an_addition_works_and_takes_as_many_files_as_is_said(what: str, tmp_pat
             file.write(f"\n{text}\n")
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     subprocess.run([sys.executable, "-c", BEFORE + program], env=environment, check=True)
+    if what == "a loss":  # which the tests find by themselves
+        some = "squared_hinge and not f32"  # enough, because each layout takes its time to compile
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", some, *LOSS_TESTS]
+        ran = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout
+        assert int(re.findall(r"(\d+) passed", ran.stdout)[0]) > 100

@@ -13,6 +13,7 @@ from curators import curator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from one_output import LOSSES
 from scripted import ScriptedNoise
 from watched import Watched
 
@@ -20,7 +21,6 @@ from privfit import questions
 from privfit.accounting import BudgetExceeded, Ledger
 from privfit.curator import Curator, SealedLine, SealedPoint
 from privfit.engine.problem import Problem
-from privfit.losses import LOSSES
 from privfit.questions import (
     ChangesOfLoss,
     Count,
@@ -376,7 +376,13 @@ def views(curator):
 @settings(max_examples=20)
 @given(X=records, y=arrays(bool, 5), w=vectors, direction=vectors, clip=st.floats(0.01, 20))
 def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, X, y, w, direction, clip):
-    signs = np.where(y, 1.0, -1.0)
+    signs = np.where(y, max(LOSSES[loss].targets), min(LOSSES[loss].targets))
+    if name in ("RisesAlong", "ChangesOfLoss") and LOSSES[loss].lipschitz == math.inf:
+        curator, ledger, _ = make_curator(X, signs, loss=loss)
+        with pytest.raises(ValueError, match="inf"):
+            QUESTIONS[name](curator, Asked(w, direction, clip))
+        assert ledger.spent == 0.0
+        return
     noises = []
     for rows in (slice(0, 5), slice(0, 4)):
         curator, _, noise = make_curator(X[rows], signs[rows], loss=loss, noise=ScriptedNoise(size=0.0))

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_output import LOSSES
 
 from privfit.engine.problem import Problem
-from privfit.losses import LOSSES
 from privfit.losses.logistic import LOGISTIC
 
 LAYOUTS: dict[str, Any] = {"dense_c": np.ascontiguousarray, "dense_f": np.asfortranarray, "csr": sp.csr_array}

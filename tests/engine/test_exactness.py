@@ -9,12 +9,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_output import LOSSES
 
 from privfit.engine.exact.bounds import gradient_bound, loss_slack
 from privfit.engine.exact.grids import grid, magic, odd
 from privfit.engine.parallel import threads
 from privfit.engine.problem import Problem
-from privfit.losses import LOSSES, Loss
+from privfit.losses import Loss
 from privfit.losses.hinge import HINGE
 from privfit.losses.logistic import LOGISTIC
 

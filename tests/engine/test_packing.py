@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from one_output import LOSSES
 
 from privfit.engine.exact.bounds import column_clips, view_gradient_bound
 from privfit.engine.exact.grids import grids
@@ -20,7 +21,6 @@ from privfit.engine.layouts import packed as packing
 from privfit.engine.layouts.csr import SparseLayout
 from privfit.engine.parallel.chunks import chunk_size, cut, shares
 from privfit.engine.problem import Problem
-from privfit.losses import LOSSES
 from privfit.losses.logistic import LOGISTIC
 
 N = 3 * TILE + 77

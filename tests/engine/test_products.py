@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from one_output import LOSSES
 
 from privfit.engine.exact.bounds import product_bound, product_step
 from privfit.engine.exact.grids import MAX_RECORDS
 from privfit.engine.problem import Problem
 from privfit.engine.products import HEIGHT, product_sums
 from privfit.engine.table import Table
-from privfit.losses import LOSSES
 from privfit.losses.loss import Loss
 from privfit.questions import HessianAt, SecondMoments
 from privfit.questions.products import symmetric, triangle

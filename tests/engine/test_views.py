@@ -9,12 +9,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from one_output import LOSSES
 
 from privfit.engine.exact.bounds import rise_bound, rise_slack
 from privfit.engine.exact.grids import grid, rounded_up
 from privfit.engine.parallel import threads
 from privfit.engine.problem import Problem
-from privfit.losses import LOSSES
 from privfit.losses.hinge import HINGE
 from privfit.losses.logistic import LOGISTIC
 from privfit.questions import CurveNorms, HessianAt, Magnitudes, Moments, Norms, SecondMoments

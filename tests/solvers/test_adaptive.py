@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from curators import curator_of as curator_over
+from one_output import LOSSES
 from scipy import sparse
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger
 from privfit.datasets import load_adult
 from privfit.engine.problem import Problem
-from privfit.losses import LOSSES
 from privfit.preprocessing import Numeric
 from privfit.questions import Norms
 from privfit.solvers import BudgetWarning

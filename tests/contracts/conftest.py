@@ -1,0 +1,37 @@
+"""The tests of an engine's contract run over pairs of layouts, losses and their own values, not over all."""
+
+from __future__ import annotations
+
+import pytest
+from engine_cases import ENGINES, LAYOUTS, Case, ViewCase
+from one_output import LOSSES
+from pairwise import pairwise
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run every test over its cases: any two of layout, loss, intercept and the test's own values meet."""
+    kind = next((name for name in ("case", "view_case") if name in metafunc.fixturenames), None)
+    if kind is None:
+        return
+    own = vars(metafunc.function).get("own_values", {})
+    intercepts = {"intercept": True} if kind == "view_case" else {"intercept": True, "no_intercept": False}
+    cases = pairwise([[*ENGINES], [*LAYOUTS], [*LOSSES], [*intercepts], *own.values()])
+    metafunc.parametrize(
+        (kind, *own),
+        [
+            pytest.param((engine, layout, loss, intercepts[intercept]), *values, id="-".join(map(str, names)))
+            for names in cases
+            for engine, layout, loss, intercept, *values in [names]
+        ],
+        indirect=[kind],
+    )
+
+
+@pytest.fixture
+def case(request: pytest.FixtureRequest) -> Case:
+    return Case(*request.param)
+
+
+@pytest.fixture
+def view_case(request: pytest.FixtureRequest) -> ViewCase:
+    return ViewCase(*request.param)
