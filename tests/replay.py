@@ -25,6 +25,7 @@ import pytest
 
 from privfit.accounting import Ledger
 from privfit.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
+from privfit.metrics import Evaluation
 
 BLURRED = ("gaussian", "laplace", "noisy_argmax")  # requests that are fed what the records say
 KINDS = sorted(name for name in vars(NoiseSource) if not name.startswith("_") and name != "spawn")
@@ -158,8 +159,9 @@ class _Listener(logging.Handler):
 def run(fit: Callable[[], Any], *, seed: int = 0, original: Run | None = None) -> Run:
     """Run a fit that uses secure noise, on noise of this seed or on what the original run released.
 
-    `fit` returns a fitted estimator. An exception is part of what the user sees. A fit that says something
-    is run again, because the first of its kind may say that it compiles; what the second says counts.
+    `fit` returns a fitted estimator, or a set of scores. An exception is part of what the user sees. A fit
+    that says something is run again, because the first of its kind may say that it compiles; what the second
+    says counts.
     """
     first = _run(fit, seed, original)
     return _run(fit, seed, original) if first.visible["printed"] or first.visible["logged"] else first
@@ -195,7 +197,9 @@ def _run(fit: Callable[[], Any], seed: int, original: Run | None) -> Run:
 
 
 def _seen(model: Any) -> dict[str, Any]:
-    """Return all that a fitted estimator shows, as plain values that are equal if their bits are."""
+    """Return all that an estimator, or a set of scores, shows, as values that are equal if their bits are."""
+    if isinstance(model, Evaluation):
+        return {name: _plain(value) for name, value in (vars(model) | {"scores": model.to_dict()}).items()}
     fitted = {name: value for name, value in vars(model).items() if name.endswith("_")}
     return {name: _plain(value) for name, value in fitted.items()}
 
