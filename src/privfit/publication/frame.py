@@ -31,15 +31,19 @@ def frame_encoder(model: Published) -> ColumnTransformer:
     Returns
     -------
     encoder : ColumnTransformer
-        One part for each column, by its name; columns that it does not know are left out.
+        One part for each column, numbered from 0, because scikit-learn takes not every name of a column for
+        the name of a part; columns that it does not know are left out.
     """
     columns = cells_of(model)
-    names = [column.name for column in columns]
+    names = [f"column {j}" for j in range(len(columns))]
     encoder = ColumnTransformer([(name, "passthrough", [j]) for j, name in enumerate(names)])
     encoder.fit(np.zeros((1, len(names))))  # it learns how many columns there are
-    parts = [(column.name, make_pipeline(*_named(column)), [column.name]) for column in columns]
+    parts = [
+        (name, make_pipeline(*_named(column)), [column.name])
+        for name, column in zip(names, columns, strict=True)
+    ]
     encoder.transformers, encoder.transformers_ = parts, list(parts)
-    encoder.feature_names_in_ = np.array(names, dtype=object)
+    encoder.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
     widths = [len(column.fact.levels) for column in columns]
     starts = np.cumsum([0, *widths]).tolist()
     slices = {name: slice(starts[j], starts[j + 1]) for j, name in enumerate(names)}
