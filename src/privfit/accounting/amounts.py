@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from decimal import ROUND_CEILING, Context
 from numbers import Real
 
+_FOUR_DIGITS = Context(prec=4, rounding=ROUND_CEILING)
 UNIT = 2 ** (1074 + 53)  # units in 1; every float64, and every half ulp of one, is a multiple of a unit
 
 
@@ -27,11 +29,10 @@ def price(name: str, value: float) -> float:
 
 
 def written_up(x: float) -> str:
-    """Write x with four significant digits, never smaller than it is."""
+    """Write x with four significant digits; what is written is read as a number that is not smaller."""
     if not 0.0 < x < math.inf:
         return f"{x:g}"
-    digits = 3 - math.floor(math.log10(x))
-    return f"{math.ceil(x * 10.0**digits) / 10.0**digits:.4g}" if abs(digits) < 300 else f"{x:.17g}"
+    return f"{float(_FOUR_DIGITS.create_decimal(repr(float(x)))):.4g}"
 
 
 def units(amount: float) -> int:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, ndtr, ndtri
+from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
 FALSE_ALARMS = 0.05  # a usual level of significance
+_ROUNDING = 1.0 + 2.0**-36  # more than what floating-point numbers lose in the formulas below
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Odds:
     def of(cls, promise: dict[str, Any]) -> Odds:
         """Read a promise as a model file has it."""
         rho = promise.get("rho")  # a direct promise has none
-        mu = math.sqrt(2.0 * promise["rho"]) if promise["kind"] == "gaussian" else None
+        mu = math.sqrt(2.0 * promise["rho"]) * _ROUNDING if promise["kind"] == "gaussian" else None
         return cls(promise["epsilon"], promise["delta"], rho, mu)
 
     @property
@@ -62,26 +64,45 @@ class Odds:
             return 0.0
         elif r > self.rho:
             bounds.append(math.exp(-((r - self.rho) ** 2) / (4.0 * self.rho)))
-        if self.mu is not None:
+        if self.mu is not None and r > 0.0:  # an epsilon of 0 bounds no probability
             e = np.linspace(0.0, r, 1_000, endpoint=False)
-            profile = ndtr(self.mu / 2.0 - e / self.mu) - np.exp(e) * ndtr(-self.mu / 2.0 - e / self.mu)
+            with_it = ndtr(self.mu / 2.0 - e / self.mu)
+            without = np.exp(e + log_ndtr(-self.mu / 2.0 - e / self.mu))
+            # the difference of two numbers of about the same size is not larger than this
+            profile = with_it * _ROUNDING - without / _ROUNDING
             bounds.append(float(np.min(profile / -np.expm1(e - r))))
-        return min(1.0, min(bounds) * (1.0 + math.exp(-r)))
+        return _at_most(min(bounds) * (1.0 + math.exp(-r)))
 
     def belief_after(self, before: float) -> tuple[float, float]:
         """Return the least and the most that a belief of this probability can become, `exceptions` aside."""
-        return float(expit(logit(before) - self.reach)), float(expit(logit(before) + self.reach))
+        least, most = (float(expit(logit(before) + moved)) for moved in (-self.reach, self.reach))
+        return least / _ROUNDING, _at_most(most)
 
     def best_guess(self) -> float:
         """Return how often the best attacker is right who must say at even odds whether a person is in."""
         if self.mu is not None:
-            return float(ndtr(0.5 * self.mu))
-        return min(1.0, float(expit(self.epsilon)) + self.delta * float(expit(-self.epsilon)))
+            return _at_most(float(ndtr(0.5 * self.mu)))
+        return _at_most(float(expit(self.epsilon)) + self.delta * float(expit(-self.epsilon)))
 
     def power(self, false_alarms: float = FALSE_ALARMS) -> float:
         """Return what share of those who are in the best test finds, given its share of false alarms."""
         if self.mu is not None:
-            return float(ndtr(ndtri(false_alarms) + self.mu))
+            return _at_most(float(ndtr(ndtri(false_alarms) + self.mu)))
         exponential = math.exp(min(self.epsilon, 700.0))
         caught = 1.0 - (1.0 - self.delta - false_alarms) * math.exp(-self.epsilon)
-        return max(0.0, min(1.0, exponential * false_alarms + self.delta, caught))
+        return _at_most(max(0.0, min(exponential * false_alarms + self.delta, caught)))
+
+
+def _at_most(probability: float) -> float:
+    """Return a bound that is not too low for the rounding of what it was computed from."""
+    return min(1.0, probability * _ROUNDING)
+
+
+def rounded_up(share: float) -> str:
+    """Write a share in percent with one decimal place, never smaller than it is."""
+    return f"{math.ceil(1000 * Fraction(share)) / 10:.1f}%"
+
+
+def rounded_down(share: float) -> str:
+    """Write a share in percent with one decimal place, never larger than it is."""
+    return f"{math.floor(1000 * Fraction(share)) / 10:.1f}%"

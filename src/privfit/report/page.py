@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
@@ -15,7 +14,7 @@ from privfit.printable import printable
 from privfit.publication.published import Published
 from privfit.publication.weights import Weights, weights_of
 from privfit.report.charts import bars, line, table
-from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds
+from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
 from privfit.report.weights import weights_section
 
 KINDS = {"logistic": "Logistic regression", "svm": "Linear support vector machine"}
@@ -136,7 +135,7 @@ def _meaning(model: Published) -> str:
     rows = []
     for before in BELIEFS:
         least, most = odds.belief_after(before)
-        rows.append((f"{before:.0%}", _rounded_down(least), _rounded_up(most)))
+        rows.append((f"{before:.0%}", rounded_down(least), rounded_up(most)))
     unit = _unit(model)
     exactly = "" if odds.mu is None else ", exactly, because all noise was Gaussian"
     return (
@@ -144,9 +143,9 @@ def _meaning(model: Published) -> str:
         f"so far, except with a probability of at most {escape(written_up(odds.exceptions()))}:</p>"
         + table(("believed before", "at least, after", "at most, after"), rows, f"Belief about one {unit}")
         + f"<p>Somebody who knows all other {_UNITS[unit]}, sees the model, and has to say whether one "
-        f"{unit} was in the table is right in at most {_rounded_up(odds.best_guess())} of cases (guessing: "
+        f"{unit} was in the table is right in at most {rounded_up(odds.best_guess())} of cases (guessing: "
         f"50%){exactly}. A test that wrongly accuses {FALSE_ALARMS:.0%} of those that were not in it finds "
-        f"at most {_rounded_up(odds.power())} of those that were.</p>"
+        f"at most {rounded_up(odds.power())} of those that were.</p>"
         + _several_records(model)
         + "<p>This is about what taking part adds. It does not hide what is true of people in general: "
         "learning that is the purpose of the model.</p>"
@@ -174,14 +173,6 @@ def _several_records(model: Published) -> str:
         "is weaker the more they have:</p>"
         + table(("records of a person", "epsilon at most", "delta"), rows, "The promise to one person")
     )
-
-
-def _rounded_up(share: float) -> str:
-    return f"{math.ceil(1000.0 * share) / 10.0:.1f}%"  # a limit is never stated too low
-
-
-def _rounded_down(share: float) -> str:
-    return f"{math.floor(1000.0 * share) / 10.0:.1f}%"
 
 
 def _public(model: Published) -> str:
