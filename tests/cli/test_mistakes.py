@@ -229,3 +229,10 @@ def test_a_promise_that_is_worth_little_is_warned_of_without_a_word_of_python(de
     assert warned[0].startswith("Warning: epsilon = 10.5 lets the odds about a record change by a factor of")
     assert warned[1].startswith("Warning: delta = 0.01 is above 1 divided by the number of records")
     assert not any(word in line for line in warned for word in ("_", "()", "Ledger", "None"))
+
+
+def test_without_the_check_ids_are_not_looked_at_and_the_promise_is_about_records(untidy):
+    said = privfit("train", "visits.csv", *TRAIN[2:], "--no-check")
+    assert "This is a promise about one record, not about one person" in " ".join(said.stdout.split())
+    assert "repeat" not in said.output
+    privfit("evaluate", "new.json", "visits.csv", "--no-check")

@@ -94,7 +94,7 @@ def train(
         check_count("--records", records)
     check_solver(solver)
     ledger = ledger_of(store, dataset)
-    table = read_table(data, (*facts.features, facts.label), no_repeated_ids=facts)
+    table = read_table(data, (*facts.features, facts.label), no_repeated_ids=None if no_check else facts)
     declared = replace(facts, records=facts.records or records)
     table = check_first(table, declared, "train", skip=no_check)
     with spending(ledger):
