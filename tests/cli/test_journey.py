@@ -169,6 +169,27 @@ def test_explain_names_the_columns_of_a_model_without_a_schema(tmp_path):
     assert "was trained on numbers, without a schema, so it cannot read a table" in refused.stderr
 
 
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"promise": []},
+        {"promise": {"kind": "gaussian"}},
+        {"promise": {"kind": "direct", "epsilon": "1", "delta": 0.0}},
+        {"promise": {"kind": "concentrated", "rho": 1e308, "epsilon": 1.0, "delta": 1e-6}},
+        {"promise": {"kind": "direct", "epsilon": float("nan"), "delta": 1e-6}},
+        {"origin": {"who": "alice"}},
+        {"origin": 3},
+    ],
+)
+def test_scores_whose_promise_makes_no_sense_are_refused(desk, nonsense):
+    scores = json.loads((desk / "scores.json").read_text())
+    scores["privacy"] |= nonsense
+    (desk / "odd.json").write_text(json.dumps(scores))
+    refused = privfit("report", "model.json", "--scores", "odd.json", "--out", "odd.html", code=2)
+    assert "odd.json holds no scores; write them with: privfit evaluate --out odd.json" in refused.stderr
+    assert not (desk / "odd.html").exists()
+
+
 def test_the_report_holds_bought_scores_and_the_card(desk):
     (desk / "card.toml").write_text('"Intended use" = "Planning <beds>."\n')
     options = ("--scores", "scores.json", "--card", "card.toml", "--title", "Who falls ill?")
@@ -177,6 +198,8 @@ def test_the_report_holds_bought_scores_and_the_card(desk):
     page = (desk / "card.html").read_text()
     for expected in ("<h1>Who falls ill?</h1>", "Planning &lt;beds&gt;.", "roc auc", "city = Bern"):
         assert expected in page
+    assert "<dt>Data set</dt><dd>census-2026</dd>" in page
+    assert "This ledger paid for both, so what it promises in all holds for them, too." in page
 
 
 def test_an_exported_file_of_numpy_runs(desk):

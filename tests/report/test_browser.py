@@ -3,11 +3,34 @@
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from chromium import needs_chromium, show
 from test_page import Scores, fitted
 
+from privfit import DPLogisticRegression, Schema
+from privfit.schema import Categorical, Label, Numeric
+
 pytestmark = [pytest.mark.slow, needs_chromium]
+
+
+LONG = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk" * 3
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A page on which every name is longer than a line and has no place to break."""
+    path = tmp_path_factory.mktemp("report") / "long.html"
+    names, labels = [f"{LONG}{i}" for i in range(3)], (LONG, f"{LONG}!")
+    X = np.random.default_rng(0).uniform(0, 1, (60, 3))
+    table = {name: X[:, i] for i, name in enumerate(names[:2])}
+    table |= {"town": np.where(X[:, 2] > 0.5, *names[1:]), "out": np.where(X[:, 0] > 0.5, *labels)}
+    columns = [Numeric(name, 0, 1, unit=LONG) for name in names[:2]]
+    schema = Schema([*columns, Categorical("town", names[1:])], Label("out", labels))
+    model = DPLogisticRegression(schema=schema).fit(table)
+    model.report(path, scores=Scores(), title=LONG, card={"Intended use": LONG, LONG: LONG})
+    path.write_text(path.read_text().replace("<details>", "<details open>"))
+    return path
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +55,25 @@ def test_it_fits_the_screen_without_errors(browser, page, width, scheme, tmp_pat
     kept = Path(os.environ.get("PRIVFIT_SCREENSHOTS", tmp_path)) / f"report-{width}-{scheme}.png"
     browser.save_screenshot(str(kept))
     assert kept.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("width", [390, 1280], ids=["phone", "desktop"])
+def test_names_without_a_place_to_break_do_not_widen_the_page(browser, hostile, width):
+    show(browser, hostile, width, "light")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize(("width", "rows"), [(1280, 1), (390, 3)], ids=["desktop", "phone"])
+def test_the_five_tiles_are_in_one_row_where_there_is_room(browser, page, width, rows):
+    show(browser, page, width, "light")
+    boxes = browser.execute_script(
+        "return [...document.querySelectorAll('.facts div')].map(d => d.getBoundingClientRect().toJSON())"
+    )
+    assert len(boxes) == 5
+    assert len({box["top"] for box in boxes}) == rows
+    assert max(box["right"] for box in boxes) - min(box["left"] for box in boxes) <= width
+    if rows == 1:
+        assert len({round(box["width"]) for box in boxes}) == 1
 
 
 def contrast(one, other):

@@ -96,7 +96,6 @@ def test_names_and_labels_are_text_not_markup(page):
         "(1, 1e-06)-differentially private",
         "each person has at most one record",
         "The budget by what it bought",
-        "price of a step",
         "Weights, all of them",
         "0.812",
         "0.770 to 0.850",
@@ -104,7 +103,7 @@ def test_names_and_labels_are_text_not_markup(page):
         "Where it should not be used",
         "not stated",
         "claim P7",
-        "except with a probability of at most 7.126e-05",
+        "The probability of that is at most 7.126e-05, 1 in 14,000, for each person separately.",
         "Everything on this page was released with privacy or was public.",
     ],
 )

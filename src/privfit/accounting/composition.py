@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from privfit.accounting.amounts import written_up
+from privfit.accounting.amounts import rounded_up, units, written_up
 from privfit.accounting.promise import Concentrated, Gaussian, Promise
 
 
@@ -39,9 +39,8 @@ def composed(promises: Sequence[Promise]) -> tuple[float, float]:
 
 
 def _sum(amounts: list[float]) -> float:
-    """Add up, rounded up where rounding can matter."""
-    total = math.fsum(amounts)
-    return math.nextafter(total, math.inf) if len(amounts) > 1 and total else total
+    """Add up exactly, and round up."""
+    return math.inf if math.inf in amounts else rounded_up(sum(map(units, amounts)))
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,9 @@ def report(
 ) -> None:
     """Write a page about a model, for those who use it.
 
-    One HTML file that any browser shows and that needs no network: the promise in plain words and what it
-    means for one person, what the budget bought, the weights, and the scores, if some were bought.
+    One HTML file that any browser shows and that needs no network: data set, date, ledger and what model and
+    scores add up to; the promise in plain words and what it means for one person, what the budget bought, the
+    weights, and the scores, if some were bought.
 
     Example: privfit report model.json --scores scores.json --out card.html
     """
@@ -52,17 +53,24 @@ def report(
 
 
 def _scores(path: Path) -> dict[str, Any]:
+    from privfit.accounting.composition import composed
+    from privfit.report.summary import origin_of, promise_of
+
     try:
         written = json.loads(path.read_text(encoding="utf-8"))
         scores = {name: held for name, held in written.items() if "value" in held}
-        if not scores or not isinstance(written["privacy"]["text"], str):
+        privacy = written["privacy"]
+        if not scores or not isinstance(privacy["text"], str):
             raise KeyError
         for score in scores.values():
             for low, high in (score["interval"], score["population"]):
                 float(low), float(high), float(score["value"])
-    except (ValueError, KeyError, TypeError, AttributeError):
+        promise, _ = promise_of(privacy), origin_of(privacy)
+        if promise is not None:
+            composed([promise, promise])
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
         raise Mistake(f"{path} holds no scores; write them with: privfit evaluate --out {path}") from None
-    return scores | {"privacy": written["privacy"]}
+    return scores | {"privacy": privacy}
 
 
 def _fields(path: Path) -> dict[str, str]:

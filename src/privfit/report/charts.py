@@ -1,12 +1,9 @@
-"""Tables, and charts without scripts (bars are tables, lines SVG) that follow the page's colours."""
+"""Tables, and charts without scripts: bars are tables that follow the page's colours."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP = 460, 200, 62, 40, 20
-POINTS = 300  # of a line: more cannot be seen
 
 
 def bars(rows: Sequence[tuple[str, float, str]], *, caption: str) -> str:
@@ -25,30 +22,6 @@ def bars(rows: Sequence[tuple[str, float, str]], *, caption: str) -> str:
             f"<td>{escape(text)}</td></tr>"
         )
     return f'<table class="bars"><caption>{escape(caption)}</caption><tbody>{"".join(lines)}</tbody></table>'
-
-
-def line(values: Sequence[float], *, title: str, about: str, x_label: str, y_label: str) -> str:
-    """Draw a line over 1, 2, 3, ... from zero up."""
-    stride = max(1, -(-len(values) // POINTS))
-    shown = [(i, value) for i, value in enumerate(values) if i % stride == 0 or i == len(values) - 1]
-    top = max(values, default=0.0) or 1.0
-    across, base = (WIDTH - LEFT - 10) / max(len(values) - 1, 1), HEIGHT - BOTTOM
-    points = " ".join(
-        f"{LEFT + i * across:.1f},{base - value / top * (base - TOP):.1f}" for i, value in shown
-    )
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{escape(f"{title}: {about}")}">'
-        f"<title>{escape(title)}</title>"
-        f'<line class="axis" x1="{LEFT}" y1="{base}" x2="{WIDTH - 10}" y2="{base}"/>'
-        f'<line class="axis" x1="{LEFT}" y1="{TOP}" x2="{LEFT}" y2="{base}"/>'
-        f'<polyline class="curve" points="{points}"/>'
-        f'<text x="{LEFT - 6}" y="{TOP + 4}" text-anchor="end">{top:.2g}</text>'
-        f'<text x="{LEFT - 6}" y="{base + 4}" text-anchor="end">0</text>'
-        f'<text x="{LEFT}" y="{base + 18}">1</text>'
-        f'<text x="{WIDTH - 10}" y="{base + 18}" text-anchor="end">{len(values)}</text>'
-        f'<text x="{(WIDTH + LEFT) / 2}" y="{HEIGHT - 4}" text-anchor="middle">{escape(x_label)}</text>'
-        f'<text x="{LEFT}" y="12">{escape(y_label)}</text></svg>'
-    )
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:

@@ -13,8 +13,9 @@ from privfit.accounting.group import for_records
 from privfit.printable import printable
 from privfit.publication.published import Published
 from privfit.publication.weights import Weights, weights_of
-from privfit.report.charts import bars, line, table
+from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
+from privfit.report.summary import summary
 from privfit.report.weights import weights_section
 
 KINDS = {"logistic": "Logistic regression", "svm": "Linear support vector machine"}
@@ -26,6 +27,7 @@ CARD_FIELDS = (
     "Known limits",
 )
 SEEDED = "SEEDED NOISE"
+LEAST_CHANCE_IN_WORDS = 1e-12  # "1 in" more than a million millions says nothing to anybody
 RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # for which the page says what is promised
 
 
@@ -55,7 +57,8 @@ def render(
         One file that needs nothing else.
     """
     weights = weights_of(model)
-    heading = title or f"{KINDS[model.kind]} with differential privacy"
+    kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
+    heading = title or f"{KINDS[model.kind]} {kept}"
     sections = [
         ("promise", "What was promised", _promise(model)),
         ("means", f"What that means for one {_unit(model)}", _meaning(model)),
@@ -80,7 +83,8 @@ def render(
         '<link rel="icon" href="data:,">'
         f"<title>{escape(heading)}</title><style>{style}</style></head><body>"
         '<a class="skip" href="#promise">Skip to the promise</a>'
-        f"<header><h1>{escape(heading)}</h1>{_warnings(model)}{_facts(model, weights)}"
+        f"<header><h1>{escape(heading)}</h1>{_warnings(model, scores)}{_facts(model, weights)}"
+        f"{summary(model, scores, card or {})}"
         f'<nav aria-label="Contents"><ul>{contents}</ul></nav></header>'
         f"<main>{body}</main>"
         f"<footer><p>Made by privfit {escape(model.versions.get('privfit', ''))}.{_origin(model)}</p>"
@@ -95,13 +99,14 @@ def _origin(model: Published) -> str:
     return " Everything on this page was released with privacy or was public."
 
 
-def _warnings(model: Published) -> str:
+def _warnings(model: Published, scores: Mapping[str, Any] | None) -> str:
     if model.privacy["promise"] is None:
         return (
             '<p class="warning" role="alert">This model promises no privacy. Do not publish it if the data '
             "are sensitive.</p>"
         )
-    if any(SEEDED in assumption for assumption in model.privacy["assumptions"]):
+    bought = {} if scores is None else scores["privacy"]
+    if any(SEEDED in text for text in (*model.privacy["assumptions"], *bought.get("assumptions", ()))):
         return (
             '<p class="warning" role="alert">Made with seeded noise, for research only: whoever knows the '
             "seed can remove the noise. Not for publication.</p>"
@@ -139,9 +144,10 @@ def _meaning(model: Published) -> str:
     unit = _unit(model)
     exactly = "" if odds.mu is None else ", exactly, because all noise was Gaussian"
     return (
-        f"<p>Whatever somebody believed about one {unit} before, on any grounds, the model can move it only "
-        f"so far, except with a probability of at most {escape(written_up(odds.exceptions()))}:</p>"
+        f"<p>Whatever somebody believed about one {unit} before, on any grounds, the model moves it no "
+        "further than this:</p>"
         + table(("believed before", "at least, after", "at most, after"), rows, f"Belief about one {unit}")
+        + _exceptions(odds, unit)
         + f"<p>Somebody who knows all other {_UNITS[unit]}, sees the model, and has to say whether one "
         f"{unit} was in the table is right in at most {rounded_up(odds.best_guess())} of cases (guessing: "
         f"50%){exactly}. A test that wrongly accuses {FALSE_ALARMS:.0%} of those that were not in it finds "
@@ -150,6 +156,25 @@ def _meaning(model: Published) -> str:
         + "<p>This is about what taking part adds. It does not hide what is true of people in general: "
         "learning that is the purpose of the model.</p>"
     )
+
+
+def _exceptions(odds: Odds, unit: str) -> str:
+    """Say by which chance a belief may move further than the table of beliefs says."""
+    chance = odds.exceptions()
+    if chance == 0.0:
+        return f"<p>There is no exception: no draw of the noise moves a belief about one {unit} further.</p>"
+    shown = f", 1 in {_two_digits_down(1.0 / chance):,}" if LEAST_CHANCE_IN_WORDS < chance < 0.1 else ""
+    return (
+        "<p>There is one exception. The noise in the model was drawn at random, and for any one "
+        f"{unit} it may have been an unlucky draw: then a belief about this {unit} may move further. The "
+        f"probability of that is at most {escape(written_up(chance))}{shown}, for each {unit} separately. "
+        "Only the draw decides it: the probability does not depend on what somebody knows or computes.</p>"
+    )
+
+
+def _two_digits_down(x: float) -> int:
+    whole = str(int(x))
+    return int(whole[:2].ljust(len(whole), "0"))
 
 
 _UNITS = {"person": "people", "record": "records"}
@@ -186,20 +211,8 @@ def _budget(model: Published) -> str:
         return "<p>Nothing was bought.</p>"
     rows = sorted(spending.items(), key=lambda item: -item[1])
     shares = [(what, rho, f"{rho / total:.1%}") for what, rho in rows]
-    parts = [bars(shares, caption="The budget by what it bought")]
-    prices = [step["rho_gradient"] + step["rho_selection"] for step in model.steps]
-    if any(prices):
-        about = f"{len(prices)} steps, the cheapest for {min(prices):.3g}, the dearest for {max(prices):.3g}"
-        parts.append(
-            line(
-                prices,
-                title="The budget by step",
-                about=about,
-                x_label="step",
-                y_label="price of a step (rho)",
-            )
-        )
-    return "".join(parts) + _list(model.privacy["notes"])
+    chart = bars(shares, caption="The budget by what it bought")
+    return chart + _list(model.privacy["notes"])
 
 
 def _scores(scores: Mapping[str, Any] | None) -> str:
@@ -250,9 +263,9 @@ def _verify(model: Published) -> str:
     return _list(
         [
             f"The promise: {theorem} in docs/privacy.md of privfit, with proofs.",
-            "The account, if the fit was paid from a lasting one: privfit ledger verify checks its chain "
-            "of entries.",
-            "The model: its JSON file follows a published JSON Schema and holds every number on this page.",
+            "The ledger, if it is kept in a file or on a server: privfit ledger verify checks every entry.",
+            "The model: its JSON file follows a published JSON Schema, and every number on this page follows "
+            "from it, except scores and what they add up to.",
             "The noise: exact samplers and the operating system's entropy, unless a warning is at the top of "
             "this page.",
         ]

@@ -14,11 +14,8 @@ WEIGHTS_DRAWN, WEIGHTS_LISTED = 20, 5_000  # of a page that stays below a megaby
 def weights_section(model: Published, weights: Weights) -> str:
     """Return the weights as bars and as a table, for the class whose odds are spoken of."""
     by_size = sorted(range(len(weights)), key=lambda i: -abs(weights[i].weight))
-    drawn = [
-        (_label(row), row.weight, f"{row.weight:+.2f}")
-        for row in (weights[i] for i in by_size[:WEIGHTS_DRAWN])
-        if row.weight
-    ]
+    compared = [weights[i] for i in by_size if weights[i].weight]  # not the references
+    drawn = [(_label(row), row.weight, f"{row.weight:+.2f}") for row in compared[:WEIGHTS_DRAWN]]
     (negative,) = (value for value in model.classes if value != weights.positive)
     intro = (
         f"<p>{escape(' '.join(weights.meaning[:-1]))} Their bars go to the right; bars to the left speak for "
@@ -26,7 +23,7 @@ def weights_section(model: Published, weights: Weights) -> str:
         + ("A weight of 0.69 doubles the odds. " if weights.has_odds else "")
         + "The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
     )
-    shown = f"the largest of {len(weights):,}" if len(weights) > len(drawn) else "all of them"
+    shown = f"the largest of {len(compared):,}" if len(compared) > len(drawn) else "all of them"
     heading, *rows = Weights(weights[i] for i in sorted(by_size[:WEIGHTS_LISTED])).texts()
     left_out = len(weights) - len(rows)
     caption = "In the order of the schema." if model.schema is not None else "In the order of the columns."
