@@ -28,13 +28,13 @@ MESSES = {
         INCOME,
         lambda cell: "1234,5",
         "income: 60 records have a value that is no number (100.0% of the values); "
-        'decimal = "," without thousands reads them',
+        'decimal = "," without thousands reads most of them',
     ),
     "bounds far off": (INCOME, lambda cell: cell + ",000", "income: 60 records have a value above the high"),
     "another case": (
         CITY,
         str.upper,
-        f"city: 60 records {NOT_ON_THE_LIST} (100.0% of the values); they differ",
+        f"city: 60 records {NOT_ON_THE_LIST} (100.0% of the values); most of",
     ),
     "a seventh is lost": (CITY, None, f"city: 9 records {NOT_ON_THE_LIST} (15.0% of the values)"),
 }

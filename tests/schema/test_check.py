@@ -202,17 +202,27 @@ def test_a_column_without_any_value_is_told_unless_the_schema_says_what_becomes_
 
 
 REMEDIES = {
-    "a decimal comma": (Numeric("x", 0, 9), ["1,5", "2,25", "3"], 'decimal = "," reads them'),
-    "groups of digits": (Numeric("x", 0, 9), ["1 500", "2 250", "3"], 'thousands = " " reads them'),
+    "a decimal comma": (Numeric("x", 0, 9), ["1,5", "2,25", "3"], 'decimal = "," reads most of them'),
+    "groups of digits": (Numeric("x", 0, 9), ["1 500", "2 250", "3"], 'thousands = " " reads most of them'),
     "a comma in groups": (
         Numeric("x", 0, 9, unit="$"),
         ["$1,500,000", "$2,250,000"],
-        'thousands = "," reads them',
+        'thousands = "," reads most of them',
+    ),
+    "a unit": (
+        Numeric("x", 0, 9),
+        ["5 kg", "-7.5kg", "kg 1"],
+        "unit = ... would read most of them, if what stands beside the number is a unit",
+    ),
+    "a unit and marks": (
+        Numeric("x", 0, 9),
+        ["1'500 CHF", "22'500 CHF"],
+        'unit = ... and thousands = "\'" would read most of them, if what stands beside the number is a unit',
     ),
     "another way to write dates": (
         Date("x", "1990-01-01", "1999-12-31"),
         ["24.12.1995", "31.01.1996"],
-        'format = "%d.%m.%Y" reads them',
+        'format = "%d.%m.%Y" reads most of them',
     ),
     "categories in another case": (
         Categorical("x", ["North", "South"]),
@@ -237,8 +247,20 @@ def test_a_remedy_is_named_where_there_is_one(case):
     assert str(finding).endswith(f"; {finding.remedy}")
 
 
+@pytest.mark.parametrize("provision", ["indicator", "fill"])
+def test_a_provision_for_odd_values_is_none_for_another_way_to_write_all(provision):
+    settings = {"missing": "indicator"} if provision == "indicator" else {"fill": "North"}
+    town = Categorical("town", ["North", "South"], **settings)
+    odd = ["North"] * 50 + ["Atlantis"] * 50
+    assert verdicts([town], {"town": odd}) == [("town", "warning", 50)]
+    assert verdicts([town], {"town": [*odd[:50], *["SOUTH"] * 50]}) == [("town", "refusal", 50)]
+    assert verdicts([town], {"town": [*odd[:50], *["South"] * 45, *["SOUTH"] * 5]}) == [
+        ("town", "warning", 5)
+    ]
+
+
 def test_text_for_which_nothing_helps_has_no_remedy():
-    rows = {"x": [CANARY, CANARY], "ill": ["no", "yes"]}
+    rows = {"x": ["?", "unknown"], "ill": ["no", "yes"]}
     for fact in (Numeric("x", 0, 9), Date("x", "1990-01-01", "1999-12-31"), Categorical("x", ["a"])):
         (finding,) = Schema([fact], SCHEMA.label).check(rows).refusals
         assert finding.remedy == ""
@@ -288,7 +310,7 @@ def test_classes_that_no_record_has_are_told():
     ]
     ((verdict, text),) = of_label(Label("ill", ["no", "yes"]), rows={"x": [1, 2], "ill": ["NO", "Yes"]})
     assert verdict == "refusal"
-    assert text.endswith("differ from the classes in upper and lower case alone")
+    assert text.endswith("differ from the declared ones in upper and lower case alone")
 
 
 # -- what the table is for

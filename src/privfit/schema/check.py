@@ -12,7 +12,7 @@ from privfit.schema.ids import id_counts
 from privfit.schema.label import Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
-from privfit.schema.remedies import remedy
+from privfit.schema.remedies import other_spelling, unit_beside
 from privfit.schema.schema import Schema
 from privfit.schema.tally import Tally, tally
 
@@ -103,14 +103,17 @@ def _in_feature(fact: Feature, counted: Tally) -> Iterator[Finding]:
         yield Finding(fact.name, "have no value", counted.n_empty, verdict)
     if counted.n_misfits:
         share = counted.n_misfits / counted.n_said
-        if fact.missing == "refuse" or share == 1.0 or (share > MOST_LOST and not says_what_becomes):
+        spelling = other_spelling(fact, counted)
+        # an indicator or a fill is meant for odd values, not for values that are written in another way
+        is_meant = says_what_becomes and not spelling
+        if fact.missing == "refuse" or share == 1.0 or (share > MOST_LOST and not is_meant):
             verdict = Verdict.REFUSAL
-        elif share > MOST_LOST or not says_what_becomes:
+        elif share > MOST_LOST or not is_meant:
             verdict = Verdict.WARNING
         else:
             verdict = Verdict.PROVIDED_FOR
-        what = _MISFITS[type(fact)]
-        yield Finding(fact.name, what, counted.n_misfits, verdict, remedy(fact, counted), share)
+        what, remedy = _MISFITS[type(fact)], spelling or unit_beside(fact, counted)
+        yield Finding(fact.name, what, counted.n_misfits, verdict, remedy, share)
     if isinstance(fact, Numeric | Date):
         yield from _beyond_bounds(fact, counted)
 
@@ -162,7 +165,9 @@ def _in_label(label: Label, counted: Tally) -> Iterator[Finding]:
     if counted.n_misfits:
         kinds = counted.different_misfits()
         one_of = "another label" if kinds == 1 else f"one of {kinds:,} labels that are none of the classes"
-        yield Finding(label.name, f"have {one_of}", counted.n_misfits, remedy=remedy(label, counted))
+        two = "the models take two classes: one_against_rest = ... tells one label from all others"
+        remedy = other_spelling(label, counted) or f"{two}, or correct the classes"
+        yield Finding(label.name, f"have {one_of}", counted.n_misfits, remedy=remedy)
 
 
 def _in_classes(label: Label, counted: Tally) -> Iterator[Finding]:

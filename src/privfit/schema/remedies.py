@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -17,38 +18,46 @@ from privfit.schema.numbers import Date, Numeric
 from privfit.schema.tally import Tally
 
 _MOST_TRIED = 1000  # different values that are looked at for a remedy
+_BESIDE_A_NUMBER = re.compile(r"^[^0-9+-]+|[^0-9]+$")
 _FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y.%m.%d")
 
 
-def remedy(fact: Feature | Label, counted: Tally) -> str:
-    """Return what makes at least half of the values fit that do not, or what the type asks for in general."""
+def other_spelling(fact: Feature | Label, counted: Tally) -> str:
+    """Return how most of the values that do not fit are written, in the schema's words; "" if unknown."""
     cells = counted.misfits(_MOST_TRIED)
     match fact:
         case Numeric():
-            return _of_numbers(fact, cells)
+            ways = (written for written, other in _other_marks(fact) if _most_fit(cells, other))
+            written = next(ways, "")
+            return f"{written} reads most of them" if written else ""
         case Date():
-            return _of_dates(fact, cells)
-        case Boolean(words=words) | Ordinal(order=words) | Categorical(categories=words):
-            if _differ_in_case(words, cells):
-                return "they differ from the declared ones in upper and lower case alone"
-        case Label(classes=words):
-            if _differ_in_case(words, cells):
-                return "they differ from the classes in upper and lower case alone"
-            return (
-                "the models take two classes: one_against_rest = ... tells one label from all others, or "
-                "correct the classes"
-            )
+            formats = [way for way in _FORMATS if _most_fit(cells, replace(fact, format=way))]
+            return f"format = {' or '.join(map(toml_value, formats))} reads most of them" if formats else ""
+        case (
+            Boolean(words=words) | Ordinal(order=words) | Categorical(categories=words) | Label(classes=words)
+        ):
+            listed = {str(reading(word)).casefold() for word in words}
+            said = [str(reading(cell)).casefold() for cell in cells]
+            if 2 * sum(word in listed for word in said) > len(said):
+                return "most of these differ from the declared ones in upper and lower case alone"
     return ""
 
 
-def _of_numbers(fact: Numeric, cells: list[Any]) -> str:
-    for written, other in _other_marks(fact):
-        if _at_least_half(cells, other):
-            return f"{written} reads them"
+def unit_beside(fact: Feature, counted: Tally) -> str:
+    """Return that the schema could declare a unit, if most of the values that do not fit may have one."""
+    if not isinstance(fact, Numeric) or fact.unit:
+        return ""
+    said = [reading(cell) for cell in counted.misfits(_MOST_TRIED)]
+    alone = [_BESIDE_A_NUMBER.sub("", text) if isinstance(text, str) else text for text in said]
+    for written, other in [("", fact), *_other_marks(fact)]:
+        if _most_fit(alone, other):
+            both = " and ".join(filter(None, ["unit = ...", written]))
+            return f"{both} would read most of them, if what stands beside the number is a unit"
     return ""
 
 
 def _other_marks(fact: Numeric) -> Iterator[tuple[str, Numeric]]:
+    """Yield other marks as the schema would write them, and the column with them."""
     if fact.thousands == ",":
         yield 'decimal = "," without thousands', replace(fact, thousands="", decimal=",")
     else:
@@ -58,16 +67,5 @@ def _other_marks(fact: Numeric) -> Iterator[tuple[str, Numeric]]:
             yield f'thousands = "{mark}"', replace(fact, thousands=mark)
 
 
-def _of_dates(fact: Date, cells: list[Any]) -> str:
-    fitting = [way for way in _FORMATS if _at_least_half(cells, replace(fact, format=way))]
-    return f"format = {' or '.join(toml_value(way) for way in fitting)} reads them" if fitting else ""
-
-
-def _at_least_half(cells: list[Any], other: Feature) -> bool:
-    return sum(not np.isnan(other.read(cell)) for cell in cells) >= max(1, len(cells) / 2)
-
-
-def _differ_in_case(words: Any, cells: list[Any]) -> bool:
-    listed = {str(reading(word)).casefold() for word in words}
-    said = [str(reading(cell)).casefold() for cell in cells]
-    return sum(word in listed for word in said) >= max(1, len(said) / 2)
+def _most_fit(cells: list[Any], fact: Feature) -> bool:
+    return 2 * sum(not np.isnan(fact.read(cell)) for cell in cells) > len(cells)
