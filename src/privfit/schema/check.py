@@ -18,7 +18,9 @@ from privfit.schema.tally import Tally, tally
 
 Purpose = Literal["train", "evaluate", "predict"]
 
-MOST_LOST = 0.1  # share of a column's values that may be lost without a refusal
+# a column is lost if more than this share of its values is, and at least this many: a few are a warning
+MOST_LOST = 0.1
+FEWEST_LOST = 10
 
 
 def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
@@ -106,9 +108,10 @@ def _in_feature(fact: Feature, counted: Tally) -> Iterator[Finding]:
         spelling = other_spelling(fact, counted)
         # an indicator or a fill is meant for odd values, not for values that are written in another way
         is_meant = says_what_becomes and not spelling
-        if fact.missing == "refuse" or share == 1.0 or (share > MOST_LOST and not is_meant):
+        lost = _is_lost(counted.n_misfits, counted.n_said)
+        if fact.missing == "refuse" or (lost and (share == 1.0 or not is_meant)):
             verdict = Verdict.REFUSAL
-        elif share > MOST_LOST or not is_meant:
+        elif lost or not is_meant:
             verdict = Verdict.WARNING
         else:
             verdict = Verdict.PROVIDED_FOR
@@ -118,10 +121,14 @@ def _in_feature(fact: Feature, counted: Tally) -> Iterator[Finding]:
         yield from _beyond_bounds(fact, counted)
 
 
+def _is_lost(records: int, values: int) -> bool:
+    return records >= FEWEST_LOST and records > MOST_LOST * values
+
+
 def _beyond_bounds(fact: Numeric | Date, counted: Tally) -> Iterator[Finding]:
     low, high = fact.ends
     below, above = (counted.number_where(which) for which in (counted.said < low, counted.said > high))
-    lost = below + above > MOST_LOST * counted.n_said
+    lost = _is_lost(below + above, counted.n_said)
     units = "the bounds must be in the units of the table" if lost else ""
     for side, records in (("below the low bound", below), ("above the high bound", above)):
         if records:

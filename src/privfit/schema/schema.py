@@ -251,9 +251,9 @@ class Schema:
         findings : Findings
             What was found, to be printed, each with a verdict: the schema provides for it, it is worth a
             warning, or it is a reason to refuse the table. A column is refused if it cannot be read, or if
-            more than a tenth of its values (`privfit.schema.check.MOST_LOST`) do not fit or lie beyond its
-            bounds. With an indicator or a declared fill, values that do not fit are provided for, unless
-            none does.
+            more than a tenth of its values and at least ten (`MOST_LOST` and `FEWEST_LOST` of
+            `privfit.schema.check`) do not fit or lie beyond its bounds. With an indicator or a declared fill,
+            values that do not fit are provided for, unless none does or most are only written in another way.
 
             It counts records, and so is for the custodian of the data alone.
         """
