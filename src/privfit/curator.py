@@ -126,8 +126,11 @@ class Curator:
 
     @property
     def remaining(self) -> float:
-        """What is left of the budget, in rho."""
-        return self._ledger.remaining
+        """What is left of the budget that the fit was given, in rho.
+
+        If other threads empty the ledger that the fit draws on, the next charge is refused.
+        """
+        return self._ledger.unspent
 
     def raw_weights(self, w: Vector) -> Vector:
         """Return the weights of the columns that say what w says of this curator's features."""

@@ -29,6 +29,7 @@ from privfit.solvers import (
     SGDAdv,
     get_solver,
 )
+from privfit.solvers.dpagd import LineSearchDescent
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 
@@ -159,6 +160,27 @@ def test_a_ledger_with_too_little_left_refuses_before_anything_is_looked_at(name
     assert refused.visible["refusal"].startswith(f"{BudgetExceeded.__name__}: ")
     assert not [event for event in refused.tape.events if isinstance(event, Request)]
     assert ledger.spent == 0.0
+
+
+@pytest.mark.parametrize("name", PRIVATE)
+def test_a_fit_whose_ledger_another_thread_empties_is_refused(name, monkeypatch):
+    """Every solver derives its prices from what is left, which must not become a price of nothing."""
+    X, y = table(300)
+    ledger, portion = Ledger(rho=10.0, delta=0.1), Ledger.portion
+
+    def portion_of_what_is_spent(*arguments, **settings):
+        part = portion(*arguments, **settings)
+        ledger.charge(ledger.remaining, ledger.remaining_delta, what="another thread's fit")
+        return part
+
+    monkeypatch.setattr(Ledger, "portion", portion_of_what_is_spent)
+    model = MODELS["logistic"](1.0, 1e-6, solver=PRIVATE[name], classes=(0, 1), ledger=ledger)
+    if isinstance(get_solver(PRIVATE[name]), LineSearchDescent):  # which ends where a charge does not fit
+        assert not weights(model.fit(X, y)).any()
+    else:
+        with pytest.raises(BudgetExceeded):
+            model.fit(X, y)
+    assert [entry.what for entry in ledger.entries] == ["another thread's fit"]
 
 
 @pytest.mark.parametrize("name", PRIVATE)

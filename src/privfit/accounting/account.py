@@ -60,10 +60,14 @@ class Account:
         return min(rounded_up(self._store.totals[0]), self.rho)
 
     @property
+    def unspent(self) -> float:
+        """Rho of this ledger that is not spent, rounded down, whatever is left of the one it is a portion of."""
+        return rounded_down(units(self.rho) - self._store.totals[0])
+
+    @property
     def remaining(self) -> float:
         """Rho that can still be paid, rounded down: charging it always fits."""
-        left = rounded_down(units(self.rho) - self._store.totals[0])
-        return left if self._parent is None else min(left, self._parent.remaining)
+        return self.unspent if self._parent is None else min(self.unspent, self._parent.remaining)
 
     @property
     def spent_delta(self) -> float:
