@@ -190,7 +190,9 @@ def test_a_gaussian_account_pays_for_gaussian_noise_alone():
     for refused in ({"rho": 0.001}, {"rho": 0.001, "delta": 1e-9, "kind": "gaussian"}):
         with pytest.raises(ValueError, match="pays for Gaussian noise only"):
             ledger.charge(**refused)
-    with pytest.raises(BudgetExceeded, match=r"needs epsilon=0\.7\d*, 0\.6\d* left of 1"):
+    with pytest.raises(
+        BudgetExceeded, match=r"needs epsilon=0\.7\d* .* epsilon=0\.6\d* .* left of epsilon=1 "
+    ):
         ledger.charge(0.6 * ledger.rho, kind="gaussian", what="a step")
     part = ledger.portion(ledger.rho / 4)
     assert isinstance(part.promise, Gaussian)
@@ -216,14 +218,15 @@ def test_solvers_that_ask_gaussian_questions_only_get_the_exact_budget(solver):
 
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 def test_a_fit_keeps_the_kind_of_promise_of_the_ledger_it_draws_on():
-    zcdp = Ledger(epsilon=2.0, delta=1e-6)
+    zcdp = Ledger(epsilon=2.0, delta=1e-6, promise="concentrated")
     fitted = DPLogisticRegression(1.0, ledger=zcdp).fit(*table())
     assert fitted.privacy_.promise == Concentrated.of(epsilon=1.0, delta=1e-6)
-    exact = Ledger.keeping(Gaussian.of(epsilon=2.0, delta=1e-6))
+    exact = Ledger(epsilon=2.0)
     assert isinstance(DPLogisticRegression(1.0, ledger=exact).fit(*table()).privacy_.promise, Gaussian)
     spent = exact.spent
     for solver in ("dpagd", "objective-perturbation"):
-        with pytest.raises(ValueError, match="The ledger keeps a Gaussian promise"):
+        refusal = "Gaussian noise only; solvers that it pays for: adaptive, gradient-descent, newton."
+        with pytest.raises(ValueError, match=refusal):
             DPLogisticRegression(0.1, solver=solver, ledger=exact).fit(*table())
     assert exact.spent == spent
 

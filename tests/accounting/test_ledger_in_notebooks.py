@@ -5,7 +5,7 @@ from privfit.accounting import Ledger
 
 def test_a_ledger_shows_promise_spending_and_entries():
     ledger = Ledger(epsilon=1.0, delta=1e-6)
-    ledger.charge(ledger.rho / 4, what="mean <age>", mechanism="gaussian & more")
+    ledger.charge(ledger.rho / 4, what="mean <age>", mechanism="gaussian & more", kind="gaussian")
     shown = ledger._repr_html_()
     assert ledger.statement() in shown
     assert "epsilon = 1 at delta = 1e-06" in shown

@@ -122,7 +122,8 @@ def test_a_ledger_caps_the_sum_and_is_stated():
         _, messages = warned(lambda: model.fit(X, Y))
         assert messages == []
     assert model.privacy_.family is None
-    assert "a shared account, which promises epsilon = 3 at delta = 1e-06 in all" in model.privacy_.text
+    promised = "a shared ledger, which promises epsilon = 3 at delta = 1e-06 (rho = 0.2098) in all"
+    assert promised in model.privacy_.text
 
 
 def test_a_member_pickled_elsewhere_makes_the_total_unknown():

@@ -149,7 +149,7 @@ def test_the_noise_keeps_the_promise_by_the_exact_profile_of_the_gaussian():
     X, y = table(n)
     curator = curator_of(
         Problem.of(X, y, LOSSES["logistic"]),
-        Ledger(epsilon=epsilon, delta=delta),
+        Ledger(epsilon=epsilon, delta=delta, promise="concentrated"),
         noise,
         epsilon=epsilon,
         delta=delta,
@@ -244,11 +244,11 @@ def test_half_a_step_is_refused():
 
 def test_a_refused_charge_leaves_the_data_unread(monkeypatch):
     X, y = table()
-    ledger = Ledger(epsilon=1.0, delta=1e-6)
+    ledger = Ledger(epsilon=1.0, delta=1e-6, promise="concentrated")
     curator = curator_of(
         Problem.of(X, y, LOSSES["logistic"]), ledger, ScriptedNoise(), epsilon=1.0, delta=1e-6, n_records=300
     )
-    monkeypatch.setattr(Ledger, "remaining", rho_from_epsilon(1.0, 1e-6) * 2)
+    monkeypatch.setattr(Ledger, "unspent", rho_from_epsilon(1.0, 1e-6) * 2)
     monkeypatch.setattr(Problem, "gradient_at", lambda *a: pytest.fail("looked"))
     with pytest.raises(BudgetExceeded):
         OutputPerturbation().solve(curator)

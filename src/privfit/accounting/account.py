@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
-from privfit.accounting.amounts import UNIT, ceiling, rounded_down, rounded_up, units, written_up
-from privfit.accounting.promise import Promise
+from privfit.accounting.amounts import UNIT, ceiling, four_digits_down, rounded_down, rounded_up, units
+from privfit.accounting.budget import DEFAULT_DELTA, in_words
+from privfit.accounting.promise import Direct, Promise
+from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.stores import Entry, Store
 
 ENTRIES_SHOWN = 10  # by a notebook
@@ -61,7 +63,7 @@ class Account:
 
     @property
     def unspent(self) -> float:
-        """Rho of this ledger that is not spent, rounded down, whatever is left of the one it is a portion of."""
+        """Rho of this ledger that is not spent, rounded down; a ledger it is a portion of may have less."""
         return rounded_down(units(self.rho) - self._store.totals[0])
 
     @property
@@ -119,7 +121,42 @@ class Account:
         if at is None:
             raise ValueError("This account was opened with rho=; name the delta, spent_epsilon(delta=...).")
         rho, slack = _added(self.entries)
-        return self.promise.worth(min(rounded_up(rho), self.rho), min(rounded_up(slack), self.delta), at)
+        worth = self.promise.worth(min(rounded_up(rho), self.rho), min(rounded_up(slack), self.delta), at)
+        # what is rounded up twice could exceed by its last digits what was promised
+        return worth if at != self.promise.delta else min(worth, self.epsilon())
+
+    def remaining_epsilon(self, delta: float | None = None) -> float:
+        """Return the epsilon of one more fit that would take all that is left, rounded down to four digits.
+
+        Parameters
+        ----------
+        delta : float, optional
+            The delta of the fit; by default that of the promise, or 1e-6 if the ledger was opened with rho.
+
+        Returns
+        -------
+        epsilon : float
+            A fit of this ledger's kind that asks for it fits.
+        """
+        if isinstance(self.promise, Direct):  # one release of all of it
+            return 0.0 if self.spent else self.promise.epsilon
+        at = (DEFAULT_DELTA if self.promise.delta is None else self.promise.delta) if delta is None else delta
+        if not self.spent and at == self.promise.delta and self.promise.epsilon is not None:
+            return self.promise.epsilon
+        # a little less, because what is left is worth an epsilon that is rounded up
+        return four_digits_down(self.promise.worth(self.remaining, 0.0, at) * (1.0 - 1e-9))
+
+    def _refusal(self, rho: float, what: str) -> BudgetExceeded:
+        """Answer in epsilon and rho, first in the one that the ledger was opened with."""
+        rhos = rho, self.remaining, self.rho
+        if isinstance(self.promise, Direct):
+            return BudgetExceeded(*rhos, what)
+        at = DEFAULT_DELTA if self.promise.delta is None else self.promise.delta
+        asked, total = (self.promise.worth(amount, 0.0, at) for amount in (rho, self.rho))
+        epsilons = asked, self.remaining_epsilon(at), total
+        if self.promise.epsilon is None:
+            return BudgetExceeded(*rhos, what, "rho", epsilons, at)
+        return BudgetExceeded(*epsilons, what, "epsilon", rhos, at)
 
     def statement(self) -> str:
         """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it.
@@ -129,14 +166,7 @@ class Account:
         text : str
             Two sentences.
         """
-        promise = self.promise
-        if promise.epsilon is not None:
-            text = f"Promised for all answers together: epsilon = {written_up(promise.epsilon)} at "
-            text += f"delta = {written_up(promise.delta or 0.0)}"
-        else:
-            text = f"Promised for all answers together: rho = {written_up(self.rho)}"
-            if self.delta:
-                text += f" and delta = {written_up(self.delta)}"
+        text = f"Promised for all answers together: {in_words(self.promise)}"
         entries = self.entries  # once, because others may be charging
         count = sum(entry.settles is None for entry in entries)
         share = min(_added(entries)[0] / units(self.rho), 1.0) if self.rho else 0.0

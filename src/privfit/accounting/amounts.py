@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, Context
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from numbers import Real
 
-_FOUR_DIGITS = Context(prec=4, rounding=ROUND_CEILING)
+_FOUR_DIGITS_UP, _FOUR_DIGITS_DOWN = (Context(prec=4, rounding=way) for way in (ROUND_CEILING, ROUND_FLOOR))
 UNIT = 2 ** (1074 + 53)  # units in 1; every float64, and every half ulp of one, is a multiple of a unit
 
 
@@ -32,7 +32,14 @@ def written_up(x: float) -> str:
     """Write x with four significant digits; what is written is read as a number that is not smaller."""
     if not 0.0 < x < math.inf:
         return f"{x:g}"
-    return f"{float(_FOUR_DIGITS.create_decimal(repr(float(x)))):.4g}"
+    return f"{float(_FOUR_DIGITS_UP.create_decimal(repr(float(x)))):.4g}"
+
+
+def four_digits_down(x: float) -> float:
+    """Return x with four significant digits, never larger than it is."""
+    if not 0.0 < x < math.inf:
+        return x
+    return float(_FOUR_DIGITS_DOWN.create_decimal(repr(float(x))))
 
 
 def units(amount: float) -> int:

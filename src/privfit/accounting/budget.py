@@ -1,55 +1,121 @@
-"""Which promise a budget buys, as whoever opens an account names it."""
+"""Which promise a budget buys, as whoever opens a ledger names it."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal, get_args
 
-from privfit.accounting.amounts import number, price
-from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise
+from privfit.accounting.amounts import number, price, written_up
+from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise, name_of
 from privfit.accounting.zcdp import Conversion
 
-PromiseKind = Literal["concentrated", "gaussian", "direct"]
+PromiseKind = Literal["gaussian", "concentrated", "direct"]
+
+DEFAULT_DELTA = 1e-6  # of ledgers that are named by epsilon, as of fits
 
 
-def promise_of(
-    kind: PromiseKind = "concentrated",
-    *,
-    rho: float | None = None,
-    epsilon: float | None = None,
-    delta: float = 0.0,
-    conversion: Conversion = "tight",
-) -> Promise:
-    """Return the promise that a budget buys, or say what is wrong with the budget."""
-    if (rho is None) == (epsilon is None):
-        raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
-    if kind not in get_args(PromiseKind):
-        raise ValueError(f"A ledger promises one of {get_args(PromiseKind)}, not {kind!r}.")
-    if epsilon is not None:
-        epsilon, delta = number("epsilon", epsilon), number("delta", delta)
-        if kind == "concentrated":
-            return Concentrated.of(epsilon=epsilon, delta=delta, conversion=conversion)
-        return (Gaussian if kind == "gaussian" else Direct).of(epsilon=epsilon, delta=delta)
-    if kind != "concentrated":
-        raise ValueError(f"A {kind} promise is named by epsilon= and delta=, not by rho=.")
-    assert rho is not None
-    budget, slack = price("rho", rho), price("delta", delta)
-    if budget == 0.0:
-        raise ValueError(f"rho must be a positive finite number, got {rho!r}.")
-    if slack >= 1.0:
-        raise ValueError(f"delta must be below 1, got {delta!r}.")
-    if conversion not in get_args(Conversion):
-        raise ValueError(f"conversion must be one of {get_args(Conversion)}, got {conversion!r}.")
-    return Concentrated(budget, slack, conversion=conversion)
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What somebody names who opens a ledger; None is not named."""
+
+    rho: float | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    promise: PromiseKind | None = None
+    conversion: Conversion | None = None
+
+    def __post_init__(self) -> None:
+        for name, value, known in (
+            ("promise", self.promise, get_args(PromiseKind)),
+            ("conversion", self.conversion, get_args(Conversion)),
+        ):
+            if value is not None and value not in known:
+                raise ValueError(f"{name} must be one of {known}, got {value!r}.")
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it says how large the ledger is."""
+        return self.rho is not None or self.epsilon is not None
+
+    @property
+    def kind(self) -> PromiseKind:
+        """The kind of promise of a new ledger: Gaussian, unless another one or a term of zCDP is named."""
+        if self.promise is not None:
+            return self.promise
+        return "concentrated" if self.rho is not None or self.conversion is not None else "gaussian"
+
+    def buy(self) -> Promise:
+        """Return the promise that this budget buys, or raise ValueError and say what is wrong with it."""
+        if (self.rho is None) == (self.epsilon is None):
+            raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
+        if self.conversion is not None and self.kind != "concentrated":
+            raise ValueError(f"conversion= is about promise='concentrated', not {self.kind!r}; leave it out.")
+        if self.epsilon is not None or self.kind == "gaussian":
+            return self._promise_at_delta()
+        if self.kind == "direct":
+            raise ValueError("A direct promise is named by epsilon= and delta=, not by rho=.")
+        assert self.rho is not None
+        rho, slack = price("rho", self.rho), price("delta", 0.0 if self.delta is None else self.delta)
+        if rho == 0.0:
+            raise ValueError(f"rho must be a positive finite number, got {self.rho!r}.")
+        if slack >= 1.0:
+            raise ValueError(f"delta must be below 1, got {self.delta!r}.")
+        return Concentrated(rho, slack, conversion=self.conversion or "tight")
+
+    def _promise_at_delta(self) -> Promise:
+        """Return a promise whose delta is that of (epsilon, delta)-DP."""
+        delta = number("delta", DEFAULT_DELTA if self.delta is None else self.delta)
+        if self.epsilon is None:
+            assert self.rho is not None
+            return Gaussian.of(rho=price("rho", self.rho), delta=delta)
+        epsilon = number("epsilon", self.epsilon)
+        if self.kind == "concentrated":
+            return Concentrated.of(epsilon=epsilon, delta=delta, conversion=self.conversion or "tight")
+        return (Gaussian if self.kind == "gaussian" else Direct).of(epsilon=epsilon, delta=delta)
+
+    def is_kept_by(self, kept: Promise) -> bool:
+        """Return whether all that is named is what a ledger has.
+
+        What a budget is worth may change in the last digit from one version of the library to the next; what
+        was asked for does not.
+        """
+        named = {
+            "rho": kept.rho,
+            "epsilon": kept.epsilon,
+            "delta": kept.slack if kept.delta is None else kept.delta,
+            "promise": name_of(kept),
+        }
+        return all(getattr(self, name) in (None, value) for name, value in named.items())
+
+    def __str__(self) -> str:
+        named = [f"{name}={value!r}" for name, value in vars(self).items() if value is not None]
+        return ", ".join(named)
+
+
+def pays_for(kept: Promise, wanted: Promise) -> bool:
+    """Return whether a ledger that keeps a promise can pay for what needs another kind of promise."""
+    if isinstance(kept, Concentrated):  # for all that uses up no delta, and otherwise if it has one to use up
+        return kept.slack > 0.0 or wanted.slack == 0.0
+    return type(kept) is type(wanted)
 
 
 def named(promise: Promise) -> str:
-    """Return a promise in the words that it was asked for with.
-
-    What a budget is worth may change in the last digit from one version of the library to the next; what was
-    asked for does not.
-    """
+    """Return a promise in the words that a ledger is opened with."""
     numbers = {"epsilon": promise.epsilon, "delta": promise.delta}
     if promise.epsilon is None:
         numbers = {"rho": promise.rho, "delta": promise.slack}
-    words = ", ".join(f"{name}={value!r}" for name, value in numbers.items())
-    return f"{words} ({type(promise).__name__.lower()})"
+    return ", ".join(f"{name}={value!r}" for name, value in (numbers | {"promise": name_of(promise)}).items())
+
+
+def stated_delta(promise: Promise) -> float:
+    """Return the delta at which the epsilon of a promise is stated, if it was named by rho alone, too."""
+    return DEFAULT_DELTA + promise.slack if promise.delta is None else promise.delta
+
+
+def in_words(promise: Promise) -> str:
+    """Say what a promise amounts to, in epsilon (with delta) and in rho, the one it was named by first."""
+    delta, rho = stated_delta(promise), f"rho = {written_up(promise.rho)}"
+    if promise.epsilon is not None:
+        return f"epsilon = {written_up(promise.epsilon)} at delta = {written_up(delta)} ({rho})"
+    spent = f" and delta = {written_up(promise.slack)}" if promise.slack else ""
+    return f"{rho}{spent} (epsilon = {written_up(promise.epsilon_at(delta))} at delta = {written_up(delta)})"

@@ -1,10 +1,11 @@
-"""The privacy account: a filter that refuses before anything is read.
+"""The ledger: a privacy filter that refuses before anything is read.
 
-A ledger holds a budget in approximate zCDP, (rho, delta), fixed when it is opened. Every question about
-the data is charged first; a charge that does not fit raises `BudgetExceeded` and nothing is looked at.
-Because each price may depend on everything released so far and the total may not be passed, the ledger
-is a zCDP filter, and all that was ever answered under it is (rho, delta)-zCDP together (P5). That total is
-what is promised; what was spent of it by some moment is bookkeeping.
+A ledger holds a privacy budget that is fixed when it is opened. Every question about the data is charged
+first; a charge that does not fit raises `BudgetExceeded` and nothing is looked at. Each price may depend on
+everything released so far, and the total may not be passed. So the ledger is a filter, and its promise
+holds for all that was ever answered under it: mu-Gaussian DP if all noise is Gaussian (P7), and
+(rho, delta)-approximate zCDP for any questions (P5). That total is what is promised; what was spent of it by
+some moment is bookkeeping.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from privfit.accounting.account import Account
 from privfit.accounting.amounts import price, units
-from privfit.accounting.budget import PromiseKind, promise_of
-from privfit.accounting.promise import Concentrated, Direct, Gaussian, Kind, Promise, from_dict, to_dict
+from privfit.accounting.budget import Budget, PromiseKind, in_words
+from privfit.accounting.promise import Concentrated, Gaussian, Kind, Promise, from_dict, name_of, to_dict
 from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.reservation import Reservation, reserve
 from privfit.accounting.stores import Entry, MemoryStore, Store
@@ -35,33 +36,45 @@ class Ledger(Account):
     Parameters
     ----------
     rho : float, optional
-        Total budget in zCDP. With `delta` > 0 the budget is approximate zCDP, (rho, delta).
-    delta : float
-        With `rho`: the failure probability that charges may use up. With `epsilon`: the delta of the
-        promise, all of which goes into the conversion.
+        The total in zCDP, instead of `epsilon`. Without `promise` the ledger keeps zCDP's promise; with
+        ``promise="gaussian"`` it keeps mu-Gaussian DP for mu = sqrt(2 rho).
     epsilon : float, optional
-        Total budget as (epsilon, delta)-DP, converted to the rho it is worth.
-    conversion : {"tight", "classic"}
-        How `epsilon` is converted.
+        The total as (epsilon, delta)-DP, converted to the rho it is worth: at delta = 1e-6 an epsilon of 1
+        is worth rho = .0280 by a Gaussian promise and .0244 by zCDP's.
+    delta : float, optional
+        The delta of the promise, by default 1e-6. With `rho` and zCDP's promise: the failure probability that
+        charges may use up, by default 0.
+    promise : {"gaussian", "concentrated", "direct"}, optional
+        What the ledger promises, and so what it pays for; by default "gaussian" with `epsilon` and
+        "concentrated" with `rho`. See the notes.
+    conversion : {"tight", "classic"}, optional
+        How zCDP's promise converts `epsilon`, by default "tight". Naming one chooses
+        ``promise="concentrated"``.
 
     Notes
     -----
+    A Gaussian ledger pays for Gaussian noise alone: the solvers adaptive, gradient-descent and newton,
+    `PrivateBounds` and all scores. It cannot pay for noisy choices (the solvers dpagd, dpagd-modern,
+    frank-wolfe and privgene), for output-perturbation, or for releases with a proof of their own
+    (approximate-minima-perturbation, objective-perturbation, sgd-adv and sgd-ma). A concentrated ledger pays
+    for any of them; for releases with a proof of their own only if it was opened with `rho` and a `delta` to
+    spend. A direct ledger pays for one release with a proof of its own, of its whole budget.
+
     Sums are exact: prices are added as integers, so T charges of budget / T always fit and one more
     never does. Copies (`copy`, `deepcopy`, `sklearn.clone`, unpickling in the same process) are the same
-    account. In any other process a ledger can be read but refuses every charge, unless its account is kept
-    in a file or on a server (`Ledger.open`); then it is the same account there, too. All methods are
-    thread-safe.
+    ledger. In any other process a ledger can be read but refuses every charge, unless it is kept in a file or
+    on a server (`Ledger.open`); then it is the same ledger there, too. All methods are thread-safe.
 
     Examples
     --------
-    >>> ledger = Ledger(epsilon=1.0, delta=1e-6)
-    >>> entry = ledger.charge(ledger.rho / 4, what="mean age")
+    >>> ledger = Ledger(epsilon=1.0)
+    >>> entry = ledger.charge(ledger.rho / 4, what="mean age", kind="gaussian")
     >>> ledger.remaining / ledger.rho
     0.75
-    >>> ledger.charge(ledger.rho, what="everything")
+    >>> ledger.charge(ledger.rho, what="everything", kind="gaussian")
     Traceback (most recent call last):
     ...
-    privfit.accounting.refusal.BudgetExceeded: everything needs epsilon=1, 0.8574 left of 1; ...
+    privfit.accounting.refusal.BudgetExceeded: everything needs epsilon=1 (rho=0.02801) at delta=1e-06, ...
     """
 
     _parent: Ledger | None
@@ -71,11 +84,12 @@ class Ledger(Account):
         *,
         rho: float | None = None,
         epsilon: float | None = None,
-        delta: float = 0.0,
-        conversion: Conversion = "tight",
+        delta: float | None = None,
+        promise: PromiseKind | None = None,
+        conversion: Conversion | None = None,
     ) -> None:
-        promise = promise_of(rho=rho, epsilon=epsilon, delta=delta, conversion=conversion)
-        self._become(uuid.uuid4().hex, promise, MemoryStore())
+        budget = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise, conversion=conversion)
+        self._become(uuid.uuid4().hex, budget.buy(), MemoryStore())
         _ACCOUNTS[self.account] = self
 
     @classmethod
@@ -103,10 +117,10 @@ class Ledger(Account):
         epsilon: float | None = None,
         delta: float | None = None,
         rho: float | None = None,
-        promise: PromiseKind = "concentrated",
+        promise: PromiseKind | None = None,
         timeout: float = 30.0,
     ) -> Ledger:
-        """Open the account of a data set in a file or on a server, where it outlives the process.
+        """Open the ledger of a data set in a file or on a server, where it outlives the process.
 
         Every process that opens it draws on the same budget (A1 – A3). A fit reserves its portion before the
         first look and gives back what it did not spend when it ends well; a process that is killed leaves
@@ -119,33 +133,32 @@ class Ledger(Account):
             ``postgresql://user@host/database``. A password in it is used in this process and never shown or
             pickled; PGPASSWORD or ~/.pgpass reach workers, too.
         dataset : str
-            Whose account it is; a store holds one for each data set.
+            Whose ledger it is; a store holds one for each data set.
         epsilon, delta, rho : float, optional
-            The budget, as for `Ledger`. An account that is there has to have been opened with the same one;
-            left out, it is taken as it is.
-        promise : {"concentrated", "gaussian", "direct"}
-            What the account promises: any questions, Gaussian noise alone, or one release with a theorem of
-            its own. The last two are named by epsilon.
+            The budget, as for `Ledger`. A ledger that is there has to have been opened with the same one;
+            what is left out is not compared.
+        promise : {"gaussian", "concentrated", "direct"}, optional
+            What a new ledger promises, and so what it pays for, as for `Ledger`: by default Gaussian noise
+            alone, and no noisy choices, output perturbation or releases with a proof of their own. A ledger
+            that is there keeps its own promise, and is refused if another one is named.
         timeout : float
             For how many seconds to wait for other processes.
 
         Returns
         -------
         ledger : Ledger
-            The account.
+            The ledger.
 
         Raises
         ------
         AccountError
             If the store cannot be reached, read or written.
         ValueError
-            If the account was opened with another budget, or there is none and no budget was named.
+            If the ledger was opened with another budget or promise, or there is none and no budget was named.
         """
         from privfit.accounting.lasting import open_store  # late: it brings SQLAlchemy
 
-        asked = None
-        if (epsilon, delta, rho) != (None, None, None):
-            asked = promise_of(promise, rho=rho, epsilon=epsilon, delta=0.0 if delta is None else delta)
+        asked = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise)
         kept, store = open_store(url, timeout, dataset, asked)
         return _ledger(store.account, kept, store)
 
@@ -269,15 +282,6 @@ class Ledger(Account):
         if spent[1] + units(delta) > ceilings[1]:
             raise BudgetExceeded(delta, self.remaining_delta, self.delta, what, unit="delta")
 
-    def _refusal(self, rho: float, what: str) -> BudgetExceeded:
-        """Answer in epsilon whoever opened the account with one."""
-        amounts = rho, self.remaining, self.rho
-        at = self.promise.delta
-        if at is None or isinstance(self.promise, Direct):
-            return BudgetExceeded(*amounts, what)
-        asked, left, total = (self.promise.worth(amount, 0.0, at) for amount in amounts)
-        return BudgetExceeded(asked, left, total, what, unit="epsilon")
-
     def statement(self) -> str:
         """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it.
 
@@ -332,14 +336,10 @@ class Ledger(Account):
         return self._store.check(seal)
 
     def __repr__(self) -> str:
+        promised = f"{in_words(self.promise)}, promise={name_of(self.promise)!r}"
         if _lasts(self._store):  # not what was spent, because looking that up may fail
-            return (
-                f"Ledger(dataset={self.dataset!r}, url={self.url!r}, rho={self.rho!r}, delta={self.delta!r})"
-            )
-        return (
-            f"Ledger(rho={self.rho!r}, delta={self.delta!r}, spent={self.spent!r}, "
-            f"entries={len(self.entries)})"
-        )
+            return f"<Ledger of {self.dataset!r} at {self.url}: {promised}>"
+        return f"<Ledger: {promised}; rho = {self.spent:.4g} spent in {len(self.entries)} entries>"
 
     # -- one account, however it is copied ------------------------------------------------------------
 

@@ -217,8 +217,8 @@ class Gaussian:
         """
         if kind != "gaussian" or delta:
             raise ValueError(
-                "This account keeps a Gaussian promise, which pays for Gaussian noise only; open one with "
-                "Ledger(epsilon=..., delta=...) for other questions."
+                "This ledger keeps a Gaussian promise, which pays for Gaussian noise only; choose a solver "
+                "that adds nothing else, or charge with kind='gaussian' what is Gaussian noise."
             )
 
     @property
@@ -332,7 +332,10 @@ class Direct:
             The price.
         """
         if kind != "release" or (rho, delta) != (self.rho, self.slack):
-            raise ValueError("This account pays for one release of all of it; open another for questions.")
+            raise ValueError(
+                "This ledger pays for one release of its whole budget and for nothing else; ask for "
+                f"epsilon={self.epsilon!r} and delta={self.delta!r}."
+            )
 
     def epsilon_at(self, delta: float) -> float:
         """Return the theorem's epsilon, at its own delta or a larger one.
@@ -379,9 +382,14 @@ Promise = Concentrated | Gaussian | Direct
 _KINDS: dict[str, type[Promise]] = {kind.__name__.lower(): kind for kind in (Concentrated, Gaussian, Direct)}
 
 
+def name_of(promise: Promise) -> str:
+    """Return the kind of a promise as ``promise=`` names it."""
+    return type(promise).__name__.lower()
+
+
 def to_dict(promise: Promise) -> dict[str, Any]:
     """Write a promise as plain numbers and strings."""
-    return {"kind": type(promise).__name__.lower()} | asdict(promise)
+    return {"kind": name_of(promise)} | asdict(promise)
 
 
 def from_dict(written: dict[str, Any]) -> Promise:

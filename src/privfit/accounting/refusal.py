@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from privfit.accounting.amounts import four_digits_down
+
 
 class BudgetExceeded(RuntimeError):
     """A question was refused because its price does not fit into what is left.
@@ -10,17 +12,42 @@ class BudgetExceeded(RuntimeError):
     ----------
     asked, left, total : float
         The price, what was left and the whole budget, in `unit`.
+    what : str
+        What was asked for.
     unit : {"rho", "epsilon", "delta"}
-        "epsilon" for an account that was opened with one: what accounts of these sizes would promise at
-        its delta. (Epsilons do not add up; they grow like the root of what does.) "delta" if that ran out.
+        "epsilon" for a ledger that was opened with one: what ledgers of these sizes would promise at its
+        delta. (Epsilons do not add up; they grow like the root of what does.) "delta" if that ran out.
+    equals : tuple of float or None
+        The same three amounts in rho if `unit` is "epsilon", and in epsilon if it is "rho".
+    at : float or None
+        The delta of these epsilons.
     """
 
-    def __init__(self, asked: float, left: float, total: float, what: str = "", unit: str = "rho") -> None:
-        super().__init__(asked, left, total, what, unit)
+    def __init__(
+        self,
+        asked: float,
+        left: float,
+        total: float,
+        what: str = "",
+        unit: str = "rho",
+        equals: tuple[float, float, float] | None = None,
+        at: float | None = None,
+    ) -> None:
+        super().__init__(asked, left, total, what, unit, equals, at)
         self.asked, self.left, self.total, self.what, self.unit = asked, left, total, what, unit
+        self.equals, self.at = equals, at
 
     def __str__(self) -> str:
-        return (
-            f"{self.what or 'this question'} needs {self.unit}={self.asked:.4g}, "
-            f"{self.left:.4g} left of {self.total:.4g}; raise the budget or ask for less."
-        )
+        amounts: list[tuple[float, ...]] = [(self.asked,), (self.left,), (self.total,)]
+        if self.equals is not None:
+            amounts = list(zip((self.asked, self.left, self.total), self.equals, strict=True))
+        amounts[1] = tuple(four_digits_down(amount) for amount in amounts[1])
+        asked, left, total = (self._in_words(*amount) for amount in amounts)
+        at = "" if self.at is None else f" at delta={self.at:g}"
+        advice = "ask for no more than that" if self.left > 0.0 else "nothing more can be asked for"
+        what = self.what or "this question"
+        return f"{what} needs {asked}{at}, and {left} is left of {total}; {advice}."
+
+    def _in_words(self, amount: float, equal: float | None = None) -> str:
+        other = "rho" if self.unit == "epsilon" else "epsilon"
+        return f"{self.unit}={amount:.4g}" + ("" if equal is None else f" ({other}={equal:.4g})")

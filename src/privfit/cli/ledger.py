@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from privfit.cli.options import Dataset, Delta, Json, Store, ledger_in, url_of
+from privfit.cli.options import Dataset, Json, Store, ledger_in, url_of
 from privfit.cli.output import columns, show, waiting, wrapped
 from privfit.cli.teaching import TaughtCommand
 
@@ -22,12 +22,40 @@ ledger = typer.Typer(
 )
 
 
+class PromiseName(StrEnum):
+    """What a ledger can promise."""
+
+    GAUSSIAN = "gaussian"
+    CONCENTRATED = "concentrated"
+    DIRECT = "direct"
+
+
+_PAYS = {
+    PromiseName.GAUSSIAN: "It keeps a Gaussian promise and pays for Gaussian noise alone.",
+    PromiseName.CONCENTRATED: "It keeps zCDP's promise and pays for every question that has a price in zCDP.",
+    PromiseName.DIRECT: "It pays for one release with a proof of its own, of the whole privacy budget.",
+}
+
+
 @ledger.command("open", cls=TaughtCommand)
 def open_ledger(
     store: Store,
     dataset: Annotated[str, typer.Option(help="The data set that the ledger is about.")],
-    epsilon: Annotated[float, typer.Option(help="The whole privacy budget of the data set, for ever.")],
-    delta: Delta = 1e-6,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The whole privacy budget of the data set, for ever.")
+    ] = None,
+    delta: Annotated[
+        float | None, typer.Option(help="The probability with which the promise may fail, by default 1e-6.")
+    ] = None,
+    rho: Annotated[float | None, typer.Option(help="The privacy budget in zCDP, instead of epsilon.")] = None,
+    promise: Annotated[
+        PromiseName | None,
+        typer.Option(
+            help="What the ledger pays for. gaussian, the default: Gaussian noise alone, of which the same "
+            "epsilon buys most. concentrated, the default with --rho: any question. direct: one release with "
+            "a proof of its own."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Open the ledger of a data set, and fix its privacy budget.
@@ -35,13 +63,25 @@ def open_ledger(
     One ledger for all that is ever published about these people: every fit and every set of scores is charged
     to it, whoever asks, until the privacy budget is spent. The privacy budget cannot be raised later.
 
+    A Gaussian ledger cannot pay for solvers that make noisy choices (dpagd, dpagd-modern, frank-wolfe,
+    privgene), for output-perturbation, and for releases with a proof of their own.
+
     Example: privfit ledger open people.db --dataset census-2026 --epsilon 3 --delta 1e-6
     """
+    if (epsilon is None) == (rho is None):
+        raise typer.BadParameter("Give one of --epsilon and --rho.")
     with waiting("Opening the ledger"):
         from privfit.accounting import Ledger
 
-        opened = Ledger.open(url_of(store), dataset=dataset, epsilon=epsilon, delta=delta)
-    show(_facts(opened), _standing(opened), as_json=as_json)
+        opened = Ledger.open(
+            url_of(store),
+            dataset=dataset,
+            epsilon=epsilon,
+            delta=delta,
+            rho=rho,
+            promise=None if promise is None else promise.value,
+        )
+    _show_opened(opened, as_json)
 
 
 @ledger.command(cls=TaughtCommand)
@@ -114,6 +154,20 @@ def migrate(store: Store, as_json: Json = False) -> None:
     show({"migrated": migrated}, wrapped(text), as_json=as_json)
 
 
+def _show_opened(ledger: Ledger, as_json: bool) -> None:
+    """Show how a ledger stands, and which solvers it can pay for."""
+    from privfit.accounting.promise import name_of
+    from privfit.solvers.base import solvers_paid_by
+
+    paid = solvers_paid_by(ledger.promise)
+    unpaid = [name for name in paid if not paid[name]]
+    pays = _PAYS[PromiseName(name_of(ledger.promise))]
+    if unpaid:
+        pays += f" It cannot pay for the solvers {', '.join(unpaid)}."
+    facts = _facts(ledger) | {"pays_for_solvers": [name for name in paid if paid[name]]}
+    show(facts, f"{_standing(ledger)}\n{wrapped(pays)}", as_json=as_json)
+
+
 def _standing(ledger: Ledger) -> str:
     """Say where a ledger is, what it promises, and what one more question may cost."""
     left = _left(ledger)
@@ -123,21 +177,19 @@ def _standing(ledger: Ledger) -> str:
 
 def _left(ledger: Ledger) -> float | None:
     """Return the epsilon of a fit that would take all that is left of what was begun, rounded down."""
-    from privfit.accounting import Direct
-
-    promise = ledger.promise
-    if promise.delta is None or isinstance(promise, Direct) or not ledger.spent or ledger.remaining <= 0.0:
-        return None
-    return math.floor(1000.0 * promise.worth(ledger.remaining, 0.0, promise.delta)) / 1000.0
+    return ledger.remaining_epsilon() or None if ledger.spent else None
 
 
 def _facts(ledger: Ledger) -> dict[str, Any]:
+    from privfit.accounting.promise import name_of
+
     return {
         "url": ledger.url,
         "dataset": ledger.dataset,
         "epsilon": ledger.promise.epsilon,
         "delta": ledger.promise.delta,
         "rho": ledger.rho,
+        "promise": name_of(ledger.promise),
         "spent": ledger.spent,
         "remaining": ledger.remaining,
         "epsilon_left_for_one_fit": _left(ledger),

@@ -12,8 +12,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from privfit.accounting import AccountError, Concentrated, Direct, Gaussian, Ledger, Promise
+from privfit.accounting import AccountError, Concentrated, Gaussian, Ledger, Promise
+from privfit.accounting.budget import pays_for
 from privfit.accounting.composition import FamilyTotal
+from privfit.accounting.promise import Kind
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.family import Family
 from privfit.estimators.pipelines import drawn_with_repetition, is_cut_off, warn_about_fitted_steps
@@ -33,8 +35,16 @@ from privfit.mechanisms.noise import NoiseSource, noise_source
 from privfit.publication.origin import Origin
 from privfit.publication.published import ONE_RECORD_EACH
 from privfit.schema import Schema
+from privfit.solvers.base import solvers_paid_by
 
 LARGEST_EPSILON = 10.0  # odds may change by e^10, 22,000 times: whoever asks for more should know it
+
+# why a ledger cannot pay for a fit, by the kind of its promise
+_WHY_UNPAID: dict[Kind, str] = {
+    "gaussian": "The ledger keeps a Gaussian promise, which pays for Gaussian noise only",
+    "concentrated": "This release uses up a delta, and the ledger has none to spend",
+    "release": "The ledger pays for one release with a proof of its own, of its whole budget",
+}
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         budget = {"epsilon": self._asked_epsilon} if self.rho is None else {"rho": self.rho}
         promised = promise(**budget, delta=self.delta)
         if self.ledger is not None and promised is not None:
-            promised = _in_kind(promised, self.ledger.promise, budget)
+            promised = self._in_kind(promised, self.ledger.promise, budget)
         epsilon = self._asked_epsilon if promised is None or promised.epsilon is None else promised.epsilon
         if private and epsilon > LARGEST_EPSILON:
             warn_caller(
@@ -113,6 +123,21 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         if private and n_records is not None:
             warn_of_large_delta(self.delta, n_records)
         return Terms(promised, private, epsilon, self.delta, self._noise_source())
+
+    def _in_kind(self, promised: Promise, kept: Promise, budget: dict[str, float]) -> Promise:
+        """Return what a fit promises if it draws on a ledger that keeps this promise, or refuse it.
+
+        A sum in zCDP holds Gaussian noise, too, but then its promise is that of zCDP. The converse is false.
+        The refusal names solvers and never another ledger, which would be a second privacy budget.
+        """
+        if not pays_for(kept, promised):
+            fitting = [name for name, paid in solvers_paid_by(kept).items() if paid]
+            solvers = f"solvers that it pays for: {', '.join(fitting)}"
+            remedy = solvers if hasattr(self, "solver") else f"it cannot pay for {self._purchase}"
+            raise ValueError(f"{_WHY_UNPAID[kept.kind]}; {remedy}.")
+        if isinstance(kept, Concentrated) and isinstance(promised, Gaussian):
+            return Concentrated.of(epsilon=budget.get("epsilon"), rho=budget.get("rho"), delta=promised.delta)
+        return promised
 
     @property
     def _purchase(self) -> str:
@@ -326,23 +351,3 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     @property
     def _is_fitted(self) -> bool:
         return "privacy_" in self.__dict__
-
-
-def _in_kind(promised: Promise, account: Promise, budget: dict[str, float]) -> Promise:
-    """Return what a fit promises if it draws on an account of some kind.
-
-    A sum in zCDP holds Gaussian noise, too, but then its promise is that of zCDP. The converse is false.
-    """
-    if isinstance(account, Gaussian) and not isinstance(promised, Gaussian):
-        raise ValueError(
-            "The ledger keeps a Gaussian promise, which pays for Gaussian noise only; use solver='adaptive', "
-            "'gradient-descent' or 'newton', or a ledger opened with Ledger(epsilon=..., delta=...)."
-        )
-    if isinstance(promised, Direct) and promised.slack > 0.0 and account.slack == 0.0:
-        raise ValueError(
-            "This solver's release is private except with probability delta, which a shared account pays as "
-            "such; open it with Ledger(rho=..., delta=...), or use solver='adaptive'."
-        )
-    if isinstance(account, Concentrated) and isinstance(promised, Gaussian):
-        return Concentrated.of(epsilon=budget.get("epsilon"), rho=budget.get("rho"), delta=promised.delta)
-    return promised

@@ -8,6 +8,7 @@ from html import escape
 
 from privfit.accounting import Direct, Gaussian, Promise
 from privfit.accounting.amounts import written_up
+from privfit.accounting.budget import in_words
 from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.group import for_records
 from privfit.publication.origin import UNKNOWN, Origin
@@ -75,8 +76,13 @@ class PrivacyStatement:
 
     @property
     def rho(self) -> float:
-        """The promise in zero-concentrated differential privacy, or a release's price in a shared account."""
+        """The promise in zero-concentrated differential privacy, or a release's price in a shared ledger."""
         return math.inf if self.promise is None else self.promise.rho
+
+    @property
+    def in_short(self) -> str:
+        """The promise in numbers alone: epsilon at delta, and rho."""
+        return "none" if self.promise is None else in_words(self.promise)
 
     @property
     def text(self) -> str:
@@ -131,7 +137,7 @@ class PrivacyStatement:
     def _concentrated(self) -> str:
         if isinstance(self.promise, Direct):
             approximately = f"{written_up(self.delta)}-approximately " if self.delta else ""
-            return f"in a shared account: {approximately}{written_up(self.rho)}-zCDP"
+            return f"in a shared ledger: {approximately}{written_up(self.rho)}-zCDP"
         exactly = f", {written_up(self.promise.mu)}-GDP" if isinstance(self.promise, Gaussian) else ""
         return f"{written_up(self.rho)}-zCDP{exactly}"
 
@@ -140,7 +146,7 @@ class PrivacyStatement:
         sentences = []
         if self.account is not None:
             sentences.append(
-                f"It was paid from a shared account, which promises {_in_short(self.account)} in all"
+                f"It was paid from a shared ledger, which promises {in_words(self.account)} in all"
             )
         if self.family is not None and not self.family.is_single:
             sentences.append(f"Bookkeeping, not a promise: {self.family}")
@@ -159,19 +165,10 @@ class PrivacyStatement:
         return self.text
 
     def _repr_html_(self) -> str:
-        promised = "none" if self.promise is None else _in_short(self.promise)
-        rows = {"Promise": promised, "About": self._about(), "Rests on": "; ".join(self.assumptions)}
+        rows = {"Promise": self.in_short, "About": self._about(), "Rests on": "; ".join(self.assumptions)}
         cells = "".join(
             f'<tr><th scope="row">{name}</th><td style="text-align:left">{escape(text)}</td></tr>'
             for name, text in rows.items()
         )
         words = f"<details><summary>In plain words</summary><p>{escape(self.text)}</p></details>"
         return f"<table><caption>What was promised</caption><tbody>{cells}</tbody></table>{words}"
-
-
-def _in_short(promise: Promise) -> str:
-    if promise.epsilon is None or promise.delta is None:
-        return f"rho = {written_up(promise.rho)}" + (
-            f" and delta = {written_up(promise.slack)}" if promise.slack else ""
-        )
-    return f"epsilon = {written_up(promise.epsilon)} at delta = {written_up(promise.delta)}"

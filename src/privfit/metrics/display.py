@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from html import escape
 
-from privfit.accounting.amounts import written_up
 from privfit.metrics.scores import Score
 
 _TITLES = {"roc_auc": "AUC", "brier_score": "Brier score"}
 
 
-def as_text(scores: dict[str, Score], rho: float) -> str:
+def as_text(scores: dict[str, Score], promised: str) -> str:
     """Return a line for each score with its interval and what the noise and the bins leave open."""
     width = max(len(_title(name)) for name in scores)
     lines = [f"{_title(name):<{width}}  {score}" for name, score in scores.items()]
-    return "\n".join([f"{_CAPTION} (rho = {written_up(rho)}):", *lines])
+    return "\n".join([f"{_CAPTION}.", f"Price: {promised}.", *lines])
 
 
-def as_html(scores: dict[str, Score], rho: float) -> str:
+def as_html(scores: dict[str, Score], promised: str) -> str:
     """Return the same as a table for notebooks and reports, without styles of its own."""
     rows = "".join(
         f'<tr><th scope="row">{escape(_title(name))}</th><td>{score.value:.3f}</td>'
@@ -27,7 +26,7 @@ def as_html(scores: dict[str, Score], rho: float) -> str:
     )
     heads = "".join(f'<th scope="col">{head}</th>' for head in ("Score", "Value", "95%", "Noise", "Bins"))
     return (
-        f"<table><caption>{_CAPTION} (rho = {escape(written_up(rho))})</caption>"
+        f"<table><caption>{_CAPTION}. Price: {escape(promised)}</caption>"
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
     )
 

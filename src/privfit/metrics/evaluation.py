@@ -169,10 +169,10 @@ class Evaluation:
         }
 
     def __str__(self) -> str:
-        return as_text(self.scores(), self.privacy.rho)
+        return as_text(self.scores(), self.privacy.in_short)
 
     def _repr_html_(self) -> str:
-        return as_html(self.scores(), self.privacy.rho)
+        return as_html(self.scores(), self.privacy.in_short)
 
     def _available(self) -> Iterator[str]:
         yield from ("accuracy", "balanced_accuracy", "confusion_matrix")

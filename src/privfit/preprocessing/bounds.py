@@ -155,7 +155,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
             warnings.warn(
                 f"The budget could not resolve the bounds of {', '.join(names[:5])}"
                 f"{f' and {len(names) - 5} more columns' if len(names) > 5 else ''}, which are -1 and 1 now; "
-                "raise the budget or declare them.",
+                "raise epsilon or declare them.",
                 BudgetWarning,
                 stacklevel=2,
             )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.accounting import Promise
+from privfit.accounting.budget import DEFAULT_DELTA, pays_for
 from privfit.curator import Curator
 from privfit.solvers.requirements import Facts, Requirement
 
@@ -189,6 +190,34 @@ def get_solver(solver: str | Solver) -> Solver:
     if isinstance(solver, type) or not isinstance(solver, Solver):
         raise ValueError(f"solver must be a name or a solver object with its settings, got {solver!r}.")
     return solver
+
+
+def solvers_paid_by(promise: Promise) -> dict[str, bool]:
+    """Tell for every private solver whether a ledger that keeps this promise can pay for it.
+
+    Parameters
+    ----------
+    promise : Promise
+        What the ledger promises.
+
+    Returns
+    -------
+    paid : dict
+        Whether the ledger pays, by the solver's name; sorted.
+
+    Examples
+    --------
+    >>> from privfit.accounting import Gaussian
+    >>> paid = solvers_paid_by(Gaussian.of(epsilon=1.0, delta=1e-6))
+    >>> [name for name in paid if paid[name]]
+    ['adaptive', 'gradient-descent', 'newton']
+    """
+    wanted = {
+        name: SOLVERS[name]().promise(epsilon=1.0, delta=DEFAULT_DELTA)
+        for name in sorted(SOLVERS)
+        if SOLVERS[name].private
+    }
+    return {name: needed is not None and pays_for(promise, needed) for name, needed in wanted.items()}
 
 
 def require(solver: Solver, facts: Facts | Curator) -> None:
