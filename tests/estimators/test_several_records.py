@@ -1,5 +1,6 @@
 """A promise is about one record; what is said of people follows from declarations, never from the records."""
 
+import dataclasses
 import json
 import re
 import warnings
@@ -8,12 +9,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from scored import public_model
+from sklearn.pipeline import make_pipeline
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger, PrivacyLeakError, Schema, load, metrics, strict
 from privfit.accounting import Concentrated, Direct, Gaussian
 from privfit.accounting.group import for_records
 from privfit.estimators.statement import PrivacyStatement
 from privfit.leaks import PrivacyLeakWarning
+from privfit.preprocessing import SchemaEncoder
+from privfit.publication.origin import UNKNOWN
 from privfit.report import render
 from privfit.schema import Identifier, Label, Numeric
 from privfit.solvers import GradientDescent
@@ -87,9 +91,9 @@ def test_the_page_says_record_where_the_statement_does(about_people, about_recor
 
 
 def publishable(model):
-    """Return all of a model file but what the noise decides."""
-    written = json.loads(json.dumps(model.published().privacy))
+    """Return all of a model file but what the noise, the clock and the ledger's random name decide."""
     facts = model.published()
+    written = {name: fact for name, fact in facts.privacy.items() if name != "origin"}
     return written, facts.schema, facts.classes, facts.feature_names, facts.columns, len(facts.weights)
 
 
@@ -106,7 +110,7 @@ def test_repeated_ids_change_nothing_that_is_published_or_kept():
         found, _ = warned(lambda m=model, t=table: metrics.evaluate(m, t, t["ill"], rho=0.01))
         published.append(publishable(model))
         ledgers.append(entries(ledger))
-        scores.append(found.privacy)
+        scores.append(dataclasses.replace(found.privacy, origin=UNKNOWN))
     assert published[0] == published[1]
     assert ledgers[0] == ledgers[1]
     assert scores[0] == scores[1]
@@ -175,6 +179,23 @@ def test_a_file_of_an_earlier_version_is_read_as_its_schema_declares(tmp_path, a
     assert not load(path).published().is_about_people
     about_people.save(path)
     assert load(path).privacy_.is_about_people
+
+
+def test_the_schema_of_an_encoder_in_a_pipeline_counts_as_well():
+    """The fit behind it cannot see ids; scores of the pipeline can."""
+    models = {}
+    for schema in (WITHOUT_ID, WITH_ID):
+        encoder = SchemaEncoder(schema, sparse_output=False)
+        estimator = DPLogisticRegression(classes=("no", "yes"), feature_bounds=(0, 1), **QUICK)
+        models[schema] = make_pipeline(encoder, estimator).fit(ONCE, ONCE["ill"])
+    assert models[WITHOUT_ID][-1].privacy_.is_about_people
+    assert not models[WITH_ID][-1].privacy_.is_about_people
+    found, messages = warned(lambda: metrics.evaluate(models[WITH_ID], TWICE, TWICE["ill"], rho=0.01))
+    assert messages[0].startswith(SEVERAL)
+    assert not found.privacy.is_about_people
+    found, messages = warned(lambda: metrics.evaluate(models[WITHOUT_ID], TWICE, TWICE["ill"], rho=0.01))
+    assert not any(message.startswith(SEVERAL) for message in messages)
+    assert found.privacy.is_about_people
 
 
 # -- group privacy ------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatu
 from sklearn.utils import get_tags
 
 from privfit.leaks import leak
+from privfit.schema import Schema
 
 
 def warn_about_fitted_steps(estimator: Any) -> tuple[str, ...]:
@@ -28,7 +29,10 @@ def warn_about_fitted_steps(estimator: Any) -> tuple[str, ...]:
     To be called by the estimator's `fit`, before anything is charged. In strict mode it is an error. A step
     that was fitted outside a pipeline cannot be seen.
     """
-    steps = tuple(_fitted_before(estimator))
+    before = _leaves_before(estimator)
+    steps = tuple(
+        f"step {name!r} ({type(step).__name__})" for name, step in before if not _learns_nothing(step)
+    )
     if steps:
         leak(
             f"What the pipeline learnt in {', '.join(steps)} was",
@@ -38,14 +42,30 @@ def warn_about_fitted_steps(estimator: Any) -> tuple[str, ...]:
     return steps
 
 
-def _fitted_before(estimator: Any) -> Iterator[str]:
+def schema_before(estimator: Any) -> Schema | None:
+    """Return the schema by which a step before `estimator`, which is being fitted, encodes tables."""
+    return _schema_among(_leaves_before(estimator))
+
+
+def schema_inside(model: Any) -> Schema | None:
+    """Return the schema by which a step of a pipeline encodes tables."""
+    return _schema_among(_leaves("", model))
+
+
+def _schema_among(leaves: Iterable[tuple[str, Any]]) -> Schema | None:
+    ours = (step for _, step in leaves if type(step).__module__.startswith("privfit."))
+    schemas = (schema for step in ours if (schema := getattr(step, "schema", None)) is not None)
+    return next((Schema.of(schema) for schema in schemas), None)
+
+
+def _leaves_before(estimator: Any) -> Iterator[tuple[str, Any]]:
     """Follow the stack outwards, and in each pipeline go through the steps before the one being fitted."""
     running = {id(estimator)}
     for owner in _callers():
         if isinstance(owner, Pipeline) and id(owner) not in running:
             is_running = [id(step) in running for _, step in owner.steps]
             for name, step in owner.steps[: is_running.index(True) if any(is_running) else 0]:
-                yield from _learners(name, step)
+                yield from _leaves(name, step)
         running.add(id(owner))
 
 
@@ -80,8 +100,8 @@ def drawn_with_repetition() -> bool:
     )
 
 
-def _learners(name: str, step: Any) -> Iterator[str]:
-    """Name the step if it learns from the data, or those of its parts that do."""
+def _leaves(name: str, step: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the step, or those that it is made of, with their names."""
     parts: Iterable[tuple[str, Any]]
     if isinstance(step, Pipeline):
         parts = step.steps
@@ -90,11 +110,10 @@ def _learners(name: str, step: Any) -> Iterator[str]:
     elif isinstance(step, ColumnTransformer):
         parts = [(part, transformer) for part, transformer, _ in step.transformers_]
     else:
-        if not _learns_nothing(step):
-            yield f"step {name!r} ({type(step).__name__})"
+        yield name, step
         return
     for part, transformer in parts:
-        yield from _learners(f"{name}__{part}", transformer)
+        yield from _leaves(f"{name}__{part}", transformer)
 
 
 def _learns_nothing(step: Any) -> bool:

@@ -18,7 +18,12 @@ from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.promise import Kind
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.family import Family
-from privfit.estimators.pipelines import drawn_with_repetition, is_cut_off, warn_about_fitted_steps
+from privfit.estimators.pipelines import (
+    drawn_with_repetition,
+    is_cut_off,
+    schema_before,
+    warn_about_fitted_steps,
+)
 from privfit.estimators.statement import CHECKS_AND_REFUSALS, SEEDED, PrivacyStatement
 from privfit.estimators.validation import check_number, shown
 from privfit.leaks import (
@@ -279,6 +284,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
 
         Whether it is about people or about records follows from the schema alone, never from the records.
         """
+        schema = schema_before(self) if schema is None else schema
         several = schema is not None and schema.identifier is not None
         one_each = [] if several else [ONE_RECORD_EACH]
         common = [*one_each, "the columns and their order are public", CHECKS_AND_REFUSALS]

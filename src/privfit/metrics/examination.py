@@ -15,6 +15,7 @@ from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, NoiseSource
 from privfit.estimators.declared import warn_of_repeated_ids
 from privfit.estimators.family import Family, family_of
+from privfit.estimators.pipelines import schema_inside
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.validation import check_count, check_number, check_switch
 from privfit.leaks import warn_of_large_delta
@@ -157,10 +158,10 @@ class Examination(PrivateFit):
 
 
 def schema_of(model: Any) -> Schema | None:
-    """Return the schema by which a private model reads tables, None if there is none."""
+    """Return the schema by which a private model, or a step of its pipeline, reads tables, if any."""
     inner = innermost(model)
     schema: Schema | None = getattr(inner, "schema_", None) if isinstance(inner, PrivateFit) else None
-    return schema
+    return schema_inside(model) if schema is None else schema
 
 
 def innermost(model: Any) -> Any:
