@@ -113,3 +113,32 @@ def test_the_name_of_a_file_is_no_markup_where_progress_is_shown(folder, name):
 def test_progress_is_shown_at_all(folder):
     shown = CliRunner().invoke(app, ["explain", "model.json"], env={"FORCE_COLOR": "1"}).stderr
     assert "Reading model.json" in shown
+
+
+SCORES = '{"accuracy": {"value": 0.5, "interval": [0, 1], "population": [0, 1]}, "privacy": {"text": ""}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 100_000,
+        SCORES.replace("0.5", "9" * 400),
+        SCORES.replace("0.5", "NaN"),
+        '{"accuracy": {"value": 1}, "privacy": {"text": ""}}',
+        '{"accuracy": 1}',
+        "[]",
+    ],
+    ids=["nested", "endless", "no number", "no interval", "no score", "a list"],
+)
+def test_scores_that_are_none_get_one_sentence(folder, text):
+    (folder / "scores.json").write_text(text)
+    refused = privfit("report", "model.json", "--scores", "scores.json", "--out", "c.html", code=2)
+    assert refused.stderr.startswith("Error: scores.json holds no scores; write them with: privfit evaluate")
+
+
+@pytest.mark.parametrize("text", ["x = " + 100_000 * "[", "a" + 100_000 * ".a" + " = 1", "x ="])
+def test_a_card_that_is_no_toml_gets_one_sentence(folder, text):
+    (folder / "card.toml").write_text(text)
+    refused = privfit("report", "model.json", "--card", "card.toml", "--out", "c.html", code=2)
+    assert refused.stderr.startswith("Error: card.toml ")
+    assert refused.stderr.count("\n") == 1

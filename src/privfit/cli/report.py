@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tomllib
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,18 +64,21 @@ def _scores(path: Path) -> dict[str, Any]:
             raise KeyError
         for score in scores.values():
             for low, high in (score["interval"], score["population"]):
-                float(low), float(high), float(score["value"])
+                if not all(map(math.isfinite, map(float, (low, high, score["value"])))):
+                    raise ValueError
         promise, _ = promise_of(privacy), origin_of(privacy)
         if promise is not None:
             composed([promise, promise])
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError):
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
         raise Mistake(f"{path} holds no scores; write them with: privfit evaluate --out {path}") from None
     return scores | {"privacy": privacy}
 
 
 def _fields(path: Path) -> dict[str, str]:
+    from privfit.schema.document import parsed
+
     try:
-        fields = tomllib.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise Mistake(f"{path} is not valid TOML: {str(error).rstrip('.')}.") from None
+        fields = parsed(path.read_text(encoding="utf-8-sig"), str(path))
+    except UnicodeDecodeError:
+        raise Mistake(f"{path} is not UTF-8 text.") from None
     return {name: str(text) for name, text in fields.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
@@ -30,16 +31,27 @@ PUBLIC_FACTS = ("records", "taken_from_data")  # of the table as a whole
 
 Fact = TypeVar("Fact", bound=Column)
 
+# Python's parser takes time and memory that grow with the square of the number of a key's parts
+_MOST_PARTS = 50
+_PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
+_LONG_KEY = re.compile(rf"(?<![\w.\"'-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS}}}")
+
 
 # -- reading ------------------------------------------------------------------------------------------------
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
     """Return the document that TOML text stands for."""
+    if _LONG_KEY.search(text):
+        raise ValueError(f"{source} has a key of more than {_MOST_PARTS} parts; shorten it.")
     try:
         return tomllib.loads(text)
+    except RecursionError:
+        raise ValueError(f"{source} has lists or tables that are nested too deeply.") from None
     except tomllib.TOMLDecodeError as error:
-        raise ValueError(f"{source} is not valid TOML: {error}.") from None
+        raise ValueError(f"{source} is not valid TOML: {str(error).rstrip('.')}.") from None
+    except ValueError:
+        raise ValueError(f"{source} has an integer of thousands of digits; shorten it.") from None
 
 
 def facts(document: Mapping[str, Any], source: str) -> dict[str, Any]:

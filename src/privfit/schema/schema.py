@@ -150,7 +150,7 @@ class Schema:
         if isinstance(source, str) and "\n" in source:
             return cls._from(document.parsed(source, "The schema"), "The schema")
         try:
-            text = Path(source).read_text(encoding="utf-8")
+            text = Path(source).read_text(encoding="utf-8-sig")  # some editors put a mark in front
         except UnicodeDecodeError:
             raise ValueError(f"{fspath(source)} is not UTF-8 text.") from None
         return cls._from(document.parsed(text, fspath(source)), fspath(source))
