@@ -48,7 +48,7 @@ def test_the_number_of_records_is_said_only_where_it_was_declared():
 
 def test_the_day_is_that_of_the_first_charge_however_long_the_fit_takes(monkeypatch):
     days = iter(f"2026-01-{day:02d}" for day in [*range(1, 29)] * 100)
-    monkeypatch.setattr("privfit.accounting.ledger.today", lambda: next(days))
+    monkeypatch.setattr("privfit.accounting.stores.signing.today", lambda: next(days))
     model = DPLogisticRegression(**SETTINGS).fit(X, Y)
     assert len(model.ledger_.entries) > 1
     assert model.privacy_.origin.day == model.ledger_.entries[0].when == "2026-01-01"

@@ -56,8 +56,10 @@ def test_what_a_lawyer_asks_first_is_at_the_top(paid, ledger):
     assert found["Data set"] == "<b>census"
     assert found["Date"] == f"{ledger.entries[0].when} (UTC)"
     assert found["Number of records"] == "4,000, declared as public"
-    assert found["Ledger"].startswith("It promises epsilon = 3 at delta = 1e-06 in all")
-    assert found["Model and scores"].startswith("epsilon = 1 at delta = 1e-06 for the model alone.")
+    assert found["Ledger"].startswith("It promises epsilon = 3 at delta = 1e-06 (rho = 0.2098) in all")
+    assert re.match(
+        r"epsilon = 1 at delta = 1e-06 \(rho = 0.028\d+\) for the model alone\.", found["Model and scores"]
+    )
 
 
 def test_what_is_not_known_is_not_made_up():

@@ -9,6 +9,7 @@ from typing import Any
 from privfit.accounting import Direct, Promise
 from privfit.accounting import promise as promises
 from privfit.accounting.amounts import written_up
+from privfit.accounting.budget import in_words
 from privfit.accounting.composition import FamilyTotal, composed
 from privfit.publication.origin import Origin
 from privfit.publication.published import Published
@@ -56,7 +57,7 @@ def promise_of(privacy: Mapping[str, Any]) -> Promise | None:
 def _ledger(privacy: Mapping[str, Any]) -> str:
     if privacy["account"] is not None:
         account = promises.from_dict(privacy["account"])
-        return f"It promises {_in_words(account)} in all: for this model and all else that it ever pays for."
+        return f"It promises {in_words(account)} in all: for this model and all else that it ever pays for."
     words = "None. Nothing limits what else is released about the same records."
     family = None if privacy["family"] is None else FamilyTotal(**privacy["family"])
     if family is None or family.is_single:
@@ -70,10 +71,10 @@ def _together(model: Mapping[str, Any], scores: Mapping[str, Any] | None) -> str
     if promised is None:
         return "Nothing is promised."
     if scores is None:
-        return f"{_in_words(promised)} for the model alone. No scores are on this page."
+        return f"{in_words(promised)} for the model alone. No scores are on this page."
     scored = promise_of(scores)
     if scored is None:
-        return f"{_in_words(promised)} for the model alone. What was promised of the scores is not stated."
+        return f"{in_words(promised)} for the model alone. What was promised of the scores is not stated."
     epsilon, delta = composed([promised, scored])
     ledgers = [origin_of(privacy).ledger for privacy in (model, scores)]
     limit = (
@@ -85,10 +86,3 @@ def _together(model: Mapping[str, Any], scores: Mapping[str, Any] | None) -> str
         f"Together at most epsilon = {written_up(epsilon)} at delta = {written_up(delta)}, for a record that "
         f"was used for both. {limit}"
     )
-
-
-def _in_words(promise: Promise) -> str:
-    if promise.epsilon is None or promise.delta is None:
-        slack = f" and delta = {written_up(promise.slack)}" if promise.slack else ""
-        return f"rho = {written_up(promise.rho)}{slack}"
-    return f"epsilon = {written_up(promise.epsilon)} at delta = {written_up(promise.delta)}"
