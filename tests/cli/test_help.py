@@ -47,6 +47,7 @@ def test_the_commands_are_those_that_are_documented():
         *("demo", "plan", "schema draft", "schema check", "ledger open", "ledger status", "ledger log"),
         *(
             "ledger verify",
+            "ledger change",
             "ledger migrate",
             "train",
             "evaluate",
@@ -75,8 +76,10 @@ def test_every_example_is_a_command_line_that_is_understood(command, monkeypatch
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in LONG])
 def test_every_example_runs(command, desk):
     arguments = example_of(command)[1:]
-    if command == "ledger open":
+    if command in ("ledger open", "ledger change"):
         (desk / "people.db").unlink()
+    if command == "ledger change":
+        privfit("ledger", "open", "people.db", "--dataset", "census-2026", "--epsilon", 3)
     privfit(*_without_redirection(arguments))
     for option, value in pairwise(arguments):
         if option in WRITES:

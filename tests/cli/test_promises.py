@@ -5,7 +5,7 @@ import json
 import pytest
 from running import privfit
 
-from privfit.accounting import Gaussian
+from privfit.accounting import Gaussian, Ledger
 from privfit.solvers.base import solvers_paid_by
 
 OPEN = ("ledger", "open", "few.db", "--dataset", "few")
@@ -53,3 +53,14 @@ def test_a_ledger_that_is_there_is_taken_in_its_own_kind_or_refused():
 def test_a_ledger_needs_one_way_to_name_its_budget():
     for options in ((), ("--epsilon", 1, "--rho", 0.02)):
         assert "Give one of --epsilon and --rho." in privfit(*OPEN, *options, code=2).stderr
+
+
+def test_the_promise_of_a_ledger_is_changed_while_nothing_was_charged():
+    privfit(*OPEN, "--epsilon", 1)
+    facts = json.loads(privfit("ledger", "change", "few.db", "--promise", "concentrated", "--json").stdout)
+    assert (facts["promise"], facts["epsilon"]) == ("concentrated", 1.0)
+    assert "dpagd" in facts["pays_for_solvers"]
+    ledger = Ledger.open("sqlite:///few.db", dataset="few")
+    ledger.charge(0.001)
+    refused = privfit("ledger", "change", "few.db", "--promise", "gaussian", code=2)
+    assert "has been charged, so its promise stays as it is" in refused.stderr

@@ -4,7 +4,7 @@ from privfit.accounting.ledger import Ledger
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise
 from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.stores import AccountError, BrokenChain, Entry
-from privfit.accounting.upkeep import list_datasets, migrate
+from privfit.accounting.upkeep import change_promise, list_datasets, migrate
 from privfit.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Gaussian",
     "Ledger",
     "Promise",
+    "change_promise",
     "epsilon_from_rho",
     "list_datasets",
     "migrate",

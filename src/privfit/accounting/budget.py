@@ -92,6 +92,13 @@ class Budget:
         return ", ".join(named)
 
 
+def in_another_kind(kept: Promise, kind: PromiseKind) -> Promise:
+    """Return the promise of another kind that the same epsilon and delta, or the same rho, buys."""
+    if kept.epsilon is None:
+        return Budget(rho=kept.rho, promise=kind).buy()
+    return Budget(epsilon=kept.epsilon, delta=kept.delta, promise=kind).buy()
+
+
 def pays_for(kept: Promise, wanted: Promise) -> bool:
     """Return whether a ledger that keeps a promise can pay for what needs another kind of promise."""
     if isinstance(kept, Concentrated):  # for all that uses up no delta, and otherwise if it has one to use up

@@ -8,9 +8,10 @@ from privfit.accounting.promise import Promise
 from privfit.accounting.stores.accounts import datasets_in, find_or_create, promise_of
 from privfit.accounting.stores.database import Database
 from privfit.accounting.stores.migration import migrate
+from privfit.accounting.stores.promises import change_promise
 from privfit.accounting.stores.sql import SqlStore
 
-__all__ = ["Database", "SqlStore", "datasets_in", "migrate", "open_store"]
+__all__ = ["Database", "SqlStore", "change_promise", "datasets_in", "migrate", "open_store"]
 
 
 def open_store(url: str, timeout: float, dataset: str, asked: Budget) -> tuple[Promise, SqlStore]:

@@ -135,6 +135,28 @@ def verify(
 
 
 @ledger.command(cls=TaughtCommand)
+def change(
+    store: Store,
+    promise: Annotated[PromiseName, typer.Option(help="What the ledger pays for, as in `ledger open`.")],
+    dataset: Dataset = None,
+    as_json: Json = False,
+) -> None:
+    """Change what a ledger pays for, while nothing was charged.
+
+    Only the owner of the store can. The privacy budget stays as it is. Once anything was charged, the promise
+    is fixed.
+
+    Example: privfit ledger change people.db --dataset census-2026 --promise gaussian
+    """
+    opened = ledger_in(store, dataset)
+    from privfit import accounting
+
+    assert opened.dataset is not None
+    accounting.change_promise(url_of(store), dataset=opened.dataset, promise=promise.value)
+    _show_opened(ledger_in(store, opened.dataset), as_json)
+
+
+@ledger.command(cls=TaughtCommand)
 def migrate(store: Store, as_json: Json = False) -> None:
     """Bring a store of an earlier version up to date.
 

@@ -49,7 +49,7 @@ def find_or_create(database: Database, dataset: str, promise: Promise | None) ->
         row = find_account(connection, dataset)
         if row is None:
             others = _check_name(connection, dataset, database.url)
-            row = _create_account(connection, dataset, promise)
+            row = create_account(connection, dataset, promise)
     if others:
         warn_caller(
             f"The store at {database.url} has another ledger already: the ledger of {dataset!r} is a privacy "
@@ -103,7 +103,7 @@ def promise_of(row: Row) -> Promise:
         raise BrokenChain(f"The ledger of {row['dataset']!r} states no promise; {REMEDY}.") from None
 
 
-def _create_account(connection: sa.Connection, dataset: str, promise: Promise) -> Row:
+def create_account(connection: sa.Connection, dataset: str, promise: Promise) -> Row:
     """Insert a ledger for a data set that has none, and return its row."""
     row = {
         "dataset": dataset,

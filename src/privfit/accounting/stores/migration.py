@@ -37,7 +37,7 @@ def migrate(database: Database) -> list[str]:
         if not sa.inspect(connection).has_table(ACCOUNTS.name):
             raise AccountError(f"There are no ledgers at {database.url}; check the address.")
         if not database.is_file:
-            _hold_off_others(connection)
+            hold_off_others(connection, NOT_THE_OWNER)
         if "migrated" in {column["name"] for column in sa.inspect(connection).get_columns(ACCOUNTS.name)}:
             return []
         ledgers = [_checked(connection, row) for row in _rows(connection, ACCOUNTS)]
@@ -52,13 +52,13 @@ def _rows(connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElem
     return list(connection.execute(query.order_by(*table.primary_key)).mappings())
 
 
-def _hold_off_others(connection: sa.Connection) -> None:
-    """Keep everybody else from the tables of a server, or say that they are somebody else's."""
+def hold_off_others(connection: sa.Connection, refusal: str) -> None:
+    """Keep everybody else from the tables of a server; raise `AccountError` if they are somebody else's."""
     tables = f"{ACCOUNTS.name}, {ENTRIES.name}"
     names = f"to_regclass('{ACCOUNTS.name}'), to_regclass('{ENTRIES.name}')"
     owned = f"SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class WHERE oid IN ({names})"
     if not connection.exec_driver_sql(owned).scalar():
-        raise AccountError(NOT_THE_OWNER)
+        raise AccountError(refusal)
     connection.exec_driver_sql(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
 
 

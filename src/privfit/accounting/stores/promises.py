@@ -1,0 +1,46 @@
+"""Another promise for a ledger that was never charged, in one transaction by the owner.
+
+Under a ledger without entries nothing was looked at, so no promise has been made use of yet. The ledger with
+the new promise gets a new name for machines: whoever has the old one open is refused, and cannot charge the
+new one by the old limits.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from privfit.accounting.budget import PromiseKind, in_another_kind
+from privfit.accounting.promise import Promise, name_of
+from privfit.accounting.stores.accounts import create_account, find_account, has_ledgers, promise_of
+from privfit.accounting.stores.base import AccountError
+from privfit.accounting.stores.database import Database
+from privfit.accounting.stores.migration import hold_off_others
+from privfit.accounting.stores.tables import ACCOUNTS, ENTRIES
+
+NOT_THE_OWNER = "Only the owner of its tables can change what a ledger promises; ask them to do it."
+
+
+def change_promise(database: Database, dataset: str, kind: PromiseKind) -> Promise:
+    """Let a ledger that was never charged keep a promise of another kind, and return that promise."""
+    if not database.exists():
+        raise AccountError(f"{database.path} is not there; check the path.")
+    with database.changing() as connection:
+        exists = has_ledgers(connection)
+        if exists and not database.is_file:
+            hold_off_others(connection, NOT_THE_OWNER)
+        row = find_account(connection, dataset) if exists else None
+        if row is None:
+            raise ValueError(f"There is no ledger of {dataset!r} at {database.url}; check the name.")
+        charged = sa.select(ENTRIES.c.number).where(ENTRIES.c.account == row["account"]).limit(1)
+        if connection.execute(charged).first() is not None:
+            raise ValueError(
+                f"The ledger of {dataset!r} has been charged, so its promise stays as it is; choose a solver "
+                "that it pays for."
+            )
+        kept = promise_of(row)
+        if name_of(kept) == kind:
+            return kept
+        promise = in_another_kind(kept, kind)
+        connection.execute(sa.delete(ACCOUNTS).where(ACCOUNTS.c.account == row["account"]))
+        create_account(connection, dataset, promise)
+        return promise
