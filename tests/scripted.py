@@ -23,6 +23,9 @@ class ScriptedNoise:
         self.gaussian_inputs.append((values.copy(), sigma))
         return values + self.size * sigma * self.rng.standard_normal(values.shape)
 
+    def laplace(self, values, scale):
+        return values + self.size * self.rng.laplace(scale=scale, size=values.shape)
+
     def noisy_argmax(self, scores, scale, shape):
         self.argmax_inputs.append((scores.copy(), scale, shape))
         return int(np.argmax(scores + self.size * getattr(self.rng, shape)(scale=scale, size=scores.shape)))

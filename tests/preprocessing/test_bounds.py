@@ -53,7 +53,8 @@ values = st.floats(-1e6, 1e6, width=32) | st.sampled_from(
     quantiles=st.sampled_from([(0.01, 0.99), (0.1, 0.9), (0.25, 0.5)]),
 )
 def test_without_noise_the_wanted_share_lies_beyond_each_bound(X, quantiles):
-    X = np.repeat(X, 20, axis=0)
+    """A hundredth of 200 records or more is 2, and the noise of all parts of a column together is 0.2."""
+    X = np.repeat(X, 200, axis=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
         low, high = (

@@ -1,5 +1,6 @@
 import math
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -226,7 +227,9 @@ def test_small_tables_buy_no_geometry():
     fitted = DPLogisticRegression(
         0.1, noise="seeded", random_state=0, n_records=100, feature_bounds=(0, 1)
     ).fit(*table(100))
-    assert set(fitted.privacy_.spending) == {"gradient"}
+    # norms of the last steps' margins may be bought after the walk; those of the features are bought before
+    kinds = list(dict.fromkeys(entry.what for entry in fitted.ledger_.entries))
+    assert kinds in (["gradient"], ["gradient", "norms"])
     assert any("too small" in note for note in fitted.privacy_.notes)
 
 
@@ -284,7 +287,9 @@ def test_what_has_entered_is_what_the_recursion_adds(snr):
 def test_a_separable_table_is_not_overshot_as_the_budget_grows():
     """Most records are alike, some are far from them, and a few are far and hard to tell.
 
-    A walk that does not know the curvature reaches .0026 and .0014, in ten times as many steps (fixed seeds).
+    Geometric means over 8 noises: .0017 (.0016 to .0020 for six tables) at epsilon 8 and .0004 at 32. A walk
+    that does not know the curvature reaches .0033 and .0015, in ten times as many steps. Logarithms have
+    standard deviations of .42 and .3, so each bound is more than five standard errors away.
     """
     rng = np.random.default_rng(5)
     n = 20_000
@@ -295,32 +300,64 @@ def test_a_separable_table_is_not_overshot_as_the_budget_grows():
     X[kind >= 2, 4:] = rng.random((np.count_nonzero(kind >= 2), 36)) < 0.06
     X[kind == 3, 0] = 1.0
     y = (kind != 2).astype(int)
-    objective = {}
-    for epsilon in (8.0, 32.0):
-        model = DPLogisticRegression(
-            epsilon, 1e-8, feature_bounds=(0, 1), n_records=n, noise="seeded", random_state=0
-        )
-        margins = np.where(y == 1, 1, -1) * model.fit(X, y).decision_function(X)
-        objective[epsilon] = np.logaddexp(0, -margins).mean()
-    assert objective[8.0] < 0.003
-    assert objective[32.0] < 0.3 * objective[8.0]
+    public = {"feature_bounds": (0, 1), "n_records": n, "noise": "seeded"}
+
+    def typical(epsilon):
+        fits = [
+            DPLogisticRegression(epsilon, 1e-8, random_state=seed, **public).fit(X, y) for seed in range(8)
+        ]
+        return math.exp(np.mean([math.log(objective(fit, X, y)) for fit in fits]))
+
+    ample = typical(32.0)
+    assert ample < 0.0008
+    assert ample < 0.5 * typical(8.0)
 
 
-def correlated(n=20_000, p=40):
-    """Two factors explain most of every column, so the optimum is far away in the other directions."""
-    rng = np.random.default_rng(3)
-    X = 1 / (1 + np.exp(-rng.normal(size=(n, 2)) @ rng.normal(size=(2, p)) - 0.7 * rng.normal(size=(n, p))))
-    return X, ((X - 0.5) @ rng.normal(size=p) * 4 + 0.3 * rng.logistic(size=n) > 0).astype(int)
+def walk_in_a_bowl(curvatures, optimum):
+    """A walk of which every released gradient is scripted: that of a quadratic, without noise."""
+    n = 1e5
+    curator = curator_of(np.zeros((1, 2)), rho=(15_000.0 / n) ** 2 / 2, intercept=False)
+
+    def scripted(question, rho, answer=curator.measure):
+        gradient = np.array(curvatures) * (question.w - np.array(optimum))
+        return replace(answer(question, rho), value=n * gradient)
+
+    curator.measure = scripted
+    walk = Walk(curator, n)
+    walk.run()
+    return walk
 
 
-def test_a_look_doubles_the_walk_to_a_far_optimum_and_not_over_noise(monkeypatch):
-    monkeypatch.setattr("privfit.solvers.curvature.MOST_WEIGHTS", 0)  # so that none is bought
-    X, far = correlated()
-    noise = np.random.default_rng(1).permutation(far)
-    model = DPLogisticRegression(8.0, feature_bounds=(0, 1), n_records=20_000, noise="seeded", random_state=0)
-    decisions = [model.fit(X, y).privacy_.notes[-1] for y in (far, noise)]
-    assert "lengthened the walk from 300 to 600" in decisions[0]
-    assert "kept" in decisions[1]
+@pytest.mark.parametrize(
+    ("optimum", "flattest", "steps"),
+    [
+        pytest.param((24.0, 40.0), 3e-4, 600, id="far_in_a_flat_direction"),
+        pytest.param((0.0, 40.0), 3e-4, 300, id="far_along_the_weights"),  # a calibration does that
+        pytest.param((24.0, 40.0), 5e-3, 300, id="reached"),
+        pytest.param((24.0, 2.0), 3e-4, 300, id="hardly_worth_it"),
+    ],
+)
+def test_a_look_doubles_the_walk_to_a_far_optimum_only(optimum, flattest, steps):
+    """Of two directions one is steep, and its optimum reached. No noise is drawn: what decides is known."""
+    walk = walk_in_a_bowl((0.05, flattest), optimum)
+    assert (walk.planned, walk.steps) == (300, steps)
+    said = "lengthened the walk from 300 to 600" if steps == 600 else "kept the walk at its planned 300"
+    assert said in walk.decision()
+
+
+@pytest.mark.parametrize(
+    ("constant", "value"),
+    [
+        ("SMALL_DRIFT", 0.2),  # the drift is -.12,
+        ("CERTAIN_DRIFT", 10.0),  # with a standard deviation of .018;
+        ("ALONG", 0.3),  # .44 of the gradient is along the weights;
+        ("QUIET", 1e-4),  # noise explains .0011 of the weights' square
+    ],
+)
+def test_each_doubt_about_a_doubling_prevents_it(monkeypatch, constant, value):
+    assert walk_in_a_bowl((0.05, 3e-4), (24.0, 40.0)).steps == 600
+    monkeypatch.setattr(f"privfit.solvers.walk.{constant}", value)
+    assert walk_in_a_bowl((0.05, 3e-4), (24.0, 40.0)).steps == 300
 
 
 def test_the_drift_is_the_slope_of_the_loss_in_the_scale_and_knows_its_error():
@@ -402,26 +439,32 @@ def test_noisy_weights_get_a_scale_and_an_intercept_that_go_with_them():
 def test_margins_of_a_wrong_scale_are_calibrated(loss, scale, intercept, left):
     """Given the right direction at a wrong scale, most of what a scale and an intercept can do is done.
 
-    The hinge has little curvature where margins are long, and so comes back from there slowly.
+    Medians of 9 tables, because the margins' size is known to a factor of two only: in a tenth of the fits
+    of the second case .4 is left, and .0 in the others. More than half of 9 are so in one of 1,100 runs, the
+    likeliest false alarm. A calibration that does nothing leaves 1. The hinge has little curvature where
+    margins are long, and so comes back from there slowly: .4 is left, and in one of thirty fits more than 1.
     """
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(20_000, 20)) / math.sqrt(20)
-    w = 3.0 * rng.normal(size=20)
-    y = np.sign(X @ w + intercept + rng.logistic(size=20_000))
-    engine = Problem.of(X, y, LOSSES[loss])
-    curator = curator_over(engine, Ledger(rho=1e-3), ScriptedNoise(1), epsilon=1.0, delta=1e-6)
-    start = np.append(scale * w, 0.0)
-    found = calibrated(curator, start, 20_000.0, 1.0, 1e-4, 90)
-    before, after = (engine.at(v).loss_sum() / 20_000 for v in (start, found.w))
-    best = min(
-        engine.at(np.append(s * w, b)).loss_sum() / 20_000
-        for s in np.linspace(0.1, 3.0, 30)
-        for b in np.linspace(-1.0, 2.0, 16)
-    )
-    assert after - best < left * (before - best)
-    assert [step.iteration for step in found.trace] == list(range(91, 99))
-    assert curator.remaining < 1e-15
-    np.testing.assert_allclose(found.w[:-1] / w, found.w[0] / w[0])
+    shares = []
+    for seed in range(9):
+        rng = np.random.default_rng([5, seed])
+        X = rng.normal(size=(20_000, 20)) / math.sqrt(20)
+        w = 3.0 * rng.normal(size=20)
+        y = np.sign(X @ w + intercept + rng.logistic(size=20_000))
+        engine = Problem.of(X, y, LOSSES[loss])
+        curator = curator_over(engine, Ledger(rho=1e-3), ScriptedNoise(seed), epsilon=1.0, delta=1e-6)
+        start = np.append(scale * w, 0.0)
+        found = calibrated(curator, start, 20_000.0, 1.0, 1e-4, 90)
+        before, after = (engine.at(v).loss_sum() / 20_000 for v in (start, found.w))
+        best = min(
+            engine.at(np.append(s * w, b)).loss_sum() / 20_000
+            for s in np.linspace(0.2, 2.0, 10)
+            for b in np.linspace(0.0, 1.0, 6)
+        )
+        shares.append((after - best) / (before - best))
+        assert [step.iteration for step in found.trace] == list(range(91, 99))
+        assert curator.remaining < 1e-15
+        np.testing.assert_allclose(found.w[:-1] / w, found.w[0] / w[0])
+    assert np.median(shares) < left
 
 
 def test_curvature_is_that_of_gaussian_margins():
@@ -502,12 +545,14 @@ def test_small_tables_pay_more_for_their_count(n, share):
 
 @pytest.mark.parametrize(
     ("n", "positives", "epsilon", "loss", "limit"),
-    [(1000, 0.5, 0.05, "logistic", 0.71), (2000, 0.15, 0.1, "hinge", 0.41)],
+    [(1000, 0.5, 0.05, "logistic", 0.73), (2000, 0.15, 0.1, "hinge", 0.41)],
 )
 def test_few_records_do_not_throw_the_intercept_about(n, positives, epsilon, loss, limit):
     """What the last steps say is weighed against what the walk knew, and only the walk's noise is taken off.
 
-    Mean objectives of 16 runs: .707 and .33. A constant reaches .69 and .30.
+    Mean objectives of 16 runs: .703 and .343 on average over four tables, with standard deviations of .0045
+    and .01, so that the bounds are six of them away. A constant reaches .69 and .30. If what the walk knew
+    counts for nothing, the logistic loss is .79 to 1.06.
     """
     rng = np.random.default_rng(11)
     X = rng.random((n, 10))

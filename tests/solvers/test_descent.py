@@ -170,30 +170,38 @@ def test_steps_that_lead_uphill_are_shortened(loss):
 
 
 def test_a_fall_is_the_least_that_the_loss_fell_and_knows_its_error():
-    curator, engine, _ = gaussian(rho=1e6)
-    descent = Descent(curator, 20_000.0, 1.0)
-    points = []
-    answer = curator.measure
+    """In the first steps it is half of what the loss fell, with a standard deviation of .14 over tables.
 
-    def noted(question, rho, **of):
-        points.append(question.w)
-        return answer(question, rho, **of)
+    The mean of 6 tables is above .2 at five standard errors. A fall of the wrong sign is below 0.
+    """
+    shares = []
+    for seed in range(6):
+        curator, engine, _ = gaussian(rho=1e6, seed=seed)
+        descent = Descent(curator, 20_000.0, 1.0)
+        points = []
 
-    curator.measure = noted
-    descent.run()
-    losses = np.array([engine.at(w).loss_sum() / 20_000 for w in points])
-    falls, variances = np.array(descent.falls).T
-    assert np.all(falls[1:] <= -np.diff(losses) + 1e-9)
-    assert falls[1:6].sum() > 0.2 * (losses[0] - losses[5])
-    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    sigmas = np.array([step.sigma for step in descent.trace]) / 20_000
-    np.testing.assert_allclose(np.sqrt(variances[1:]), sigmas[1:] * steps, rtol=1e-9)
+        def noted(question, rho, answer=curator.measure, points=points, **of):
+            points.append(question.w)
+            return answer(question, rho, **of)
+
+        curator.measure = noted
+        descent.run()
+        losses = np.array([engine.at(w).loss_sum() / 20_000 for w in points])
+        falls, variances = np.array(descent.falls).T
+        steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+        rounding = engine.gradient_bound(descent.clip) - descent.clip  # of a record's share of a gradient
+        assert np.all(falls[1:] <= -np.diff(losses) + rounding * steps + 1e-12)
+        shares.append(falls[1:6].sum() / (losses[0] - losses[5]))
+        sigmas = np.array([step.sigma for step in descent.trace]) / 20_000
+        np.testing.assert_allclose(np.sqrt(variances[1:]), sigmas[1:] * steps, rtol=1e-9)
+    assert np.mean(shares) > 0.2
 
 
 def test_no_step_moves_a_typical_margin_by_more_than_one():
     curator, _, _ = gaussian(rho=1e6)
     descent = Descent(curator, 20_000.0, 1.0)
     descent.newton = Newton(replace(descent.curvature, noise=0.0), 1e-6 * np.eye(7))
+    descent.length = 10.0  # so that steps would be longer on any table
     before = descent.start
     answer, lengths = curator.measure, []
 
