@@ -64,3 +64,21 @@ def test_the_promise_of_a_ledger_is_changed_while_nothing_was_charged():
     ledger.charge(0.001)
     refused = privfit("ledger", "change", "few.db", "--promise", "gaussian", code=2)
     assert "has been charged, so its promise stays as it is" in refused.stderr
+
+
+def test_a_fit_is_bought_by_epsilon_or_by_rho(desk):
+    train = ("train", "people.csv", "--schema", "schema.toml", "--out", "second.json")
+    assert "Give one of --rho and --epsilon." in privfit(*train, "--rho", 0.01, "--epsilon", 1, code=2).stderr
+    facts = json.loads(privfit(*train, "--rho", 0.01, "--ledger", "people.db", "--json").stdout)
+    log = json.loads(privfit("ledger", "log", "people.db", "--json").stdout)["entries"]
+    assert facts["privacy"]["promise"]["rho"] == log[-2]["rho"] == 0.01
+
+
+def test_a_fit_on_a_ledger_gets_as_much_as_one_without(desk):
+    train = ("train", "people.csv", "--schema", "schema.toml", "--out", "second.json", "--json")
+    promises = [
+        json.loads(privfit(*train, *paying).stdout)["privacy"]["promise"]
+        for paying in ((), ("--ledger", "people.db"))
+    ]
+    assert promises[0] == promises[1]
+    assert promises[0]["rho"] == pytest.approx(0.0280, abs=5e-5)

@@ -16,7 +16,6 @@ from privfit.cli.options import (
     Data,
     Dataset,
     Delta,
-    Epsilon,
     Json,
     LedgerStore,
     SchemaFile,
@@ -48,8 +47,12 @@ def train(
     data: Data,
     schema: SchemaFile,
     out: Annotated[Path, typer.Option(help="Where the model file goes.", dir_okay=False)],
-    epsilon: Epsilon = 1.0,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(help="How much anyone may learn of one record, by default 1; smaller is stricter."),
+    ] = None,
     delta: Delta = 1e-6,
+    rho: Annotated[float | None, typer.Option(help="The price in zCDP, instead of epsilon.")] = None,
     model: Annotated[Kind, typer.Option(help="Which model to train.")] = Kind.LOGISTIC,
     solver: Annotated[str, typer.Option(help="Which algorithm trains it; see docs/solvers.md.")] = "adaptive",
     alpha: Annotated[
@@ -81,6 +84,8 @@ def train(
     Example: privfit train people.csv --schema schema.toml --epsilon 1 --ledger people.db --out model.json
     --report card.html
     """
+    if rho is not None and epsilon is not None:
+        raise typer.BadParameter("Give one of --rho and --epsilon.")
     check_outputs(out, report, inputs=(*data, schema))
     with waiting("Loading libraries"):
         from privfit import DPLinearSVC, DPLogisticRegression, Schema
@@ -101,6 +106,7 @@ def train(
         fitted = estimator(
             epsilon,
             delta,
+            rho=rho,
             solver=solver,
             alpha=alpha,
             fit_intercept=not no_intercept,
