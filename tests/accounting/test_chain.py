@@ -17,7 +17,7 @@ from privfit.accounting.stores import chain, sql
 from privfit.accounting.stores.chain import hash_of, seal_of_entry
 
 BUDGET = {"dataset": "census-2026", "rho": 0.5, "delta": 1e-6}
-REFUSED = "nothing is charged to it until its owner restores the store from a backup"
+REFUSED = "nothing is charged until its owner has removed what was forged, or restored a backup"
 
 
 @pytest.fixture
@@ -242,6 +242,30 @@ def test_a_promise_that_was_changed_is_not_kept_by_the_old_one(ledger, path):
     with pytest.raises(BrokenChain, match="promises something else than when it was opened here; open it"):
         ledger.charge(0.01)
     assert Ledger.open(ledger.url, dataset="census-2026").promise == other.promise
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        *("{}", "[]", "null", "what", '{"kind": []}', '{"kind": "concentrated"}', "[" * 100_000),
+        *(
+            f'{{"kind": "concentrated", "rho": {rho}}}'
+            for rho in ("-1.0", "NaN", "1e999", '"x"', "null", "true")
+        ),
+        '{"kind": "concentrated", "rho": 1000.0, "epsilon": 1.0, "delta": 1e-6}',
+        '{"kind": "gaussian", "rho": 1000.0, "epsilon": 1.0, "delta": 1e-6}',
+        '{"kind": "gaussian", "rho": 1.0, "epsilon": "x", "delta": 1e-6}',
+    ],
+)
+def test_a_promise_that_is_none_or_more_than_it_says_is_refused(ledger, path, promise):
+    with lawless(path) as connection:
+        row = dict(connection.exec_driver_sql("SELECT * FROM privfit_accounts").mappings().one())
+        row["promise"] = promise
+        change_row = "UPDATE privfit_accounts SET promise = ?, seal = ?"
+        connection.exec_driver_sql(change_row, (promise, chain.seal_of_ledger(row)))
+    for attempt in (lambda: ledger.charge(0.01), lambda: Ledger.open(ledger.url, dataset="census-2026")):
+        with pytest.raises(BrokenChain, match=f"The ledger of 'census-2026' states no promise; {REFUSED}"):
+            attempt()
 
 
 # -- nobody gives budget back --------------------------------------------------------------------------------

@@ -9,10 +9,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
-import tempfile
 import threading
 import uuid
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -21,6 +19,7 @@ import joblib
 import pytest
 import sqlalchemy
 from forging import change
+from permissions import as_nobody, make_read_only, make_writable, open_directory
 
 from privfit.accounting import (
     AccountError,
@@ -365,6 +364,20 @@ def test_a_fork_can_neither_spend_nor_settle_a_portion_of_its_parent(ledger):
     assert ledger.spent == 0.1
 
 
+@needs_fork
+def test_a_fork_that_is_given_its_parent_s_number_settles_nothing_either(ledger, monkeypatch):
+    """Numbers of processes are used again, so they alone do not tell who made a reservation."""
+    portion, parent = ledger.portion(0.1), os.getpid()
+
+    def attempt(spend):
+        monkeypatch.setattr(os, "getpid", lambda: parent)
+        spend()
+
+    assert "cannot spend" in in_a_fork(lambda: attempt(portion.settle))
+    assert "cannot spend" in in_a_fork(lambda: attempt(lambda: portion.charge(0.01)))
+    assert len(ledger.entries) == 1
+
+
 def test_an_entry_says_who_when_what_and_how_much_and_is_json(ledger, monkeypatch):
     monkeypatch.setenv("LOGNAME", "ada")
     ledger.charge(0.01, what="mean age", mechanism="gaussian")
@@ -572,28 +585,13 @@ def test_a_clerk_on_a_server_needs_to_read_and_insert_and_nothing_more(postgres_
     ledger.verify()
 
 
-@contextmanager
-def as_nobody():
-    """Run as a user whom permissions bind, if the tests are root's."""
-    is_root = os.geteuid() == 0
-    if is_root:
-        os.seteuid(65534)
-    try:
-        yield
-    finally:
-        if is_root:
-            os.seteuid(0)
-
-
 @pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
 def test_a_read_only_file_can_be_read_and_not_charged():
-    with tempfile.TemporaryDirectory() as directory:
-        os.chmod(directory, 0o755)
+    with open_directory() as directory:
         url = f"sqlite:///{directory}/people.db"
         ledger = Ledger.open(url, **BUDGET)
         ledger.charge(0.01)
-        os.chmod(f"{directory}/people.db", 0o444)
-        os.chmod(directory, 0o555)
+        make_read_only(directory)
         with as_nobody():
             assert Ledger.open(url, **BUDGET).spent == ledger.spent == 0.01
             ledger.verify()
@@ -603,6 +601,36 @@ def test_a_read_only_file_can_be_read_and_not_charged():
             with pytest.raises(AccountError, match=r"other\.db cannot be made \(Permission denied\); choose"):
                 Ledger.open(f"sqlite:///{directory}/other.db", **BUDGET)
         assert len(ledger.entries) == 1
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_a_charge_that_was_cut_off_is_undone_by_who_may_and_read_by_nobody_else():
+    """What a killed process left behind is undone before anything is read, which takes the right to write."""
+    with open_directory() as directory:
+        url = f"sqlite:///{directory}/people.db"
+        ledger = Ledger.open(url, **BUDGET)
+        ledger.charge(0.01)
+        code = """
+import os, sys
+from privfit.accounting import Ledger
+ledger = Ledger.open(sys.argv[1], dataset="census-2026")
+with ledger._store.exclusive():
+    ledger._store._connection.exec_driver_sql("PRAGMA cache_spill = 1")
+    ledger._store._connection.exec_driver_sql("PRAGMA cache_size = 1")
+    for _ in range(200):
+        ledger.charge(0.0001, what="x" * 200)
+    os.kill(os.getpid(), 9)
+"""
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        subprocess.run([sys.executable, "-c", code, url], env=environment, timeout=60, check=False)
+        assert (directory / "people.db-journal").exists()
+        make_read_only(directory)
+        with as_nobody():
+            assert all("cannot be used: " in sentence for sentence in refusals(ledger))
+        make_writable(directory)
+        assert [entry.rho for entry in ledger.entries] == [0.01]
+        ledger.charge(0.01)
+        ledger.verify()
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ charge, a settled reservation and one that is open. The file noted.json says wha
 """
 
 import json
+import os
 import shutil
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from forging import change, forge, insert, rows_of
+from permissions import as_nobody, make_read_only, make_writable, open_directory
 from postgres_databases import connect, load, new_role, new_schema
 
 from privfit.accounting import AccountError, BrokenChain, Ledger, list_datasets, migrate
@@ -266,3 +268,18 @@ def test_an_older_version_is_told_to_upgrade(store):
     with directly(url) as connection:
         formats = set(connection.exec_driver_sql("SELECT format FROM privfit_accounts").scalars())
     assert formats == {FORMAT} == {2}
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are POSIX's")
+def test_who_may_not_write_a_file_is_told_to_ask_its_owner():
+    with open_directory() as directory:
+        shutil.copy(KEPT / "people.db", directory / "people.db")
+        make_read_only(directory)
+        url = f"sqlite:///{directory}/people.db"
+        with (
+            as_nobody(),
+            pytest.raises(AccountError, match="the file is read-only for this user; ask its owner"),
+        ):
+            migrate(url)
+        make_writable(directory)
+        assert len(migrate(url)) == 5

@@ -4,11 +4,12 @@ import pickle
 
 import numpy as np
 import pytest
+from forging import change
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from privfit import BudgetExceeded, DPLogisticRegression, Ledger
-from privfit.accounting import AccountError
+from privfit.accounting import AccountError, BrokenChain
 from privfit.curator import Curator
 from privfit.metrics import evaluate
 from privfit.preprocessing import PrivateBounds
@@ -101,6 +102,21 @@ def test_a_model_is_not_lost_if_its_account_cannot_be_settled(ledger, monkeypatc
     assert model.coef_.shape == (1, 3)
     (tmp_path / "elsewhere.db").rename(tmp_path / "people.db")
     assert ledger.spent == model.privacy_.rho
+
+
+def test_a_model_is_not_lost_if_its_ledger_was_forged_meanwhile(ledger, monkeypatch, tmp_path):
+    settle = Ledger.settle
+
+    def forged(self):
+        change(tmp_path / "people.db", "UPDATE privfit_accounts SET who = 'eve'")
+        settle(self)
+
+    monkeypatch.setattr(Ledger, "settle", forged)
+    with pytest.warns(UserWarning, match="cannot be settled. The ledger of 'census' is not what was written"):
+        model = DPLogisticRegression(**FIT, ledger=ledger).fit(X, Y)
+    assert model.coef_.shape == (1, 3)
+    with pytest.raises(BrokenChain):
+        DPLogisticRegression(**FIT, ledger=ledger).fit(X, Y)
 
 
 def test_scores_are_paid_from_the_account_and_settled(ledger):

@@ -7,6 +7,7 @@ import uuid
 
 import sqlalchemy as sa
 
+from privfit.accounting.amounts import price
 from privfit.accounting.promise import Promise, from_dict, to_dict
 from privfit.accounting.stores.base import AccountError, BrokenChain
 from privfit.accounting.stores.chain import REMEDY, Row, check_seal, seal_of_ledger
@@ -98,9 +99,12 @@ def find_account(connection: sa.Connection, dataset: str) -> Row | None:
 def promise_of(row: Row) -> Promise:
     """Return what a ledger promises, by its row."""
     try:
-        return from_dict(json.loads(row["promise"]))
-    except (ValueError, TypeError, KeyError, AttributeError):
+        promise = from_dict(json.loads(row["promise"]))
+        for amount in (promise.rho, promise.slack):
+            price("promise", amount)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OverflowError):
         raise BrokenChain(f"The ledger of {row['dataset']!r} states no promise; {REMEDY}.") from None
+    return promise
 
 
 def create_account(connection: sa.Connection, dataset: str, promise: Promise) -> Row:

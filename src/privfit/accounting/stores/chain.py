@@ -22,7 +22,7 @@ from privfit.accounting.stores.tables import ACCOUNTS, ENTRIES
 
 Row = Mapping[Any, Any]  # of columns by name
 
-REMEDY: Final = "nothing is charged to it until its owner restores the store from a backup"
+REMEDY: Final = "nothing is charged until its owner has removed what was forged, or restored a backup"
 
 # What a seal covers. The column `migrated` is not sealed, because the owner sets it when the seal is there.
 _FIELDS_OF_LEDGER = tuple(column.name for column in ACCOUNTS.c if column.name not in ("seal", "migrated"))
