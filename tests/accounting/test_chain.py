@@ -244,6 +244,19 @@ def test_a_promise_that_was_changed_is_not_kept_by_the_old_one(ledger, path):
     assert Ledger.open(ledger.url, dataset="census-2026").promise == other.promise
 
 
+def test_a_ledger_s_own_row_that_was_written_anew_is_noticed(written, path):
+    """With a right seal, and the same promise."""
+    with lawless(path) as connection:
+        row = dict(connection.exec_driver_sql("SELECT * FROM privfit_accounts").mappings().one()) | {
+            "who": "eve"
+        }
+        change_row = "UPDATE privfit_accounts SET who = ?, seal = ?"
+        connection.exec_driver_sql(change_row, ("eve", chain.seal_of_ledger(row)))
+    for attempt in (lambda: written.charge(0.01), lambda: written.spent):
+        with pytest.raises(BrokenChain, match="no longer holds entry 5 as this process has seen it"):
+            attempt()
+
+
 @pytest.mark.parametrize(
     "promise",
     [

@@ -110,6 +110,19 @@ def test_after_it_an_open_reservation_stays_spent(store):
             ledger.charge(0.001, kind=KINDS[dataset])
 
 
+@pytest.mark.parametrize("column", ["secret_hash", "secret"])
+def test_after_it_columns_that_no_old_seal_covers_stay_empty(store, column):
+    url, _ = store
+    migrate(url)
+    with directly(url) as connection:
+        if column == "secret":
+            connection.exec_driver_sql("UPDATE privfit_entries SET secret = 'x' WHERE settles IS NOT NULL")
+        else:
+            connection.exec_driver_sql("UPDATE privfit_entries SET secret_hash = 'x' WHERE settles IS NULL")
+    with pytest.raises(BrokenChain, match=r"Entry [13] of the ledger of 'clinic' was not written by privfit"):
+        Ledger.open(url, dataset="clinic").charge(0.01)
+
+
 def test_it_is_done_once(store):
     url, noted = store
     migrate(url)
@@ -118,12 +131,25 @@ def test_it_is_done_once(store):
     assert Ledger.open(url, dataset="clinic").verify(noted["clinic"]["seals"][-1]).entries == 5
 
 
-def test_a_forged_entry_is_not_let_through(store):
+@pytest.mark.parametrize(
+    ("statement", "name"),
+    [
+        (
+            "UPDATE privfit_entries SET rho = '-0.01' WHERE what = 'mean'",
+            "Entry 5 of the ledger of 'census-2026'",
+        ),
+        (
+            "UPDATE privfit_accounts SET promise = replace(promise, '-06', '-05') WHERE dataset = 'untouched'",
+            "The ledger of 'untouched'",
+        ),
+    ],
+)
+def test_what_was_forged_is_not_let_through(store, statement, name):
     """What format 1 found only when it was verified is found before anything is changed."""
     url, _ = store
     with directly(url) as connection:
-        connection.exec_driver_sql("UPDATE privfit_entries SET rho = '-0.01' WHERE what = 'mean'")
-    with pytest.raises(BrokenChain, match="Entry 5 of the ledger of 'census-2026' is not what was written"):
+        connection.exec_driver_sql(statement)
+    with pytest.raises(BrokenChain, match=f"^{name} is not what was written"):
         migrate(url)
     with pytest.raises(AccountError, match=NEEDS_MIGRATION):
         Ledger.open(url, dataset="clinic")
@@ -261,6 +287,23 @@ def test_the_owner_waits_for_who_is_charging(request):
     assert len(migrate(url)) == 5
 
 
+def test_nobody_writes_between_the_check_and_the_change(request, monkeypatch):
+    url = on_a_server(request)
+    checked, told = migration._checked, []
+
+    def check_while_others_write(connection, row):
+        with directly(url) as other:
+            other.exec_driver_sql("SET lock_timeout = '50ms'")
+            with pytest.raises(sa.exc.OperationalError) as failure:
+                other.exec_driver_sql("INSERT INTO privfit_entries SELECT * FROM privfit_entries WHERE false")
+        told.append(failure.value.orig.sqlstate)
+        return checked(connection, row)
+
+    monkeypatch.setattr(migration, "_checked", check_while_others_write)
+    migrate(url)
+    assert told == ["55P03"] * 5
+
+
 def test_an_older_version_is_told_to_upgrade(store):
     """It compares the format before anything else."""
     url, _ = store
@@ -278,7 +321,7 @@ def test_who_may_not_write_a_file_is_told_to_ask_its_owner():
         url = f"sqlite:///{directory}/people.db"
         with (
             as_nobody(),
-            pytest.raises(AccountError, match="the file is read-only for this user; ask its owner"),
+            pytest.raises(AccountError, match="is read-only for this user; ask its owner"),
         ):
             migrate(url)
         make_writable(directory)
