@@ -139,7 +139,7 @@ def test_it_is_done_once(store):
             "Entry 5 of the ledger of 'census-2026'",
         ),
         (
-            "UPDATE privfit_accounts SET promise = replace(promise, '-06', '-05') WHERE dataset = 'untouched'",
+            "UPDATE privfit_accounts SET promise = replace(promise, '-06', '-05') WHERE dataset LIKE 'un%'",
             "The ledger of 'untouched'",
         ),
     ],

@@ -8,8 +8,9 @@ import pytest
 
 from privfit.accounting import Concentrated
 from privfit.accounting.amounts import UNIT
-from privfit.accounting.lasting import open_store
+from privfit.accounting.lasting import Database, SqlStore
 from privfit.accounting.stores import Entry, MemoryStore
+from privfit.accounting.stores.accounts import find_or_create
 
 
 def in_memory(request):
@@ -17,14 +18,19 @@ def in_memory(request):
     return lambda: store
 
 
+def in_a_database(url, dataset):
+    database, ample = Database(url, 30.0), Concentrated(1e308, 1e308)
+    return SqlStore(database, dataset, find_or_create(database, dataset, ample)["account"], ample)
+
+
 def in_a_file(request):
     url = f"sqlite:///{request.getfixturevalue('tmp_path')}/people.db"
-    return lambda: open_store(url, 30.0, "census", Concentrated(1e308, 1e308))[1]
+    return lambda: in_a_database(url, "census")
 
 
 def on_a_server(request):
     url, dataset = request.getfixturevalue("postgres_url"), uuid.uuid4().hex
-    return lambda: open_store(url, 30.0, dataset, Concentrated(1e308, 1e308))[1]
+    return lambda: in_a_database(url, dataset)
 
 
 STORES = {"memory": in_memory, "sqlite": in_a_file, "postgres": on_a_server}
