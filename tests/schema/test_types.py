@@ -24,6 +24,7 @@ from privfit.schema import (
     encode,
     labels_of,
 )
+from privfit.schema.stored import coded, stored
 
 TIMES = [datetime.datetime(2000, 1, 6, 13), None, datetime.datetime(2000, 1, 1)]
 LABEL = Label("y", ["no", "yes"])
@@ -440,3 +441,22 @@ def test_texts_read_all_at_once_are_read_as_each_alone():
 def test_a_zero_is_a_zero_however_it_is_written():
     for cells in ([-0.0, "-0", "-0.0", 0], np.array([-0.0]), pa.array(["-0", "-0.0"])):
         assert not np.signbit(encoded(Numeric("x", 0, 1), cells)).any()
+
+
+def test_a_few_records_of_a_column_of_many_texts_are_read_without_the_others():
+    """Scores near an edge are computed of single records, each of which would read the whole dictionary."""
+    column = pa.array([f"{n}.5" for n in range(1000)]).dictionary_encode()
+    cells = stored(column.slice(7, 2))
+    assert len(cells.cells) == 2
+    assert feature(Numeric("x", 0, 10), column.slice(7, 2)) == pytest.approx([0.75, 0.85])
+
+
+def test_texts_by_distinct_cells_are_the_same_texts():
+    table = pa.table({"x": pa.chunked_array([["1", None], ["x", "1"]]), "n": [1.5, None, 2.0, 3.0]})
+    steps = []
+    by_cells = coded(table, lambda done, total: steps.append((done, total)))
+    assert steps == [(1, 2), (2, 2)]
+    assert by_cells["x"].to_pylist() == table["x"].to_pylist()
+    assert by_cells["n"].type == pa.float64()
+    schema = Schema([Numeric("x", 0, 2, missing="indicator"), Numeric("n", 0, 4)], LABEL)
+    assert np.array_equal(encode(by_cells, schema, sparse=False), encode(table, schema, sparse=False))

@@ -115,7 +115,10 @@ def _in_feature(fact: Feature, counted: Tally) -> Iterator[Finding]:
             verdict = Verdict.WARNING
         else:
             verdict = Verdict.PROVIDED_FOR
-        what, remedy = _MISFITS[type(fact)], spelling or unit_beside(fact, counted)
+        what, remedy = (
+            _MISFITS.get(type(fact), "have a value that does not fit"),
+            spelling or unit_beside(fact, counted),
+        )
         yield Finding(fact.name, what, counted.n_misfits, verdict, remedy, share)
     if isinstance(fact, Numeric | Date):
         yield from _beyond_bounds(fact, counted)
