@@ -174,7 +174,7 @@ def test_a_solver_takes_it_or_says_so_before_a_charge(solver, what):
         if what == "a set":
             assert np.abs(w[:-1]).max() <= 1.0
     else:
-        with pytest.raises(ValueError, match=f"solver='{solver}' needs"):
+        with pytest.raises(ValueError, match=f"The solver '{solver}' needs"):
             SOLVERS[solver]().solve(curator)
         assert ledger.entries == ()
 

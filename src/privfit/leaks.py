@@ -69,6 +69,19 @@ def is_switched_off() -> bool:
     return _strict.get() is False
 
 
+LARGEST_EPSILON = 10.0  # odds may change by e^10, 22,000 times: whoever asks for more should know it
+
+
+def warn_of_large_epsilon(epsilon: float) -> None:
+    """Warn of an epsilon beyond which a promise is worth little."""
+    if epsilon > LARGEST_EPSILON:
+        warn_caller(
+            f"epsilon = {epsilon:.4g} lets the odds about a record change by a factor of "
+            f"e^{epsilon:.4g}; that is hardly a promise. Choose a smaller epsilon.",
+            WeakPromiseWarning,
+        )
+
+
 def warn_of_large_delta(delta: float, n_records: float) -> None:
     """Warn of a delta above 1/n, n being declared or bought: it allows giving a record away."""
     if delta * n_records > 1.0:

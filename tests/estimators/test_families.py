@@ -294,7 +294,7 @@ def test_a_fit_without_privacy_leaves_nothing_to_add_up():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({}, r"refuses a fit without an account; share one by ledger=Ledger\(epsilon="),
+        ({}, r"refuses a fit without a ledger; share one by ledger=Ledger\(epsilon="),
         ({"noise": "seeded", "random_state": 0, "ledger": True}, "refuses seeded noise"),
         ({"solver": "nonprivate"}, "refuses models without privacy"),
         ({"solver": "majority"}, "refuses models without privacy"),
@@ -319,7 +319,7 @@ def test_strict_mode_reaches_into_threads_and_other_processes(backend):
 def test_a_clone_made_in_strict_mode_stays_strict_unless_told_otherwise():
     with strict():
         model = clone(DPLogisticRegression(**ONE, classes=(0, 1)))
-    with pytest.raises(PrivacyLeakError, match="without an account"):
+    with pytest.raises(PrivacyLeakError, match="without a ledger"):
         model.fit(X, Y)
     with strict(False):
         assert model.fit(X, Y).privacy_.epsilon == 1.0
@@ -338,7 +338,7 @@ def test_strict_mode_binds_a_plain_thread():
     with strict():
         thread.start()
         thread.join()
-    assert "without an account" in outcomes[0]
+    assert "without a ledger" in outcomes[0]
 
 
 def test_strict_mode_sees_what_was_fitted_before_private_bounds():

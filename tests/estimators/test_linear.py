@@ -280,7 +280,7 @@ def test_majority_predicts_the_larger_class(model, table):
     fitted = model(solver="majority").fit(X, y)
     assert fitted.score(X, y) == max(y.mean(), 1 - y.mean())
     np.testing.assert_array_equal(fitted.coef_, 0.0)
-    with pytest.raises(ValueError, match="needs fit_intercept=True"):
+    with pytest.raises(ValueError, match="needs an intercept"):
         model(solver="majority", fit_intercept=False).fit(X, y)
 
 

@@ -244,7 +244,7 @@ def test_the_total_of_a_model_that_cannot_be_told_from_others_is_unknown():
 def test_strict_mode_wants_an_account_and_secure_noise():
     model = public_model()
     with strict():
-        with pytest.raises(PrivacyLeakError, match="Strict mode refuses a score without an account"):
+        with pytest.raises(PrivacyLeakError, match="Strict mode refuses a score without a ledger"):
             metrics.evaluate(model, X, Y, rho=0.01)
         ledger = Ledger(rho=1.0)
         with pytest.raises(PrivacyLeakError, match="Strict mode refuses seeded noise"):

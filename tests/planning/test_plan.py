@@ -70,7 +70,7 @@ def test_people_needed_says_when_no_table_is_large_enough(monkeypatch):
     [
         ({"n": 5}, "n must be a whole number of at least 10, got 5"),
         ({"n": 4000.5}, "n must be a whole number"),
-        ({"n": 10**9}, "plan for n=25000000: with more people it only gets better"),
+        ({"n": 10**9}, "plan for 25,000,000 people: with more people it only gets better"),
         ({"n_features": 0}, "n_features must be a whole number of at least 1"),
         ({"epsilons": ()}, "epsilons must name at least one budget"),
         ({"epsilons": (1.0, -1.0)}, "epsilons must be positive and finite, got -1.0"),
@@ -87,7 +87,7 @@ def test_assumptions_that_make_no_sense_are_refused(settings, message):
 
 
 def test_an_accuracy_beyond_what_the_labels_allow_is_refused():
-    with pytest.raises(ValueError, match=r"accuracy=0.99 is out of reach: with AUC 0.8 .* without privacy"):
+    with pytest.raises(ValueError, match=r"accuracy of 0.99 is out of reach: with AUC 0.8 .* without"):
         privfit.people_needed(8, accuracy=0.99)
 
 

@@ -341,7 +341,7 @@ def test_a_fill_must_be_a_value_of_the_column(make):
 
 
 def test_a_fill_needs_its_policy_and_a_unit_is_a_text():
-    with pytest.raises(ValueError, match="'x' has a fill, which missing='indicator' does not use"):
+    with pytest.raises(ValueError, match="'x' has a fill, which missing = 'indicator' does not use"):
         Numeric("x", 0, 1, fill=0.5, missing="indicator")
     with pytest.raises(ValueError, match="unit of column 'x' must be a text"):
         Numeric("x", 0, 1, unit=3)

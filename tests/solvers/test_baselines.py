@@ -138,5 +138,5 @@ def test_a_single_class_is_the_majority(loss):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_constant_needs_an_intercept(loss):
-    with pytest.raises(ValueError, match="needs fit_intercept=True"):
+    with pytest.raises(ValueError, match="needs an intercept"):
         fit(loss, *table(), "majority", fit_intercept=False)

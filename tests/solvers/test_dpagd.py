@@ -214,7 +214,7 @@ def test_a_budget_too_small_for_one_step_gives_the_zero_model_and_says_what_is_n
     X, y = table()
     needed = (8.0 / 2) ** 2 / 2 + (8.0 / 2) ** 2 / (4 * math.log(1.25 / DELTA))
     with pytest.warns(
-        BudgetWarning, match=rf"one step needs rho={needed:.4g} and .* was left; raise epsilon"
+        BudgetWarning, match=rf"one step needs rho = {needed:.4g} and .* was left; raise epsilon"
     ):
         solution, ledger, _ = run(DPAGD(splits=1), X, y)
     np.testing.assert_array_equal(solution.w, 0.0)

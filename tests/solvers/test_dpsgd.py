@@ -227,7 +227,7 @@ def test_the_count_is_paid_out_of_epsilon():
 def test_a_budget_too_small_for_one_step_gives_the_zero_model_and_charges_nothing():
     X, y = table(n=100)
     with pytest.warns(
-        BudgetWarning, match=r"one step needs epsilon=0\.\d+ and 0\.01 was left; raise epsilon"
+        BudgetWarning, match=r"one step needs epsilon = 0\.\d+ and 0\.01 was left; raise epsilon"
     ):
         solution, ledger, noise = run(SGDMA(), X, y, epsilon=0.01, n_records=100)
     np.testing.assert_array_equal(solution.w, 0.0)

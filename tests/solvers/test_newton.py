@@ -149,6 +149,6 @@ def test_noise_moves_weights_without_curvature_by_its_length_at_most():
 def test_more_columns_than_it_can_take_are_refused_before_any_charge():
     ledger = Ledger(rho=1.0, delta=1e-6)
     X = np.zeros((3, MOST_COLUMNS + 1))
-    with pytest.raises(ValueError, match=r"solver='newton' needs at most 2000 columns, .*adaptive"):
+    with pytest.raises(ValueError, match=r"The solver 'newton' needs at most 2000 columns, .*adaptive"):
         DPLogisticRegression(solver="newton", classes=(0, 1), ledger=ledger).fit(X, [0, 1, 0])
     assert ledger.entries == ()

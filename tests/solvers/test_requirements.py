@@ -65,7 +65,7 @@ UNBOUNDED = [
 def test_a_loss_of_unbounded_slope_is_refused_before_any_charge(solver):
     ledger = Ledger(rho=10.0, delta=1e-5)
     with pytest.raises(
-        ValueError, match=rf"solver='{solver}' needs a loss whose slope is bounded"
+        ValueError, match=rf"The solver '{solver}' needs a loss whose slope is bounded"
     ) as refusal:
         SquaredHinge(solver=solver, ledger=ledger).fit(X, Y)
     able = str(refusal.value).split("solvers that would do: ")[1]
@@ -76,7 +76,7 @@ def test_a_loss_of_unbounded_slope_is_refused_before_any_charge(solver):
 @pytest.mark.parametrize("solver", UNBOUNDED[:3])
 def test_a_kink_that_has_no_rounded_version_is_refused_before_any_charge(solver):
     ledger = Ledger(rho=10.0, delta=1e-5)
-    with pytest.raises(ValueError, match=rf"solver='{solver}' needs a smooth loss, or the hinge"):
+    with pytest.raises(ValueError, match=rf"The solver '{solver}' needs a smooth loss, or the hinge"):
         Perceptron(solver=solver, ledger=ledger).fit(X, Y)
     assert ledger.entries == ()
 

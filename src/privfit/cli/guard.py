@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from privfit.printable import printable
+from privfit.remedies import command_line
 
 EXIT_CODES = (
     "Exit codes: 0 done; 1 it failed, or nobody read the output to its end; 2 something for you to put "
@@ -36,6 +37,10 @@ class GuardedGroup(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command, and turn expected failures into a sentence and an exit code."""
+        with command_line():
+            return self._invoke_guarded(ctx)
+
+    def _invoke_guarded(self, ctx: Any) -> Any:
         try:
             with warnings.catch_warnings():
                 warnings.showwarning = _say_warning

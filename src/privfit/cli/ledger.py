@@ -70,6 +70,10 @@ def open_ledger(
     """
     if (epsilon is None) == (rho is None):
         raise typer.BadParameter("Give one of --epsilon and --rho.")
+    from privfit.leaks import warn_of_large_epsilon
+
+    if epsilon is not None:
+        warn_of_large_epsilon(epsilon)
     with waiting("Opening the ledger"):
         from privfit.accounting import Ledger
 

@@ -95,6 +95,7 @@ def read_model_of_tables(path: Path) -> Any:
     fitted = read_model(path)
     if fitted.schema_ is None:
         raise Mistake(
-            f"{path} was trained on numbers, without a schema, so it cannot read a table; use it in Python."
+            f"{path} was trained on numbers, without a schema, so it cannot read a table; `privfit export` "
+            "writes it for programs that have the numbers."
         )
     return fitted

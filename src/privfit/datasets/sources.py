@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TextIO
 
 from privfit.datasets.download import DownloadError, download, file_sha256
+from privfit.remedies import remedy
 
-_ADVICE = (
-    "put it, plain or as .gz, in a directory and name that with data_dir= or the environment variable "
-    "PRIVFIT_DATA"
-)
+
+def _advice() -> str:
+    by = remedy("data_dir= or the environment variable", "the environment variable")
+    return f"put it, plain or as .gz, in a directory and name that with {by} PRIVFIT_DATA"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +63,7 @@ def locate(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Pa
     if found is not None:
         return found
     if source.sha256 is None:
-        raise FileNotFoundError(f"{source.file} cannot be downloaded, because {source.why}; {_ADVICE}.")
+        raise FileNotFoundError(f"{source.file} cannot be downloaded, because {source.why}; {_advice()}.")
     cached, problems = cache_directory() / source.file, []
     for url in source.urls:
         try:
@@ -72,7 +73,7 @@ def locate(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Pa
             problems.append(f"from {url} ({error})")
     raise DownloadError(
         f"{source.file} could not be downloaded {' nor '.join(problems)}; nothing was kept; "
-        f"try again, or {_ADVICE}."
+        f"try again, or {_advice()}."
     )
 
 

@@ -27,7 +27,6 @@ from privfit.estimators.pipelines import (
 from privfit.estimators.statement import CHECKS_AND_REFUSALS, SEEDED, PrivacyStatement
 from privfit.estimators.validation import check_number, shown
 from privfit.leaks import (
-    WeakPromiseWarning,
     is_strict,
     is_switched_off,
     refuse_in_strict_mode,
@@ -35,14 +34,14 @@ from privfit.leaks import (
     uncovered,
     warn_caller,
     warn_of_large_delta,
+    warn_of_large_epsilon,
 )
 from privfit.mechanisms.noise import NoiseSource, noise_source
 from privfit.publication.origin import Origin
 from privfit.publication.published import ONE_RECORD_EACH
+from privfit.remedies import remedy
 from privfit.schema import Schema
 from privfit.solvers.base import solvers_paid_by
-
-LARGEST_EPSILON = 10.0  # odds may change by e^10, 22,000 times: whoever asks for more should know it
 
 # why a ledger cannot pay for a fit, by the kind of its promise
 _WHY_UNPAID: dict[Kind, str] = {
@@ -108,7 +107,8 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             refuse_in_strict_mode("models without privacy", "choose another solver")
         if self.ledger is None:
             refuse_in_strict_mode(
-                f"a {self._subject} without an account", "share one by ledger=Ledger(epsilon=..., delta=...)"
+                f"a {self._subject} without a ledger",
+                remedy("share one by ledger=Ledger(epsilon=..., delta=...)", "name one with --ledger"),
             )
         if self.noise == "seeded":
             refuse_in_strict_mode(
@@ -119,12 +119,8 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         if self.ledger is not None and promised is not None:
             promised = self._in_kind(promised, self.ledger.promise, budget)
         epsilon = self._asked_epsilon if promised is None or promised.epsilon is None else promised.epsilon
-        if private and epsilon > LARGEST_EPSILON:
-            warn_caller(
-                f"epsilon = {epsilon:.4g} lets the odds about a record change by a factor of "
-                f"e^{epsilon:.4g}; that is hardly a promise. Choose a smaller epsilon.",
-                WeakPromiseWarning,
-            )
+        if private:
+            warn_of_large_epsilon(epsilon)
         if private and n_records is not None:
             warn_of_large_delta(self.delta, n_records)
         return Terms(promised, private, epsilon, self.delta, self._noise_source())
@@ -233,8 +229,9 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         total = max(totals, key=lambda total: total.size)
         if terms.private and not total.is_single:
             uncovered(
-                f"Beware: {total}. Share an account between fits, ledger=Ledger(epsilon=..., delta=...), or "
-                "construct a new estimator for other people's data."
+                f"Beware: {total}. Share a ledger between fits, "
+                + remedy("ledger=Ledger(epsilon=..., delta=...)", "by --ledger")
+                + ", or construct a new estimator for other people's data."
             )
         return total
 

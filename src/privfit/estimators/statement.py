@@ -15,8 +15,8 @@ from privfit.publication.origin import UNKNOWN, Origin
 from privfit.publication.published import ONE_RECORD_EACH
 
 SEEDED = (
-    "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess random_state can remove the noise; "
-    "set noise='secure' before publishing"
+    "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess the seed can remove the noise; "
+    "fit with secure noise before publishing"
 )
 
 # Constant, whatever a check found and whether there was one, so that it says nothing about the records.

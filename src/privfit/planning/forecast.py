@@ -268,8 +268,8 @@ class Scene:
         p = len(self.population.weights)
         if n * p > LARGEST:
             raise ValueError(
-                f"{n:,} x {p} cells are too many to simulate; plan for n={LARGEST // p}: with more people it "
-                "only gets better."
+                f"{n:,} x {p} cells are too many to simulate; plan for {LARGEST // p:,} people: with more "
+                "people it only gets better."
             )
 
     def reference(self, n: int) -> float:

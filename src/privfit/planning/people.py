@@ -95,8 +95,8 @@ def people_needed(
     best = scene.reference(min(LARGEST // n_features, REFERENCE))
     if not 0.0 < accuracy < best:
         raise ValueError(
-            f"accuracy={accuracy!r} is out of reach: with AUC {auc:g} and {positives:.0%} positive the same "
-            f"model without privacy is right about {best:.3f}; ask for less, or assume a larger auc."
+            f"An accuracy of {accuracy:g} is out of reach: with AUC {auc:g} and {positives:.0%} positive the "
+            f"same model without privacy is right about {best:.3f}; ask for less, or assume a larger auc."
         )
     doublings = math.log2(LARGEST / n_features / FEWEST)
     sizes = [

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.publication.published import Published, Vector
+from privfit.remedies import remedy
 from privfit.schema import Boolean, Categorical, Date, Integer, Label, Ordinal, Schema, encode
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature, Scale
@@ -76,11 +77,18 @@ def cells_of(model: Published) -> list[Cells]:
     return [_cells(fact) for fact in schema.features]
 
 
+def for_other_programs() -> str:
+    """Advise on columns that other programs cannot read."""
+    return remedy(
+        "convert the model for encoded columns, with encoded=True", "write the model with --numpy instead"
+    )
+
+
 def _cells(fact: Feature) -> Cells:
     if isinstance(fact, Date):
         raise ValueError(
-            f"Column {fact.name!r} is a date, which only privfit and its NumPy file read; convert the model "
-            "for encoded columns, with encoded=True."
+            f"Column {fact.name!r} is a date, which only privfit and its NumPy file read; "
+            f"{for_other_programs()}."
         )
     words = _stored(fact)
     features = None if words is None else encoded_alone(fact, words)

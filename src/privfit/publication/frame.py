@@ -14,7 +14,7 @@ from sklearn.impute import KNNImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from privfit.publication.cells import Cells, cells_of
+from privfit.publication.cells import Cells, cells_of, for_other_programs
 from privfit.publication.published import Published
 
 _BEYOND = 2.0  # what gaps become for a moment, so that they can be told from numbers between 0 and 1
@@ -102,7 +102,7 @@ def _places(column: Cells, values: Any) -> OrdinalEncoder:
     if not column.is_text and (np.diff(values) < 0.0).any():
         raise ValueError(
             f"Column {column.name!r} has numbers for levels in an order that does not rise, which "
-            "scikit-learn cannot follow; convert the model for encoded columns, with encoded=True."
+            f"scikit-learn cannot follow; {for_other_programs()}."
         )
     values = values.astype(object) if column.is_text else values
     unknown = {} if column.missing is None else {"unknown_value": np.nan}

@@ -88,7 +88,9 @@ class Feature(Column, ABC):
                 f"not {self.missing!r}."
             )
         if self.fill is not None and self.missing != "fill":
-            raise ValueError(f"Column {self.name!r} has a fill, which missing={self.missing!r} does not use.")
+            raise ValueError(
+                f"Column {self.name!r} has a fill, which missing = {self.missing!r} does not use."
+            )
 
     def _check_fill(self) -> None:
         if self.fill is not None and np.isnan(self.read(self.fill)):

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 
+from privfit.remedies import remedy
 from privfit.schema.column import Feature, Numbers, Scale
 from privfit.schema.frames import columns_of, opened
 from privfit.schema.schema import Schema
@@ -69,7 +70,8 @@ def _entries(fact: Feature, said: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
     if fact.missing == "refuse" and missing.any():
         raise ValueError(
             f"Column {fact.name!r} has cells that are missing or do not fit, which the schema refuses; "
-            'schema.check(table) counts them, and missing = "fill" or "indicator" takes them.'
+            f"{remedy('schema.check(table)', '`privfit schema check`')} counts them, and missing = "
+            '"fill" or "indicator" takes them.'
         )
     if isinstance(fact, Scale):
         filled = 0.5 if fact.fill is None else float(fact.scaled(np.array([fact.read(fact.fill)]))[0])

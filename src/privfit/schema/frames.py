@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from privfit.remedies import remedy
 from privfit.schema.column import Column
 from privfit.schema.document import TYPE_NAMES
 from privfit.schema.files import read_files, sources_of
@@ -164,8 +165,11 @@ def check_dtype(fact: Column, dtype: Any) -> None:
         raise TypeError(f"{arrives}, which holds neither numbers nor text; convert it to {wanted} first.")
     elif isinstance(fact, Categorical | Ordinal | Label) and fact.places.only_as_text and kind != "text":
         raise TypeError(
-            f"{arrives}, which may have rounded the integers beyond 2^53 that it lists; read it as text, "
-            "with dtype='string' in pandas or schema_overrides= in polars."
+            f"{arrives}, which may have rounded the integers beyond 2^53 that it lists; "
+            + remedy(
+                "read it as text, with dtype='string' in pandas or schema_overrides= in polars.",
+                "write it as text.",
+            )
         )
 
 

@@ -76,7 +76,7 @@ class Schema:
         if self.records is not None and (not counted or self.records < 1):
             raise ValueError(f"records must be a positive whole number, not {self.records!r}.")
         if not isinstance(self.taken_from_data, bool):
-            raise ValueError(f"taken_from_data must be True or False, not {self.taken_from_data!r}.")
+            raise ValueError(f"taken_from_data must be true or false, not {self.taken_from_data!r}.")
 
     @property
     def features(self) -> tuple[Feature, ...]:

@@ -239,7 +239,7 @@ def require(solver: Solver, facts: Facts | Curator) -> None:
     if missing:
         able = [name for name, other in SOLVERS.items() if other.private and not _missing(other, facts)]
         raise ValueError(
-            f"solver={solver.name!r} needs {' and '.join(missing)}; "
+            f"The solver {solver.name!r} needs {' and '.join(missing)}; "
             f"solvers that would do: {', '.join(sorted(able)) or 'none'}."
         )
 
@@ -255,7 +255,7 @@ def promise_nothing(*, epsilon: float | None = None, rho: float | None = None, d
 def warn_zero_model(curator: Curator, needed: float) -> None:
     """Tell the user that the budget bought no step and how much one step needs."""
     warnings.warn(
-        f"The budget bought no step, so the model is zero: one step needs rho={needed:.4g} "
+        f"The budget bought no step, so the model is zero: one step needs rho = {needed:.4g} "
         f"and {curator.remaining:.4g} was left; raise epsilon.",
         BudgetWarning,
         stacklevel=2,

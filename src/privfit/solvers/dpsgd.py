@@ -27,6 +27,7 @@ from privfit.accounting.subsampled import (
 )
 from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator
+from privfit.remedies import remedy
 from privfit.solvers.base import BudgetWarning, Solution, Step, register
 from privfit.solvers.kit import check_choice, check_positive, check_whole
 from privfit.solvers.release import Release, open_release
@@ -148,8 +149,9 @@ class SGDMA(PoissonSGD):
         if steps == 0:
             needed = sgd_epsilon(noise, q, 1, delta, self.accountant)
             warnings.warn(
-                f"The budget bought no step, so the model is zero: one step needs epsilon={needed:.4g} "
-                f"and {epsilon:.4g} was left; raise epsilon or noise_multiplier.",
+                f"The budget bought no step, so the model is zero: one step needs epsilon = {needed:.4g} "
+                f"and {epsilon:.4g} was left; "
+                f"{remedy('raise epsilon or noise_multiplier', 'choose a larger --epsilon')}.",
                 BudgetWarning,
                 stacklevel=2,
             )

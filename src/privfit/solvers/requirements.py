@@ -67,7 +67,7 @@ SMOOTH_LOSS = Requirement(
     "a smooth loss, or the hinge, which it rounds at its kink",
     lambda facts: facts.loss.smoothness < math.inf or facts.loss.smooth_stand_in is not None,
 )
-INTERCEPT = Requirement("fit_intercept=True", lambda facts: facts.intercept)
+INTERCEPT = Requirement("an intercept", lambda facts: facts.intercept)
 POSITIVE_DELTA = Requirement(
     f"a delta between {MIN_DELTA:g} and {MAX_DELTA:g}",
     lambda facts: MIN_DELTA <= facts.delta <= MAX_DELTA,
