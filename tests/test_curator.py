@@ -260,7 +260,9 @@ def test_opening_charges_before_it_hands_over(monkeypatch):
 def test_refused_charge_leaves_the_data_unread(name, monkeypatch):
     paid = 1 if name.endswith("refined") else 0
     events, ledger, refusal = watch(monkeypatch, (QUESTIONS | OPENED)[name], RHO * (paid + 0.1))
-    assert re.search(rf"needs rho=0\.01 .*, and rho=0\.001 .* left of rho={RHO * (paid + 0.1):.4g} ", refusal)
+    assert re.search(
+        rf"needs rho = 0\.01 .*, and rho = 0\.001 .* left of rho = {RHO * (paid + 0.1):.4g} ", refusal
+    )
     assert events[-1] == "refused"
     assert events.count("blur") == events.count("charge") == len(ledger.entries) == paid
     assert ("look" in events) == bool(paid)

@@ -58,7 +58,7 @@ def test_the_epsilon_of_mu_is_never_too_small(mu, delta):
 @pytest.mark.parametrize("epsilon", [10.0**k for k in range(-12, 4)])
 def test_the_mu_of_a_promise_is_never_too_large(epsilon, delta):
     if exact_delta(math.sqrt(2e-12), epsilon) > delta:
-        with pytest.raises(ValueError, match="worth less than rho=1e-12"):
+        with pytest.raises(ValueError, match="worth less than rho = 1e-12"):
             mu_from_epsilon(epsilon, delta)
         return
     mu = mu_from_epsilon(epsilon, delta)
@@ -171,7 +171,7 @@ def test_promises_out_of_range_are_refused_or_saturate():
         Gaussian.of(epsilon=1.0, delta=0.0)
     with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
         mu_from_epsilon(-1.0, 1e-6)
-    with pytest.raises(ValueError, match="worth less than rho=1e-12"):
+    with pytest.raises(ValueError, match="worth less than rho = 1e-12"):
         mu_from_epsilon(1e-9, 1e-12)
     with pytest.raises(ValueError, match="mu must lie between"):
         epsilon_from_mu(1e7, 1e-6)
@@ -191,7 +191,7 @@ def test_a_gaussian_account_pays_for_gaussian_noise_alone():
         with pytest.raises(ValueError, match="pays for Gaussian noise only"):
             ledger.charge(**refused)
     with pytest.raises(
-        BudgetExceeded, match=r"needs epsilon=0\.7\d* .* epsilon=0\.6\d* .* left of epsilon=1 "
+        BudgetExceeded, match=r"needs epsilon = 0\.7\d* .* epsilon = 0\.6\d* .* left of epsilon = 1 "
     ):
         ledger.charge(0.6 * ledger.rho, kind="gaussian", what="a step")
     part = ledger.portion(ledger.rho / 4)

@@ -134,19 +134,22 @@ def test_the_promise_is_kept_to_the_last_digit(anywhere):
 @pytest.mark.parametrize(
     ("other", "named"),
     [
-        ({"epsilon": 2, "delta": 1e-6}, "epsilon=2, delta=1e-06"),
-        ({"epsilon": 3, "delta": 1e-7}, "epsilon=3, delta=1e-07"),
-        ({"epsilon": 2}, "epsilon=2"),
-        ({"delta": 1e-7}, "delta=1e-07"),
-        ({"epsilon": 3, "delta": 1e-6, "promise": "gaussian"}, "epsilon=3, delta=1e-06, promise='gaussian'"),
-        ({"promise": "gaussian"}, "promise='gaussian'"),
-        ({"rho": 0.5}, "rho=0.5"),
+        ({"epsilon": 2, "delta": 1e-6}, "epsilon = 2, delta = 1e-06"),
+        ({"epsilon": 3, "delta": 1e-7}, "epsilon = 3, delta = 1e-07"),
+        ({"epsilon": 2}, "epsilon = 2"),
+        ({"delta": 1e-7}, "delta = 1e-07"),
+        (
+            {"epsilon": 3, "delta": 1e-6, "promise": "gaussian"},
+            "epsilon = 3, delta = 1e-06, promise = 'gaussian'",
+        ),
+        ({"promise": "gaussian"}, "promise = 'gaussian'"),
+        ({"rho": 0.5}, "rho = 0.5"),
     ],
 )
 def test_an_account_is_not_opened_with_another_budget(ledger, url, other, named):
     message = (
-        "The ledger of 'census-2026' was opened with epsilon=3.0, delta=1e-06, promise='concentrated', not "
-        f"with {named}; leave that out to use it as it is."
+        "The ledger of 'census-2026' was opened with epsilon = 3.0, delta = 1e-06, promise = 'concentrated', "
+        f"not with {named}; leave that out to use it as it is."
     )
     with pytest.raises(ValueError, match=re.escape(message)):
         Ledger.open(url, dataset="census-2026", **other)
@@ -269,7 +272,9 @@ def test_a_portion_is_reserved_whole_before_it_pays_for_anything(anywhere):
     portion = ledger.portion(0.75, 1e-6, what="fit")
     seen = Ledger.open(url, dataset=dataset)
     assert (seen.spent, seen.remaining, seen.spent_delta) == (0.75, 0.25, 1e-6)
-    with pytest.raises(BudgetExceeded, match=r"a portion needs rho=0\.5 .* rho=0\.25 .* left of rho=1 "):
+    with pytest.raises(
+        BudgetExceeded, match=r"a portion needs rho = 0\.5 .* rho = 0\.25 .* left of rho = 1 "
+    ):
         seen.portion(0.5)
     portion.charge(0.5, what="gradient")
     assert seen.spent == 0.75  # what it pays is in its reservation

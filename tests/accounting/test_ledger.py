@@ -240,9 +240,9 @@ def test_refusal_names_what_was_asked_what_is_left_and_the_total():
     assert error.left == ledger.remaining == pytest.approx(1e-3)
     asked, total = (f"{epsilon_from_rho(rho, 1e-6):.4g}" for rho in (2e-3, 4e-3))
     assert str(error) == (
-        f"the gradient needs rho=0.002 (epsilon={asked}) at delta=1e-06, and rho=0.001 "
-        f"(epsilon={ledger.remaining_epsilon()}) is left of rho=0.004 (epsilon={total}); ask for no more "
-        "than that."
+        f"the gradient needs rho = 0.002 (epsilon = {asked}) at delta = 1e-06, and rho = 0.001 "
+        f"(epsilon = {ledger.remaining_epsilon()}) is left of rho = 0.004 (epsilon = {total}); "
+        "ask for no more than that."
     )
     assert isinstance(error, RuntimeError)
 
@@ -251,7 +251,7 @@ def test_refusal_for_want_of_delta_says_so():
     ledger = Ledger(rho=1.0, delta=1e-6)
     with pytest.raises(
         BudgetExceeded,
-        match="this question needs delta=2e-06, and delta=1e-06 is left of delta=1e-06; ask for no",
+        match="this question needs delta = 2e-06, and delta = 1e-06 is left of delta = 1e-06; ask for no",
     ) as refusal:
         ledger.charge(0.1, 2e-6)
     assert (refusal.value.asked, refusal.value.left, refusal.value.total) == (2e-6, 1e-6, 1e-6)
@@ -265,8 +265,8 @@ def test_refusal_survives_pickling_and_copying(travel):
     assert (
         str(there)
         == str(error)
-        == "a step needs epsilon=0.5 (rho=0.05) at delta=1e-06, and epsilon=0.25 (rho=0.0125) is left of "
-        "epsilon=1 (rho=0.2); ask for no more than that."
+        == "a step needs epsilon = 0.5 (rho = 0.05) at delta = 1e-06, and epsilon = 0.25 (rho = 0.0125) is "
+        "left of epsilon = 1 (rho = 0.2); ask for no more than that."
     )
 
 
@@ -395,12 +395,12 @@ def test_whoever_opened_an_account_with_epsilon_is_refused_in_epsilon():
     ledger = Ledger(epsilon=2.0, delta=1e-6)
     ledger.portion(Gaussian.of(epsilon=1.0, delta=1e-6)).charge(0.02, kind="gaussian")
     rho = Gaussian.of(epsilon=1.9, delta=1e-6).rho
-    left = f"epsilon={ledger.remaining_epsilon()} (rho={four_digits_down(ledger.remaining)})"
+    left = f"epsilon = {ledger.remaining_epsilon()} (rho = {four_digits_down(ledger.remaining)})"
     with pytest.raises(BudgetExceeded) as refusal:
         ledger.portion(Gaussian.of(epsilon=1.9, delta=1e-6), what="this fit")
     assert str(refusal.value) == (
-        f"this fit needs epsilon=1.9 (rho={rho:.4g}) at delta=1e-06, and {left} is left of epsilon=2 "
-        f"(rho={ledger.rho:.4g}); ask for no more than that."
+        f"this fit needs epsilon = 1.9 (rho = {rho:.4g}) at delta = 1e-06, and {left} is left of epsilon = 2 "
+        f"(rho = {ledger.rho:.4g}); ask for no more than that."
     )
     assert refusal.value.unit == "epsilon"
 
@@ -425,7 +425,7 @@ def test_a_portion_sets_nothing_aside_and_portions_together_cannot_overspend():
     assert ledger.remaining == 1.0
     first.charge(0.75)
     assert second.remaining == 0.25
-    with pytest.raises(BudgetExceeded, match=r"rho=0\.25 \(epsilon=3\.\d+\) is left of rho=1 "):
+    with pytest.raises(BudgetExceeded, match=r"rho = 0\.25 \(epsilon = 3\.\d+\) is left of rho = 1 "):
         second.charge(0.5)
     second.charge(0.25)
     assert ledger.remaining == 0.0
@@ -434,7 +434,9 @@ def test_a_portion_sets_nothing_aside_and_portions_together_cannot_overspend():
 def test_a_portion_that_does_not_fit_now_is_refused_at_once():
     ledger = Ledger(rho=1.0)
     ledger.charge(0.5)
-    with pytest.raises(BudgetExceeded, match=r"a portion needs rho=0\.75 .* rho=0\.5 .* left of rho=1 "):
+    with pytest.raises(
+        BudgetExceeded, match=r"a portion needs rho = 0\.75 .* rho = 0\.5 .* left of rho = 1 "
+    ):
         ledger.portion(0.75)
 
 
@@ -711,7 +713,7 @@ def test_a_direct_account_pays_for_one_whole_release_and_nothing_else():
     ledger.charge(ledger.rho, 1e-6, what="all", kind="release")
     assert ledger.spent_epsilon() == ledger.epsilon() == 0.8  # the theorem's own, not a conversion of rho
     assert ledger.epsilon(1e-3) == 0.8
-    with pytest.raises(ValueError, match="private at delta=1e-06, not at 1e-09"):
+    with pytest.raises(ValueError, match="private at delta = 1e-06, not at 1e-09"):
         ledger.epsilon(1e-9)  # the theorem says nothing about a smaller delta
     with pytest.raises(BudgetExceeded):
         ledger.charge(ledger.rho, 1e-6, kind="release")
@@ -781,7 +783,7 @@ def test_a_sum_beyond_the_largest_budget_is_not_stated_too_small():
 
 def test_a_promise_cannot_state_less_than_it_is_worth():
     for wrong in (lambda: Concentrated(0.5, 0.0, 0.01, 1e-6), lambda: Gaussian(0.5, 0.01, 1e-6)):
-        with pytest.raises(ValueError, match=r"worth epsilon=.*; epsilon=0\.01 would be too little"):
+        with pytest.raises(ValueError, match=r"worth epsilon = .*; epsilon = 0\.01 would be too little"):
             wrong()
 
 

@@ -79,8 +79,8 @@ def test_an_existing_ledger_is_taken_in_its_own_kind(kind, url):
         assert Ledger.open(url, dataset="census", **again).promise == kept
     other = "gaussian" if kind == "concentrated" else "concentrated"
     message = (
-        f"The ledger of 'census' was opened with epsilon=1.0, delta=1e-05, promise={kind!r}, not with "
-        f"epsilon=1, promise={other!r}; leave that out to use it as it is."
+        f"The ledger of 'census' was opened with epsilon = 1.0, delta = 1e-05, promise = {kind!r}, not with "
+        f"epsilon = 1, promise = {other!r}; leave that out to use it as it is."
     )
     with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         Ledger.open(url, dataset="census", epsilon=1, promise=other)
@@ -90,7 +90,7 @@ def test_a_ledger_named_by_rho_is_found_by_it_whatever_its_kind(url):
     for kind in ("gaussian", "concentrated"):
         kept = Ledger.open(url, dataset=kind, rho=0.1, promise=kind).promise
         assert Ledger.open(url, dataset=kind, rho=0.1).promise == kept
-        with pytest.raises(ValueError, match=r"not with rho=0\.2; leave that out"):
+        with pytest.raises(ValueError, match=r"not with rho = 0\.2; leave that out"):
             Ledger.open(url, dataset=kind, rho=0.2)
 
 
@@ -228,7 +228,7 @@ def test_a_ledger_that_is_empty_says_that_nothing_fits():
     ledger = Ledger(epsilon=1.0)
     ledger.charge(ledger.rho, kind="gaussian")
     with pytest.raises(
-        BudgetExceeded, match=r"epsilon=0 \(rho=0\) is left of epsilon=1 .*; nothing more can be"
+        BudgetExceeded, match=r"epsilon = 0 \(rho = 0\) is left of epsilon = 1 .*; nothing more can be"
     ):
         ledger.charge(0.01, kind="gaussian")
     assert ledger.remaining_epsilon() == 0.0

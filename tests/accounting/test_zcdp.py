@@ -220,7 +220,7 @@ def test_an_epsilon_that_is_no_positive_number_is_refused(epsilon):
 
 
 def test_an_epsilon_worth_too_little_is_refused_with_advice():
-    with pytest.raises(ValueError, match=r"worth less than rho=1e-12.*raise epsilon"):
+    with pytest.raises(ValueError, match=r"worth less than rho = 1e-12.*raise epsilon"):
         rho_from_epsilon(1e-9, 1e-8)
 
 

@@ -6,7 +6,7 @@ from privfit.cli import app
 
 # settings and calls as Python writes them, its modules and its constants
 PYTHON = re.compile(
-    r"\b(?!(?:epsilon|delta|rho)=\d)[A-Za-z_]\w*=|\bprivfit\.[a-z_]+\b(?!\.)|\w\(\)|\w\([^)]*=|\.[a-z_]+\("
+    r"\b[A-Za-z_]\w*=|\bprivfit\.[a-z_]+\b(?!\.)|\w\(\)|\w\([^)]*=|\.[a-z_]+\("
     r"|\b(?:None|True|False)\b|\b(?:numpy|np|pandas|polars)\.\w"
 )
 

@@ -90,7 +90,7 @@ MISTAKES = {
     ),
     "more than the ledger has": (
         (*TRAIN, *PAID, "--epsilon", "100"),
-        "this fit of DPLogisticRegression needs epsilon=100",
+        "this fit of DPLogisticRegression needs epsilon = 100",
     ),
     "a server that is not there": (
         (*TRAIN, "--ledger", "postgresql://nobody:secret@127.0.0.1:1/none"),
@@ -100,7 +100,7 @@ MISTAKES = {
     "a store that is no database": ((*TRAIN, "--ledger", "bad.toml"), "the file is no SQLite database"),
     "another budget": (
         ("ledger", "open", "people.db", "--dataset", "census-2026", "--epsilon", "9"),
-        "The ledger of 'census-2026' was opened with epsilon=3.0",
+        "The ledger of 'census-2026' was opened with epsilon = 3.0",
     ),
     "no model": (("explain", "none.json"), "none.json: No such file or directory."),
     "a model that is none": (("explain", "scores.json"), "scores.json is no model file: it holds no privfit"),
@@ -206,8 +206,8 @@ def test_a_used_up_ledger_says_what_is_left(desk):
     privfit("ledger", "open", "small.db", "--dataset", "few", "--epsilon", 0.2)
     privfit(*TRAIN, "--ledger", "small.db", "--epsilon", 0.2)
     refused = privfit(*TRAIN[:-1], "second.json", "--ledger", "small.db", "--epsilon", 0.2, code=2)
-    assert "needs epsilon=0.2 (rho=0.001387) at delta=1e-06, and epsilon=0 " in refused.stderr
-    assert "left of epsilon=0.2 (rho=0.001387); nothing more can be asked for." in refused.stderr
+    assert "needs epsilon = 0.2 (rho = 0.001387) at delta = 1e-06, and epsilon = 0 " in refused.stderr
+    assert "left of epsilon = 0.2 (rho = 0.001387); nothing more can be asked for." in refused.stderr
     assert not (desk / "second.json").exists()
     facts = json.loads(privfit("ledger", "status", "small.db", "--json").stdout)
     assert facts["remaining"] < 1e-6

@@ -47,7 +47,9 @@ def test_a_ledger_that_is_there_is_taken_in_its_own_kind_or_refused():
     again = json.loads(privfit(*OPEN, "--epsilon", 1, "--json").stdout)
     assert (again["promise"], again["delta"]) == ("concentrated", 1e-5)
     refused = privfit(*OPEN, "--epsilon", 1, "--promise", "gaussian", code=2)
-    assert "was opened with epsilon=1.0, delta=1e-05, promise='concentrated', not with" in refused.stderr
+    assert (
+        "was opened with epsilon = 1.0, delta = 1e-05, promise = 'concentrated', not with" in refused.stderr
+    )
 
 
 def test_a_ledger_needs_one_way_to_name_its_budget():

@@ -74,7 +74,7 @@ def test_a_fit_that_does_not_end_well_leaves_all_that_it_reserved_spent(ledger, 
 
 def test_a_refused_fit_reserves_nothing_and_looks_at_nothing(ledger, looks):
     ledger.charge(0.99 * ledger.rho, kind="gaussian")
-    with pytest.raises(BudgetExceeded, match="this fit of DPLogisticRegression needs epsilon="):
+    with pytest.raises(BudgetExceeded, match="this fit of DPLogisticRegression needs epsilon = "):
         DPLogisticRegression(**FIT, ledger=ledger).fit(X, Y)
     assert len(ledger.entries) == 1
     assert looks == []
@@ -146,7 +146,7 @@ def test_a_search_in_two_processes_stops_when_the_account_is_empty(tmp_path):
     ledger = Ledger.open(f"sqlite:///{tmp_path}/people.db", dataset="census", epsilon=0.7, delta=1e-6)
     model = DPLogisticRegression(epsilon=0.3, delta=1e-6, n_records=400, ledger=ledger)
     search = GridSearchCV(model, {"alpha": [0.0, 1e-3, 1e-2, 0.1]}, cv=2, n_jobs=2, error_score="raise")
-    with pytest.raises(BudgetExceeded, match=r"left of epsilon=0\.7 "):
+    with pytest.raises(BudgetExceeded, match=r"left of epsilon = 0\.7 "):
         search.fit(X, Y)
     assert 0 < ledger.spent <= ledger.rho
 

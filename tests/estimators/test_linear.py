@@ -300,7 +300,7 @@ def test_every_fit_draws_from_a_shared_ledger(table):
         for i in range(2)
     ]
     assert ledger.spent == pytest.approx(sum(f.ledger_.spent for f in fits))
-    with pytest.raises(BudgetExceeded, match=r"left of rho=0\.05 "):
+    with pytest.raises(BudgetExceeded, match=r"left of rho = 0\.05 "):
         DPLogisticRegression(rho=0.02, ledger=ledger).fit(*table)
     assert ledger.spent == pytest.approx(sum(f.ledger_.spent for f in fits))
 
@@ -322,7 +322,7 @@ def test_grid_search_draws_every_fit_from_the_ledger_and_stops_when_it_is_empty(
     assert search.best_estimator_.ledger_.spent > 0
 
     small = Ledger(rho=0.022)
-    with pytest.raises(BudgetExceeded, match=r"left of rho=0\.022 "):
+    with pytest.raises(BudgetExceeded, match=r"left of rho = 0\.022 "):
         GridSearchCV(clone(model).set_params(ledger=small), grid, cv=3, error_score="raise").fit(*table)
     assert 0.015 < small.spent <= 0.022
 

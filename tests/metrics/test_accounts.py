@@ -125,7 +125,7 @@ def test_several_scores_of_a_search_are_one_release():
 
 def test_a_search_stops_when_the_account_is_empty():
     ledger = Ledger(rho=0.05)
-    with pytest.raises(BudgetExceeded, match=r"this set of scores needs rho=0\.03"):
+    with pytest.raises(BudgetExceeded, match=r"this set of scores needs rho = 0\.03"):
         cross_val_score(
             DPLogisticRegression(**FIT, ledger=ledger),
             X,

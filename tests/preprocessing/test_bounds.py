@@ -153,7 +153,7 @@ def test_clone_draws_on_the_same_account_and_a_refusal_leaves_the_data_unread(mo
         raise AssertionError("looked at the data after a refusal")
 
     monkeypatch.setattr(Table, "summarise", look)
-    with pytest.raises(BudgetExceeded, match=r"needs rho=0\.1 .* left of rho=0\.15 "):
+    with pytest.raises(BudgetExceeded, match=r"needs rho = 0\.1 .* left of rho = 0\.15 "):
         clone(bounds).fit(table())
     assert ledger.spent == pytest.approx(0.1)
 

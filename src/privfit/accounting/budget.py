@@ -88,7 +88,7 @@ class Budget:
         return all(getattr(self, name) in (None, value) for name, value in named.items())
 
     def __str__(self) -> str:
-        named = [f"{name}={value!r}" for name, value in vars(self).items() if value is not None]
+        named = [f"{name} = {value!r}" for name, value in vars(self).items() if value is not None]
         return ", ".join(named)
 
 
@@ -111,7 +111,9 @@ def named(promise: Promise) -> str:
     numbers = {"epsilon": promise.epsilon, "delta": promise.delta}
     if promise.epsilon is None:
         numbers = {"rho": promise.rho, "delta": promise.slack}
-    return ", ".join(f"{name}={value!r}" for name, value in (numbers | {"promise": name_of(promise)}).items())
+    return ", ".join(
+        f"{name} = {value!r}" for name, value in (numbers | {"promise": name_of(promise)}).items()
+    )
 
 
 def stated_delta(promise: Promise) -> float:

@@ -27,7 +27,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
         return high
     if not _holds(low, epsilon, delta):
         raise ValueError(
-            f"epsilon={epsilon!r} at delta={delta!r} is worth less than rho={MIN_RHO:g}, "
+            f"epsilon = {epsilon!r} at delta = {delta!r} is worth less than rho = {MIN_RHO:g}, "
             "too little for any question; raise epsilon."
         )
     while high > low * (1.0 + _PRECISION):

@@ -27,7 +27,9 @@ Kind = Literal["gaussian", "concentrated", "release"]
 
 def _check_worth(stated: float, worth: float) -> None:
     if not worth <= stated * (1.0 + 1e-9):
-        raise ValueError(f"This budget is worth epsilon={worth:.6g}; epsilon={stated!r} would be too little.")
+        raise ValueError(
+            f"This budget is worth epsilon = {worth:.6g}; epsilon = {stated!r} would be too little."
+        )
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ class Concentrated:
         free = math.nextafter(delta - slack, 0.0) if slack else delta
         if free <= 0.0:
             raise ValueError(
-                f"delta={delta!r} must exceed the delta that charges use up, {slack!r}; name a larger one."
+                f"delta = {delta!r} must exceed the delta that charges use up, {slack!r}; name a larger one."
             )
         return epsilon_of_sum(rho, free, self.conversion) if rho else 0.0
 
@@ -334,7 +336,7 @@ class Direct:
         if kind != "release" or (rho, delta) != (self.rho, self.slack):
             raise ValueError(
                 "This ledger pays for one release of its whole budget and for nothing else; ask for "
-                f"epsilon={self.epsilon!r} and delta={self.delta!r}."
+                f"epsilon = {self.epsilon!r} and delta = {self.delta!r}."
             )
 
     def epsilon_at(self, delta: float) -> float:
@@ -356,7 +358,9 @@ class Direct:
             If delta is below the theorem's.
         """
         if delta < self.delta:
-            raise ValueError(f"The release is private at delta={self.delta!r}, not at {delta!r}; name that.")
+            raise ValueError(
+                f"The release is private at delta = {self.delta!r}, not at {delta!r}; name that."
+            )
         return self.epsilon
 
     def worth(self, rho: float, slack: float, delta: float) -> float:

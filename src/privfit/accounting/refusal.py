@@ -43,11 +43,11 @@ class BudgetExceeded(RuntimeError):
             amounts = list(zip((self.asked, self.left, self.total), self.equals, strict=True))
         amounts[1] = tuple(four_digits_down(amount) for amount in amounts[1])
         asked, left, total = (self._in_words(*amount) for amount in amounts)
-        at = "" if self.at is None else f" at delta={self.at:g}"
+        at = "" if self.at is None else f" at delta = {self.at:g}"
         advice = "ask for no more than that" if self.left > 0.0 else "nothing more can be asked for"
         what = self.what or "this question"
         return f"{what} needs {asked}{at}, and {left} is left of {total}; {advice}."
 
     def _in_words(self, amount: float, equal: float | None = None) -> str:
         other = "rho" if self.unit == "epsilon" else "epsilon"
-        return f"{self.unit}={amount:.4g}" + ("" if equal is None else f" ({other}={equal:.4g})")
+        return f"{self.unit} = {amount:.4g}" + ("" if equal is None else f" ({other} = {equal:.4g})")

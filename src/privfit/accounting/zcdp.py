@@ -142,7 +142,7 @@ def rho_from_epsilon(epsilon: float, delta: float, conversion: Conversion = "tig
     rho = float(rhos.max())
     if rho < _LEAST_RHO:
         raise ValueError(
-            f"epsilon={epsilon!r} at delta={delta!r} is worth less than rho={MIN_RHO:g}, "
+            f"epsilon = {epsilon!r} at delta = {delta!r} is worth less than rho = {MIN_RHO:g}, "
             "too little for any question; raise epsilon."
         )
     return min(rho, MAX_RHO)
