@@ -132,23 +132,17 @@ def test_it_is_done_once(store):
 
 
 @pytest.mark.parametrize(
-    ("statement", "name"),
+    ("table", "change", "name"),
     [
-        (
-            "UPDATE privfit_entries SET rho = '-0.01' WHERE what = 'mean'",
-            "Entry 5 of the ledger of 'census-2026'",
-        ),
-        (
-            "UPDATE privfit_accounts SET promise = replace(promise, '-06', '-05') WHERE dataset LIKE 'un%'",
-            "The ledger of 'untouched'",
-        ),
+        ("entries", "rho = '-0.01' WHERE what = 'mean'", "Entry 5 of the ledger of 'census-2026'"),
+        ("accounts", "who = 'eve' WHERE dataset = 'untouched'", "The ledger of 'untouched'"),
     ],
 )
-def test_what_was_forged_is_not_let_through(store, statement, name):
+def test_what_was_forged_is_not_let_through(store, table, change, name):
     """What format 1 found only when it was verified is found before anything is changed."""
     url, _ = store
     with directly(url) as connection:
-        connection.exec_driver_sql(statement)
+        connection.exec_driver_sql(f"UPDATE privfit_{table} SET {change}")
     with pytest.raises(BrokenChain, match=f"^{name} is not what was written"):
         migrate(url)
     with pytest.raises(AccountError, match=NEEDS_MIGRATION):
