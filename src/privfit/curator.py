@@ -126,10 +126,7 @@ class Curator:
 
     @property
     def remaining(self) -> float:
-        """What is left of the budget that the fit was given, in rho.
-
-        If other threads empty the ledger that the fit draws on, the next charge is refused.
-        """
+        """What is left, in rho, of the budget that the fit was given; a shared ledger may have less left."""
         return self._ledger.unspent
 
     def raw_weights(self, w: Vector) -> Vector:
