@@ -71,10 +71,10 @@ def test_learns_nothing_as_the_budget_vanishes(name, loss):
     assert abs(np.mean([model.score(X, y) for model in models]) - 0.5) < 0.15
 
 
-# what lets a solver come near the optimum, and how near in the mean loss
+# what lets a solver come near the optimum, and how near in the mean loss; weights of zero are .5 above it
 RICH = {
     "adaptive": (Adaptive(), 0.005),
-    "dpagd": (DPAGD(C_grad=20.0, C_obj=20.0), 0.02),
+    "dpagd": (DPAGD(C_grad=20.0, C_obj=20.0), 0.07),  # .018 on average, with a standard deviation of .01
     "dpagd-modern": (ModernDPAGD(C_grad=20.0), 0.005),
     "gradient-descent": (GradientDescent(clip=20.0), 0.005),
     "frank-wolfe": (FrankWolfe(radius=30.0), 0.01),
