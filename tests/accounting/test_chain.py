@@ -332,6 +332,39 @@ def test_bytes_in_a_row_are_no_entry(written, path, monkeypatch, column):
     assert_refused(written, "Entry 6 of the ledger of 'census-2026' is not what was written", monkeypatch)
 
 
+def test_a_row_that_cannot_be_sealed_is_not_sealed_by_nothing(written, path, monkeypatch):
+    with lawless(path) as connection:
+        insert(connection, forge(connection, written))
+        connection.exec_driver_sql("UPDATE privfit_entries SET what = x'00ff', seal = '' WHERE number = 6")
+    assert_refused(written, "Entry 6 of the ledger of 'census-2026' is not what was written", monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("assignment", "reason"),
+    [
+        ("promise = x'00'", "The ledger of 'census-2026' is not what was written"),
+        ("promise = x'00', seal = ''", "The ledger of 'census-2026' is not what was written"),
+        ("migrated = 5", "The ledger of 'census-2026' is not what was written"),
+        ("migrated = 'x'", "The ledger of 'census-2026' is not what was written"),
+        ("format = 'x'", "The ledger of 'census-2026' was not written by privfit"),
+        ("format = 3", "The ledger of 'census-2026' needs a newer version of privfit"),
+        ("dataset = x'00'", "The ledger of 'census-2026' that is drawn on here is no longer at"),
+        (
+            "who = CAST(x'ff' AS TEXT)",
+            "The account at .* cannot be used: the file holds text that is none; restore",
+        ),
+    ],
+)
+def test_a_hostile_row_of_a_ledger_is_refused_in_one_sentence(written, path, assignment, reason):
+    with lawless(path) as connection:
+        connection.exec_driver_sql(f"UPDATE privfit_accounts SET {assignment}")
+    for attempt in (lambda: written.charge(0.01), lambda: written.spent, written.verify):
+        with pytest.raises(AccountError, match=f"^{reason}"):
+            attempt()
+    with pytest.raises((AccountError, ValueError), match=r"^(The|There is no) "):
+        Ledger.open(written.url, dataset="census-2026")
+
+
 @pytest.mark.parametrize(("fields", "reason"), FORGED.values(), ids=list(FORGED))
 def test_constraints_refuse_what_a_single_row_shows(written, path, fields, reason):
     """Of a file, they bind who does not turn them off."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from functools import partial
 
 import sqlalchemy as sa
 
@@ -62,7 +63,7 @@ def find_or_create(database: Database, dataset: str, promise: Promise | None) ->
 
 def _check_name(connection: sa.Connection, dataset: str, url: str) -> list[str]:
     """Return the names of the other ledgers, or refuse a name that looks like one of them."""
-    names = list(connection.execute(sa.select(ACCOUNTS.c.dataset)).scalars())
+    names = [str(name) for name in connection.execute(sa.select(ACCOUNTS.c.dataset)).scalars()]
     for name in names:
         if look_alike(name, dataset):
             raise ValueError(
@@ -88,11 +89,13 @@ def find_account(connection: sa.Connection, dataset: str) -> Row | None:
     everything = sa.select(sa.text("*")).select_from(ACCOUNTS)  # also of an earlier format
     row = connection.execute(everything.where(ACCOUNTS.c.dataset == dataset)).mappings().one_or_none()
     if row is not None:
+        if not isinstance(row["format"], int):
+            raise BrokenChain(f"The ledger of {dataset!r} was not written by privfit; {REMEDY}.")
         if row["format"] > FORMAT:
             raise AccountError(f"The ledger of {dataset!r} needs a newer version of privfit; upgrade it.")
         if row["format"] < FORMAT:
             raise AccountError(NEEDS_MIGRATION)
-        check_seal(row, seal_of_ledger(row), f"The ledger of {dataset!r}")
+        check_seal(row, partial(seal_of_ledger, row), f"The ledger of {dataset!r}")
     return row
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from privfit.accounting.amounts import exactly_written, units
@@ -75,13 +76,18 @@ def _sealed(fields: dict[str, Any], previous: str) -> str:
     return hashlib.sha256(f"{previous}\n{text}".encode()).hexdigest()
 
 
-def check_seal(row: Row, expected: str, where: str) -> None:
-    """Raise `BrokenChain` unless a row has the seal that its fields and the row before it ask for."""
-    if row["seal"] != expected:
+def check_seal(row: Row, seal: Callable[[], str], where: str) -> str:
+    """Return the seal that the fields of a row ask for; raise `BrokenChain` unless it is the row's own."""
+    try:
+        expected = seal()
+    except TypeError:  # a file may hold bytes where text belongs
+        expected = None
+    if expected is None or row["seal"] != expected:
         raise BrokenChain(
             f"{where} is not what was written there: it, or a row before it, was changed, removed or "
             f"inserted; {REMEDY}."
         )
+    return expected
 
 
 @dataclass(frozen=True)
@@ -132,12 +138,8 @@ class Chain:
             where, in_format_1 = f"Entry {number} of {self.ledger}", number <= self.migrated
             if number == self.migrated + 1:
                 reservations.clear()  # of format 1, which carry no hash
-            try:
-                expected = seal_of_entry(row, seal, in_format_1=in_format_1)
-            except TypeError:  # what is neither text nor a number, in a file
-                expected = ""
-            check_seal(row, expected, where)
-            seal = expected
+            compute = partial(seal_of_entry, row, seal, in_format_1=in_format_1)
+            seal = check_seal(row, compute, where)
             amounts = _amount(row["rho"]), _amount(row["delta"])
             unsealed = (row["secret_hash"], row["secret"] or None) if in_format_1 else ()
             if row["number"] != number or None in amounts or any(unsealed):

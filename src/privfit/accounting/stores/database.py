@@ -180,6 +180,8 @@ class Database:
             "SQLITE_FULL": "the disk is full; make room",
             "SQLITE_CONSTRAINT": REFUSED_ROW,
         }
+        if "Could not decode" in str(error):
+            return "the file holds text that is none; restore it from a backup"
         if "no such table" in str(error):
             return "the file holds no accounts; name the budget to open one"
         known = [reason for name, reason in reasons.items() if code.startswith(name)]

@@ -9,6 +9,7 @@ spent.
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import sqlalchemy as sa
@@ -71,7 +72,7 @@ def _checked(connection: sa.Connection, row: Row) -> dict[str, Any]:
         raise BrokenChain(f"{where} was not written by privfit; {REMEDY}.")
     entries = _rows(connection, ENTRIES, ENTRIES.c.account == row["account"])
     migrated = {**row, "format": FORMAT, "migrated": len(entries)}
-    check_seal(row, seal_of_ledger(migrated), where)
+    check_seal(row, partial(seal_of_ledger, migrated), where)
     promise = promise_of(row)
     chain = Chain.beginning(
         migrated, f"the ledger of {row['dataset']!r}", (ceiling(promise.rho), ceiling(promise.slack))
