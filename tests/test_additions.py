@@ -145,6 +145,7 @@ SOFTMAX = """
 import math
 from privfit.losses.arithmetic import compilable, exp
 from privfit.losses.loss import Loss
+from privfit.losses.targets import Classes
 
 @compilable
 def largest(predictions):
@@ -160,11 +161,13 @@ def value(predictions, target):
     return math.log(total(predictions)) + largest(predictions) - predictions[int(target)]
 
 @compilable
-def derivative(predictions, target, output):
-    return exp(predictions[output] - largest(predictions)) / total(predictions) - (output == target)
+def derivative(predictions, target, out):
+    top, whole = largest(predictions), total(predictions)
+    for output in range(3):
+        out[output] = exp(predictions[output] - top) / whole - (output == target)
 
 SOFTMAX = Loss(
-    "softmax", value, derivative, lipschitz=math.sqrt(2.0), smoothness=0.5, targets=(0.0, 1.0, 2.0), outputs=3
+    "softmax", value, derivative, lipschitz=math.sqrt(2.0), smoothness=0.5, targets=Classes(3), outputs=3
 )
 """
 

@@ -36,6 +36,8 @@ from privfit.questions import (
     RisesAlong,
     ScoreSums,
     SecondMoments,
+    SlopesAt,
+    TargetSums,
     VerticesAt,
 )
 
@@ -103,6 +105,8 @@ QUESTIONS = {
     "Histograms": lambda c, q: c.measure(Histograms(np.tile([-1.0, 0.0, 0.0, 1e4], (c.n_features, 1))), RHO),
     "ScoreSums": lambda c, q: c.measure(ScoreSums([-0.5, 0.5], SHARES), RHO, of=c.at(q.w)),
     "Moments": lambda c, q: c.measure(Moments(q.clip, 0.3 * q.clip, q.folds, 0.7), RHO),
+    "TargetSums": lambda c, q: c.measure(TargetSums(), RHO),
+    "SlopesAt": lambda c, q: c.measure(SlopesAt(q.w, 0.5 * q.clip), RHO),
     "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
 }

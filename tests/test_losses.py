@@ -22,7 +22,7 @@ WRITTEN_OUT = {
     ),
 }
 LINES = st.floats(-60, 60)
-CASES = [(loss, target) for loss in LOSSES.values() for target in loss.targets]
+CASES = [(loss, target) for loss in LOSSES.values() for target in loss.targets.typical]
 EVERYWHERE = [-1e308, -1e150, -745.0, -1.0, -0.0, 0.0, 0.5, 1.0, 1.5, 40.0, 745.0, 1e150, 1e308]
 
 
@@ -42,21 +42,21 @@ def test_losses_of_this_package_are_what_they_are_called(name: str, target: floa
 
 
 def test_derivative_is_the_slope(loss: Loss) -> None:
-    for target in loss.targets:
+    for target in loss.targets.typical:
         for p in [-30.3, -2.2, -1.2, -0.6, 0.4, 0.6, 0.9, 1.2, 1.6, 5.5]:
             slope = (loss.value(p + 1e-6, target) - loss.value(p - 1e-6, target)) / 2e-6
             assert loss.derivative(p, target) == pytest.approx(slope, rel=1e-6, abs=1e-7)
 
 
 def test_the_steepest_start_is_known(loss: Loss) -> None:
-    assert loss.slope_at_zero == max(abs(loss.derivative(0.0, target)) for target in loss.targets) > 0.0
+    assert loss.slope_at_zero == max(abs(loss.derivative(0.0, t)) for t in loss.targets.typical) > 0.0
 
 
 def test_a_loss_with_a_kink_names_a_smooth_one_near_it(loss: Loss) -> None:
     smooth = loss.smoothed
     assert smooth.smoothness < math.inf
     assert (smooth is loss) == (loss.smoothness < math.inf)
-    for target in loss.targets:
+    for target in loss.targets.typical:
         for prediction in np.linspace(-3, 3, 61):
             assert abs(smooth.value(prediction, target) - loss.value(prediction, target)) <= 0.125
     with pytest.raises(ValueError, match="'kinked' is not smooth and has no"):
@@ -83,7 +83,7 @@ def test_convex_and_not_negative(a: float, b: float) -> None:
 @pytest.mark.parametrize("prediction", EVERYWHERE)
 def test_safe_at_every_prediction(loss: Loss, prediction: float) -> None:
     """Values may be infinite only where no bound on slopes keeps them finite."""
-    for target in loss.targets:
+    for target in loss.targets.typical:
         with warnings.catch_warnings(), np.errstate(all="raise", under="ignore"):
             warnings.simplefilter("error")
             value, derivative = loss.value(prediction, target), loss.derivative(prediction, target)
@@ -96,7 +96,7 @@ def test_safe_at_every_prediction(loss: Loss, prediction: float) -> None:
 def test_compiled_code_computes_what_python_does(loss: Loss) -> None:
     """To a few units in the last place, because compiled sums of products are rounded once."""
     predictions = np.array([*EVERYWHERE, *np.linspace(-5, 5, 101)])
-    for target in loss.targets:
+    for target in loss.targets.typical:
         targets, found = np.full(len(predictions), target), np.empty((2, len(predictions)))
         for loop, out in zip((loops(loss).values, loops(loss).derivatives), found, strict=True):
             loop(predictions, targets, out)

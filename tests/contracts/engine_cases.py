@@ -83,7 +83,7 @@ class Case:
 
     def make(self, X: np.ndarray, positive: np.ndarray) -> tuple[Problem, Oracle]:
         """Return both; positive records get the loss's largest target, others its least."""
-        y = np.where(positive, max(self.loss.targets), min(self.loss.targets))
+        y = np.where(positive, max(self.loss.targets.typical), min(self.loss.targets.typical))
         data = self.layout(X)
         oracle = Oracle(data, y, self.loss, self.intercept)
         return self.build(data, y, self.loss, intercept=self.intercept), oracle

@@ -14,10 +14,11 @@ from scripted import ScriptedNoise
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger
 from privfit.datasets import load_adult
 from privfit.engine.problem import Problem
+from privfit.losses.targets import positive_mean
 from privfit.preprocessing import Numeric
 from privfit.questions import Norms
 from privfit.solvers import BudgetWarning
-from privfit.solvers.calibration import _positive_mean, calibrated, first_intercept
+from privfit.solvers.calibration import calibrated, first_intercept
 from privfit.solvers.curvature import mean_curvature
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.walk import Drift, Walk, _damping, iterate_weight
@@ -62,15 +63,15 @@ def test_the_budget_is_spent_to_the_last_fraction_and_never_over(model, public, 
 def test_questions_come_in_order_and_at_their_price():
     ledger = DPLogisticRegression(1.0, noise="seeded", random_state=0).fit(*table()).ledger_
     kinds = list(dict.fromkeys(e.what for e in ledger.entries))
-    assert kinds == ["number of records", "column scales", "norms", "moments", "gradient"]
+    assert kinds == ["number of records", "column scales", "norms", "moments", "targets", "gradient"]
     paid = {what: rho / ledger.rho for what, rho in ledger.spending().items()}
     assert paid["number of records"] == pytest.approx(0.002)
     assert paid["column scales"] == pytest.approx(0.02)
     norms = [e.rho / ledger.rho for e in ledger.entries if e.what == "norms"]
     assert norms[:3] == pytest.approx([0.007] * 3)
     assert 0.06 <= paid["moments"] <= 0.2
-    labels, *gradients = [e.rho for e in ledger.entries if e.what == "gradient"]
-    assert labels == pytest.approx(0.002 * ledger.rho)
+    gradients = [e.rho for e in ledger.entries if e.what == "gradient"]
+    assert paid["targets"] == pytest.approx(0.002)
     np.testing.assert_allclose(gradients[:60], gradients[0], rtol=1e-9)  # until a look may change the plan
 
 
@@ -229,7 +230,7 @@ def test_small_tables_buy_no_geometry():
     ).fit(*table(100))
     # norms of the last steps' margins may be bought after the walk; those of the features are bought before
     kinds = list(dict.fromkeys(entry.what for entry in fitted.ledger_.entries))
-    assert kinds in (["gradient"], ["gradient", "norms"])
+    assert kinds in (["targets", "gradient"], ["targets", "gradient", "norms"])
     assert any("too small" in note for note in fitted.privacy_.notes)
 
 
@@ -503,7 +504,7 @@ def test_mean_curvature_is_the_sum_written_out_and_runs_compiled(loss, size, off
 def test_the_mean_of_a_positive_gaussian(mean, sd):
     x = np.linspace(0.0, 1.0, 200_001)
     density = np.exp(-0.5 * ((x - mean) / sd) ** 2 + 0.5 * min(mean / sd, 0.0) ** 2)
-    assert _positive_mean(mean, sd) == pytest.approx(x @ density / density.sum(), rel=1e-3)
+    assert positive_mean(mean, sd) == pytest.approx(x @ density / density.sum(), rel=1e-3)
 
 
 def test_the_walk_starts_at_the_odds_of_a_rare_label_and_else_at_zero():

@@ -56,7 +56,7 @@ def transcription(X, y, loss, *, radius, rho, n, alpha, intercept, seed):
         share = 0.0
         if intercept:
             share = 0.1
-            noise = math.sqrt(steps / (2 * share * rho)) * draw.standard_normal(2)[1]
+            noise = math.sqrt(steps / (2 * share * rho)) * draw.standard_normal(1)[0]
             b -= ((slopes().sum() + noise) / n + alpha * b) / (CURVATURE[loss] + alpha)
         G = X.T @ slopes() + n * alpha * w
         scale = math.sqrt(steps / (2 * (1 - share) * rho))

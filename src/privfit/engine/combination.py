@@ -18,7 +18,7 @@ def _target(prediction: float, target: float) -> float:
 
 
 # Its derivative is its target, so that its gradient sum combines rows with the targets as coefficients.
-LINEAR = Loss("linear", _product, _target, lipschitz=np.inf, smoothness=0.0, targets=())
+LINEAR = Loss("linear", _product, _target, lipschitz=np.inf, smoothness=0.0)
 
 
 def shrunk(values: FloatArray, most: FloatArray | float) -> FloatArray:

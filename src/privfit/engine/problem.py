@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfit.engine import general
+from privfit.engine.combination import shrunk
 from privfit.engine.exact import bounds
 from privfit.engine.exact.bounds import MAX_CANDIDATES, MAX_PRODUCT_CLIP, MIN_PRODUCT_CLIP, rise_bound
 from privfit.engine.exact.grids import FloatArray, magic
@@ -55,9 +56,8 @@ class Problem:
             raise ValueError(
                 f"targets must have shape ({table.n_records},), one for each row, got {self.targets.shape}"
             )
-        if not np.isin(self.targets, loss.targets).all():
-            allowed = " and ".join(f"{target:+g}" for target in sorted(loss.targets, reverse=True))
-            raise ValueError(f"targets of the {loss.name} loss must be {allowed} only")
+        if not loss.targets.hold(self.targets):
+            raise ValueError(f"targets of the {loss.name} loss must be {loss.targets.described}")
         self.weights = None if weights is None else checked_weights(weights, table.n_records)
 
     @classmethod
@@ -144,11 +144,14 @@ class Problem:
         return Point(self, w, self._predictions(w))
 
     def _predictions(self, w: FloatArray) -> FloatArray:
+        self._check_shape(w)
+        return self.table.predictions(w)
+
+    def _check_shape(self, w: FloatArray) -> None:
         if self.outputs > 1 and w.shape != (self.n_weights, self.outputs):
             raise ValueError(f"expected weights of shape {(self.n_weights, self.outputs)}, got {w.shape}")
         if self.outputs == 1 and w.ndim != 1:
             raise ValueError(f"expected {self.n_weights} weights, got shape {w.shape}")
-        return self.table.predictions(w)
 
     def gradient_at(self, w: ArrayLike, clip: float, *, each_coordinate: bool = False) -> FloatArray:
         """Sum the clipped gradients at w in one pass over X.
@@ -160,6 +163,8 @@ class Problem:
         without `each_coordinate`. With it, one record more moves no coordinate by more than
         `gradient_bound(clip)`.
         """
+        if self.outputs > 1:
+            return self._gradients_at(np.asarray(w, dtype=np.float64), clip)
         if not self.is_plain:
             return self.at(w).gradient_sum(clip)
         layout = self.table.layout
@@ -175,6 +180,22 @@ class Problem:
 
         sums = self.table.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
         return self.table.view.fold(*layout.totals(sums))
+
+    def _gradients_at(self, w: FloatArray, clip: float) -> FloatArray:
+        """Sum the gradients of several outputs, each record's clipped as a whole. One visit of each row."""
+        self._check_shape(w)
+        table, layout = self.table, self.table.layout
+        at = [layout.weights(*table.unfolded(np.ascontiguousarray(output))) for output in w.T]
+        rounding = table.rounding(clip)
+        weights = np.ones(self.n_records) if self.weights is None else self.weights
+        records = self.loss, self.targets, table.reciprocals, weights
+        size = layout.n_sums(rounding)
+
+        def add(rows: slice, out: FloatArray) -> None:
+            layout.add_gradients(rows, *records, at, clip, rounding, out.reshape(len(at), size))
+
+        sums = table.sums(len(at) * size, add, exact=clip < math.inf).reshape(len(at), size)
+        return np.stack([table.view.fold(*layout.totals(output)) for output in sums], axis=1)
 
     def gradient_bound(self, clip: float) -> float:
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
@@ -218,6 +239,16 @@ class Point:
         if not problem.is_plain:
             return problem.table.combination(general.coefficients(problem, self.predictions), clip)
         return problem.table.gradient_there(problem.loss, problem.targets, self.predictions, clip)
+
+    def slope_sum(self, clip: float) -> FloatArray:
+        """Sum the derivatives of the records' losses, clipped to norm `clip`, by output. No pass over X.
+
+        Guarantee: exact, and one record more moves it by at most `bounds.slope_bound(clip, outputs)`.
+        """
+        constant = magic(clip)
+        slopes = shrunk(np.nan_to_num(general.coefficients(self.problem, self.predictions)), clip)
+        sums: FloatArray = np.sum((slopes + constant) - constant, axis=0)
+        return np.atleast_1d(sums)
 
     def hessian_sum(self, radius: float, window: float) -> FloatArray:
         """Sum the outer products of sqrt(c) * (z, bias), each such row clipped to norm `radius`. One pass.

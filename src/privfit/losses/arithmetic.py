@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import numpy as np
 
-Function = TypeVar("Function", bound=Callable[..., float])
+Function = TypeVar("Function", bound=Callable[..., float | None])
 
-_unknown_to_numba: list[Callable[..., float]] = []
+_unknown_to_numba: list[Callable[..., float | None]] = []
 
 
 def compilable(function: Function) -> Function:

@@ -19,12 +19,18 @@ def derivative(prediction: float, target: float) -> float:
     return -target if target * prediction < 1.0 else 0.0
 
 
+def link(mean: float) -> float:
+    """Return twice the log odds, and at most 1: the hinge wants no margin beyond that, and all up to it."""
+    return min(max(2.0 * (math.log1p(mean) - math.log1p(-mean)), -1.0), 1.0)
+
+
 HINGE = Loss(
     "hinge",
     value,
     derivative,
     lipschitz=1.0,
     smoothness=math.inf,
+    link=link,
     smooth_stand_in=SMOOTHED_HINGE,
     sharpened=sharpened,
 )

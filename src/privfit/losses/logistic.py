@@ -1,5 +1,7 @@
 """The logistic loss."""
 
+import math
+
 from privfit.losses.arithmetic import compilable, exp, log1p_unit
 from privfit.losses.loss import Loss
 
@@ -19,4 +21,9 @@ def derivative(prediction: float, target: float) -> float:
     return -target * ((e if m > 0.0 else 1.0) / (1.0 + e))
 
 
-LOGISTIC = Loss("logistic", value, derivative, lipschitz=1.0, smoothness=0.25, is_softplus=True)
+def link(mean: float) -> float:
+    """Return the log odds of the second label, given the difference of the labels' shares."""
+    return math.log1p(mean) - math.log1p(-mean)
+
+
+LOGISTIC = Loss("logistic", value, derivative, lipschitz=1.0, smoothness=0.25, link=link, is_softplus=True)

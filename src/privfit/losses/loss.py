@@ -6,7 +6,15 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.losses.targets import TWO_LABELS, Targets
+
 Pointwise = Callable[..., float]
+
+FARTHEST_CONSTANT = 20.0  # a label of which there is one in 5e8 has these log odds
+CONSTANT_TOLERANCE = 1e-6  # of the best constant, which noise moves by far more
 
 
 @dataclass(frozen=True)
@@ -19,14 +27,17 @@ class Loss:
         By which it is found, and which names its compiled loops.
     value, derivative : callable
         Of (prediction, target): the loss, and its derivative with respect to the prediction. Both are
-        `arithmetic.compilable`. With several outputs there is an array of predictions, and the derivative
-        is that of (predictions, target, output) with respect to the prediction of this number.
+        `arithmetic.compilable`. With several outputs there is an array of predictions, and the derivative is
+        a function of (predictions, target, out) that writes those with respect to all predictions to `out`.
     lipschitz : float
         Largest size of the derivative, or length of the gradient; infinite if there is none.
     smoothness : float
         Largest slope of the derivative; infinite where it jumps.
-    targets : tuple of float
+    targets : Targets
         The values that a target may have.
+    link : callable, optional
+        Of a mean target: the constant prediction that suits it best, where a walk starts. Without one it is
+        the constant with the least loss if all targets were at the two ends of their range.
     smooth_stand_in : Loss, optional
         A loss near this one whose derivative does not jump, for solvers that need one.
     sharpened : callable, optional
@@ -43,7 +54,8 @@ class Loss:
     derivative: Pointwise
     lipschitz: float
     smoothness: float
-    targets: tuple[float, ...] = (-1.0, 1.0)
+    targets: Targets = TWO_LABELS
+    link: Callable[[float], float] | None = None
     smooth_stand_in: Loss | None = None
     sharpened: Callable[[float], Loss] | None = None
     is_softplus: bool = False
@@ -52,7 +64,21 @@ class Loss:
     @property
     def slope_at_zero(self) -> float:
         """How steep the loss is at prediction 0, where every walk starts."""
-        return max(abs(self.derivative(0.0, target)) for target in self.targets)
+        return max(abs(self.derivative(0.0, target)) for target in self.targets.typical)
+
+    def best_constant(self, mean: NDArray[np.float64]) -> float:
+        """Return the constant prediction that suits a mean target: the link at weights zero."""
+        at = float(mean[0])
+        if self.link is not None:
+            return self.link(at)
+        low, high = self.targets.typical
+        share = (at - low) / (high - low)
+        below, above = -FARTHEST_CONSTANT, FARTHEST_CONSTANT
+        while above - below > CONSTANT_TOLERANCE:
+            middle = 0.5 * (below + above)
+            rises = share * self.derivative(middle, high) + (1.0 - share) * self.derivative(middle, low) > 0.0
+            below, above = (below, middle) if rises else (middle, above)
+        return 0.5 * (below + above)
 
     @property
     def smoothed(self) -> Loss:

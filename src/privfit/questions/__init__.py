@@ -12,6 +12,7 @@ from privfit.questions.moments import Moments
 from privfit.questions.norms import CurveNorms, Norms
 from privfit.questions.products import HessianAt, SecondMoments
 from privfit.questions.scores import ScoreSums
+from privfit.questions.targets import SlopesAt, TargetSums
 from privfit.questions.vertices import VerticesAt
 
 __all__ = [
@@ -29,5 +30,7 @@ __all__ = [
     "RisesAlong",
     "ScoreSums",
     "SecondMoments",
+    "SlopesAt",
+    "TargetSums",
     "VerticesAt",
 ]

@@ -1,7 +1,7 @@
 """The two numbers that a model's probabilities hang on: the scale of its margins, and its intercept.
 
 A direction takes as many noisy numbers as there are columns, but these are only two, so little budget buys
-them well. The intercept is started where the labels' shares put it; and where the walk has left the margins
+them well. The intercept is started where the mean target puts it; and where the walk has left the margins
 too long (noise) or too short (a far optimum), both are found anew along the released direction.
 """
 
@@ -13,16 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from privfit.curator import Curator, Vector
-from privfit.questions import GradientAt, Norms
+from privfit.questions import GradientAt, Norms, TargetSums
 from privfit.solvers.base import Step
 from privfit.solvers.curvature import mean_curvature
 from privfit.solvers.geometry import ENOUGH
 
-LABEL_SHARES = 0.002, 0.03  # of the budget, for the share of the rarer label; in between (10 / reach)^2,
-LABEL_REACH = 10.0  # because that share is then known to 1/20
+TARGET_SHARES = 0.002, 0.03  # of the budget, for the mean target; in between (10 / reach)^2,
+TARGET_REACH = 10.0  # because the mean is then known to a tenth of its bound
 TINY_TABLE_SHARE = 0.5  # the same where nothing but the intercept can be learnt
-RARE = 0.2  # the walk starts from a rarer label's log odds; from 0 otherwise, because it gets there in time
-FAINT_SCALE = 2.0**-20  # of features, so that gradients tell of the intercept alone
+# share of its bound from which on the walk starts from the mean target (a label rarer than 1 in 5), because
+# from 0 it would not get there in time
+FAR_MEAN = 0.6
 
 CALIBRATION_STEPS = 8  # Newton's steps; each is noisier the more there are, and 8 are enough to settle
 SIZE_SHARE = 0.1  # of what is left, for the margins' size, which is wanted to a factor of two only
@@ -39,35 +40,25 @@ LONGEST_STEP = 0.5  # in units of the scale: losses with a kink have next to no 
 
 
 def first_intercept(features: Curator, budget: float, n: float) -> float:
-    """Return the best constant margin if one label is rare, else 0, from a noisy difference of the labels.
+    """Return the best constant prediction if the mean target is far from the middle, else 0.
 
-    At weights of 0 every slope is l'(0), so the gradient's last coordinate is the difference of the labels'
-    counts times that. The share of the rarer one cannot be negative; its posterior mean is that of a Gaussian
-    cut off at 0.
+    The mean is bought (`TargetSums`); the loss's own link turns it into a prediction.
     """
     if not features.intercept:
         return 0.0
-    p, reach, slope = features.n_features, features.reach(n, budget), features.loss.slope_at_zero
-    share = float(np.clip((LABEL_REACH / reach) ** 2, *LABEL_SHARES)) if reach > ENOUGH else TINY_TABLE_SHARE
-    faint = features.transformed(np.zeros(p), np.full(p, FAINT_SCALE), 1.0)
-    g = faint.measure(GradientAt(np.zeros(p + 1), slope), share * budget)
-    difference, error = -g.value[-1] / (slope * n), g.sigma / (slope * n)
-    smooth = features.loss.smoothness < math.inf
-    if smooth and reach <= ENOUGH:
+    targets, reach = features.loss.targets, features.reach(n, budget)
+    share = (
+        float(np.clip((TARGET_REACH / reach) ** 2, *TARGET_SHARES)) if reach > ENOUGH else TINY_TABLE_SHARE
+    )
+    sums = features.measure(TargetSums(), share * budget)
+    mean, error = sums.value / n, sums.sigma / n
+    if features.loss.smoothness < math.inf and reach <= ENOUGH:
         # shrink as James and Stein would; the hinge is linear, so that caution gains nothing
-        difference *= max(1.0 - (error / difference) ** 2, 0.0)
-    rarer = _positive_mean(0.5 - 0.5 * abs(difference), 0.5 * error)
-    if reach > ENOUGH and rarer > RARE:
+        mean = mean * max(1.0 - (error / float(np.linalg.norm(mean))) ** 2, 0.0)
+    likely = targets.likely_mean(mean, error)
+    if reach > ENOUGH and float(np.linalg.norm(likely)) < FAR_MEAN * targets.bound:
         return 0.0
-    odds = math.log(max(1.0 / rarer - 1.0, 1.0))
-    # The hinge wants no margin beyond 1, and up to there it wants all of it.
-    return math.copysign(odds if smooth else min(2.0 * odds, 1.0), difference)
-
-
-def _positive_mean(mean: float, sd: float) -> float:
-    """Return the mean of a Gaussian given that it is positive."""
-    z = max(mean / sd, -30.0)  # beyond, both vanish
-    return sd * (z + math.sqrt(2.0 / math.pi) * math.exp(-0.5 * z * z) / math.erfc(-z / math.sqrt(2.0)))
+    return features.loss.best_constant(likely)
 
 
 @dataclass(frozen=True)

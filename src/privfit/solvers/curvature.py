@@ -112,9 +112,9 @@ def bought(features: Curator, n: float, bias: float) -> Curvature:
 def mean_curvature(loss: Loss, size: float, offset: float = 0.0) -> tuple[float, float]:
     """Return the mean curvature of the loss over Gaussian margins of this size: in their scale, and offset.
 
-    Both labels are equally likely; the offset is the margins' mean.
+    All typical targets are equally likely; the offset is the margins' mean.
     """
     sides = (offset + size * MARGINS)[:, None] + (-HALF_WINDOW, HALF_WINDOW)
-    slopes = slopes_at(loss, sides, -1.0) + slopes_at(loss, sides, 1.0)
-    curved = np.diff(slopes)[:, 0] / (4.0 * HALF_WINDOW)
+    ends = [slopes_at(loss, sides, target) for target in loss.targets.typical]
+    curved = np.diff(sum(ends))[:, 0] / (2.0 * len(ends) * HALF_WINDOW)
     return float(MARGIN_SHARES @ (curved * MARGINS**2)), float(MARGIN_SHARES @ curved)

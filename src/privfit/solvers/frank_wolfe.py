@@ -13,8 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from privfit.accounting import Concentrated
-from privfit.curator import Curator, Measurement, Vector
-from privfit.questions import GradientAt, VerticesAt
+from privfit.curator import Curator
+from privfit.questions import SlopesAt, VerticesAt
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import bounded
 from privfit.solvers.kit import check_positive, number_of_records
@@ -24,13 +24,12 @@ INTERCEPT_SHARE = 0.1  # of a step's price: one number needs little, and a wrong
 MEAN_SQUARE = 1 / 7  # of a chosen column in [-1, 1]; a 0/1 column that is 1 in every seventh record
 FEWEST, MOST = 6, 200  # steps; of 200 the last moves a margin by 1/200 of the radius, which is nothing
 FARTHEST = 20.0  # of an intercept: labels that are rarer than e^-20 are none, and noise goes further
-FAINT_SCALE = 2.0**-20  # of margins, so that a gradient tells of the intercept alone
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
 class FrankWolfe:
-    """Add up corners of an L1 ball, each chosen privately (Q15), and measure the intercept beside them (Q1).
+    """Add up corners of an L1 ball, each chosen privately (Q15), and measure the intercept beside them (Q17).
 
     Use it for a model of few columns, at most one a step, that are named privately; and as the reference
     whose noise hardly grows with the number of columns.
@@ -69,8 +68,8 @@ class FrankWolfe:
         for left in range(steps, 0, -1):
             price, slope = features.remaining / left, None
             if features.intercept:
-                slope = _intercept_slope(features, w, INTERCEPT_SHARE * price)
-                gradient = slope.value[-1] / n + features.regulariser.gradient(w)[-1]
+                slope = features.measure(SlopesAt(w, loss.lipschitz), INTERCEPT_SHARE * price)
+                gradient = slope.value[0] / n + features.regulariser.gradient(w)[-1]
                 moved = w[-1] - gradient / (_curvature(features) + features.penalty.alpha)
                 w[-1] = np.clip(moved, -FARTHEST, FARTHEST)
             rho = features.remaining - (left - 1) * price
@@ -101,9 +100,3 @@ class FrankWolfe:
 def _curvature(features: Curator) -> float:
     """Return the largest curvature of the loss; a kink counts as a turn that takes a margin of 1."""
     return min(features.loss.smoothness, features.loss.lipschitz)
-
-
-def _intercept_slope(features: Curator, w: Vector, rho: float) -> Measurement:
-    """Release the gradient of the intercept, the last coordinate, over the margins z.w. One pass."""
-    margins = features.projected(w).transformed(np.zeros(1), np.array([FAINT_SCALE]), 1.0)
-    return margins.measure(GradientAt(np.array([1.0 / FAINT_SCALE, w[-1]]), features.loss.lipschitz), rho)

@@ -199,6 +199,11 @@ def magnitude_bound(n_columns: int) -> float:
     return 1.0 + 2.0**-30 + math.sqrt(n_columns) * grid(1.0) / 2
 
 
+def slope_bound(clip: float, outputs: int) -> float:
+    """Bound how far one record moves a sum of slopes, each clipped to norm `clip` and rounded to its grid."""
+    return clip * (1.0 + 2.0**-40) + 0.5 * grid(clip) * math.sqrt(outputs)
+
+
 def rise_bound(lipschitz: float, spacing: float, count: int, slope_clip: float) -> float:
     """Bound what a record adds to each of `rise_sums`, before rounding: the loss's change along the line."""
     return lipschitz * abs(spacing) * count * slope_clip

@@ -54,7 +54,7 @@ def compiled_for(loss: Loss) -> Callable[[Function], Function]:
 @functools.cache
 def loops(loss: Loss) -> Loops:
     """Return the loops of a loss, compiled on first use."""
-    value, derivative, outputs = loss.value, loss.derivative, loss.outputs
+    value, derivative = loss.value, loss.derivative
 
     @compiled_for(loss)
     def loss_sums(
@@ -132,10 +132,9 @@ def loops(loss: Loss) -> Loops:
     def derivatives_of_outputs(predictions: FloatArray, targets: FloatArray, out: FloatArray) -> None:
         """Write the derivatives of every record's loss with respect to its predictions."""
         for i in range(len(out)):
-            for output in range(outputs):
-                out[i, output] = derivative(predictions[i], targets[i], output)
+            derivative(predictions[i], targets[i], out[i])
 
-    return Loops(loss_sums, rise_sums, values, derivatives if outputs == 1 else derivatives_of_outputs)
+    return Loops(loss_sums, rise_sums, values, derivatives if loss.outputs == 1 else derivatives_of_outputs)
 
 
 @compiled()

@@ -1,16 +1,18 @@
 """Sparse matrices: SciPy's CSR, with a packed copy where that is faster."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from privfit.engine.combination import LINEAR
 from privfit.engine.exact import bounds
 from privfit.engine.exact.grids import FloatArray, grids, magic, magics
 from privfit.engine.kernels import columns, csr, sparse
 from privfit.engine.kernels.gradients import gradients
+from privfit.engine.kernels.outputs import output_loops
 from privfit.engine.kernels.packing import Packed
 from privfit.engine.layouts import packed
 from privfit.engine.layouts.layout import Loops, Rounding
@@ -139,6 +141,31 @@ class SparseLayout:
         records = targets[rows], reciprocals[rows], predictions[rows]
         how = clip, rounding.magics, rounding.ones_alike
         gradients(loss).sparse_there(self.for_sums(rounding), rows.start, *records, *how, out)
+
+    def add_gradients(
+        self,
+        rows: slice,
+        loss: Loss,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        weights: FloatArray,
+        at: Sequence[SparseWeights],
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Add clipped coefficients of several outputs times (row, 1), rounded, to a row of sums for each.
+
+        `weights` multiply the derivatives; `at` is what the predictions of each output are computed from.
+        """
+        records = targets[rows], reciprocals[rows], weights[rows]
+        coefficients = np.empty((len(at), rows.stop - rows.start))
+        for output, share in zip(at, coefficients, strict=True):
+            sparse.sparse_predictions(output.X, rows.start, output.parts, share)
+        output_loops(loss).coefficients(coefficients, *records, clip)
+        matrix, how = self.for_sums(rounding), (clip, rounding.magics, rounding.ones_alike)
+        for share, sums in zip(coefficients, out, strict=True):
+            gradients(LINEAR).sparse_there(matrix, rows.start, share, records[1], share, *how, sums)
 
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Spread the sums of phrases over their columns, and add ones to other values.

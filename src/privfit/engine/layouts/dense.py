@@ -1,7 +1,7 @@
 """Dense matrices: NumPy arrays in row-major or column-major order, used where they lie."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,6 +12,7 @@ from privfit.engine.exact.grids import FloatArray, grids, magic, magics
 from privfit.engine.kernels import columns, dense
 from privfit.engine.kernels.dense import Rows
 from privfit.engine.kernels.gradients import gradients
+from privfit.engine.kernels.outputs import output_loops
 from privfit.engine.layouts.layout import Loops, Rounding
 from privfit.engine.parallel import threads
 from privfit.engine.parallel.chunks import cut
@@ -104,6 +105,28 @@ class DenseLayout:
         add = gradients(loss).dense_there
         for part, X in self.parts(rows):
             add(X, targets[part], reciprocals[part], predictions[part], clip, rounding.magics, out)
+
+    def add_gradients(
+        self,
+        rows: slice,
+        loss: Loss,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        weights: FloatArray,
+        at: Sequence[Weights],
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Add clipped coefficients of several outputs times (row, 1), rounded, to a row of sums for each.
+
+        `weights` multiply the derivatives; `at` is what the predictions of each output are computed from.
+        """
+        columns, offsets = np.stack([w for w, _ in at]), np.array([offset for _, offset in at])
+        add = output_loops(loss).dense
+        for part, X in self.parts(rows):
+            records = targets[part], reciprocals[part], weights[part]
+            add(X, *records, columns, offsets, clip, rounding.magics, out)
 
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the sums, of which nothing was lost."""

@@ -1,6 +1,6 @@
 """What a table needs of a matrix, however it lies in memory."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from privfit.engine.exact.grids import FloatArray
@@ -87,6 +87,24 @@ class Layout(Protocol):
         out: FloatArray,
     ) -> None:
         """Do the same where these predictions are known."""
+        ...
+
+    def add_gradients(
+        self,
+        rows: slice,
+        loss: Loss,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        weights: FloatArray,
+        at: Sequence[Any],
+        clip: float,
+        rounding: Rounding,
+        out: FloatArray,
+    ) -> None:
+        """Add clipped coefficients of several outputs times (row, 1), rounded, to a row of sums for each.
+
+        `weights` multiply the derivatives; `at` is what the predictions of each output are computed from.
+        """
         ...
 
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:

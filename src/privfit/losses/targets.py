@@ -1,0 +1,205 @@
+"""What a loss predicts: which values a target may have, and what may be asked about their sum.
+
+A walk starts from the constant prediction that suits the mean target (`Loss.link`). That mean is bought: the
+curator releases a sum of targets, and each kind of target says how far one record moves that sum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+SUM_BITS = 20  # sums of 2^32 multiples of bound / 2^20 are exact in float64
+
+
+class Targets(Protocol):
+    """The values that a target may have."""
+
+    @property
+    def described(self) -> str:
+        """The values in words that complete "targets must be ..."."""
+        ...
+
+    @property
+    def typical(self) -> tuple[float, ...]:
+        """Values at which the slope of a loss is judged: both ends, where the values have ends."""
+        ...
+
+    @property
+    def bound(self) -> float:
+        """How far one record moves the sum of what `summands` returns, in L2 norm."""
+        ...
+
+    def hold(self, values: Vector) -> bool:
+        """Tell whether all of these values may be targets."""
+        ...
+
+    def summands(self, values: Vector) -> Vector:
+        """Return what each record adds to the sum, a row each; sums of them are exact in any order."""
+        ...
+
+    def likely_mean(self, mean: Vector, error: float) -> Vector:
+        """Return a mean that is possible, given a noisy one and the standard deviation of its noise."""
+        ...
+
+
+@dataclass(frozen=True)
+class TwoLabels:
+    """Two labels, as -1 and +1. Their sum is the difference of the labels' counts."""
+
+    described = "+1 and -1 only"
+    typical = (-1.0, 1.0)
+    bound = 1.0
+
+    def hold(self, values: Vector) -> bool:
+        """Tell whether all values are -1 or +1."""
+        return bool(np.isin(values, self.typical).all())
+
+    def summands(self, values: Vector) -> Vector:
+        """Return the labels."""
+        return values[:, None]
+
+    def likely_mean(self, mean: Vector, error: float) -> Vector:
+        """Return the difference of the shares if that of the rarer label is not negative."""
+        rarer = positive_mean(0.5 - 0.5 * abs(float(mean[0])), 0.5 * error)
+        return np.array([math.copysign(max(1.0 - 2.0 * rarer, 0.0), mean[0])])
+
+
+@dataclass(frozen=True)
+class Classes:
+    """One of several classes, by its number from 0 on. Their sum is how many records each class has.
+
+    Parameters
+    ----------
+    count : int
+        The number of classes.
+    """
+
+    count: int
+    bound = 1.0
+
+    @property
+    def described(self) -> str:
+        """The values in words."""
+        return f"whole numbers from 0 to {self.count - 1}"
+
+    @property
+    def typical(self) -> tuple[float, ...]:
+        """Every class."""
+        return tuple(map(float, range(self.count)))
+
+    def hold(self, values: Vector) -> bool:
+        """Tell whether all values are numbers of classes."""
+        return bool(np.isin(values, self.typical).all())
+
+    def summands(self, values: Vector) -> Vector:
+        """Return 1 in the column of a record's class, 0 elsewhere."""
+        members: Vector = (values[:, None] == np.arange(self.count)).astype(np.float64)
+        return members
+
+    def likely_mean(self, mean: Vector, error: float) -> Vector:
+        """Return positive shares that add up to 1."""
+        shares = np.array([positive_mean(float(share), error) for share in mean])
+        likely: Vector = shares / shares.sum()
+        return likely
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Any number between two public ends.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends.
+    """
+
+    low: float = -1.0
+    high: float = 1.0
+
+    @property
+    def described(self) -> str:
+        """The values in words."""
+        return f"numbers between {self.low:g} and {self.high:g}"
+
+    @property
+    def typical(self) -> tuple[float, ...]:
+        """Both ends."""
+        return self.low, self.high
+
+    @property
+    def bound(self) -> float:
+        """The larger end, and what rounding to the grid of sums adds."""
+        return self._largest * (1.0 + 2.0**-SUM_BITS)
+
+    @property
+    def _largest(self) -> float:
+        return math.ldexp(1.0, math.frexp(max(abs(self.low), abs(self.high)))[1])
+
+    def hold(self, values: Vector) -> bool:
+        """Tell whether all values lie between the ends."""
+        return bool(np.all((values >= self.low) & (values <= self.high)))
+
+    def summands(self, values: Vector) -> Vector:
+        """Return the values, rounded to a grid on which sums are exact."""
+        step = self._largest * 2.0**-SUM_BITS
+        return np.round(values / step)[:, None] * step
+
+    def likely_mean(self, mean: Vector, error: float) -> Vector:
+        """Return the mean, moved to the nearer end if it lies beyond."""
+        return np.clip(mean, self.low, self.high)
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Whole numbers from 0 to a public largest one.
+
+    Parameters
+    ----------
+    largest : int
+        The largest count.
+    """
+
+    largest: int
+
+    @property
+    def described(self) -> str:
+        """The values in words."""
+        return f"whole numbers from 0 to {self.largest}"
+
+    @property
+    def typical(self) -> tuple[float, ...]:
+        """None at all, and the largest count."""
+        return 0.0, float(self.largest)
+
+    @property
+    def bound(self) -> float:
+        """The largest count."""
+        return float(self.largest)
+
+    def hold(self, values: Vector) -> bool:
+        """Tell whether all values are whole numbers in the range."""
+        return bool(np.all((values >= 0.0) & (values <= self.largest) & (values == np.floor(values))))
+
+    def summands(self, values: Vector) -> Vector:
+        """Return the counts; their sums are exact."""
+        return values[:, None]
+
+    def likely_mean(self, mean: Vector, error: float) -> Vector:
+        """Return a positive mean, at most the largest count."""
+        return np.array([min(positive_mean(float(mean[0]), error), float(self.largest))])
+
+
+def positive_mean(mean: float, sd: float) -> float:
+    """Return the mean of a Gaussian given that it is positive."""
+    z = max(mean / sd, -30.0)  # beyond, both vanish
+    return sd * (z + math.sqrt(2.0 / math.pi) * math.exp(-0.5 * z * z) / math.erfc(-z / math.sqrt(2.0)))
+
+
+TWO_LABELS = TwoLabels()

@@ -1,0 +1,45 @@
+"""Sums of targets, and of how steep the loss is: what a constant prediction needs to know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from privfit.engine.bounded import Bounded
+from privfit.engine.exact.bounds import slope_bound
+from privfit.engine.exact.grids import FloatArray
+
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
+    from privfit.engine.problem import Problem
+
+
+@dataclass(frozen=True)
+class TargetSums:
+    """The sum over records of their targets, as the loss's `Targets` add them up (Q17)."""
+
+    what: ClassVar[str] = "targets"
+
+    def bounded(self, of: Problem) -> Bounded:
+        """Return the sum. Sensitivity: `Targets.bound`. No pass over the data."""
+        targets = of.loss.targets
+        return Bounded(lambda: np.sum(targets.summands(of.targets), axis=0), targets.bound, "Q17")
+
+
+@dataclass(frozen=True, eq=False)
+class SlopesAt:
+    """The sum over records of the loss's derivative at the weights w, clipped to +-`clip` (Q17).
+
+    It is the gradient with respect to an intercept alone.
+    """
+
+    what: ClassVar[str] = "slope of the intercept"
+
+    w: FloatArray
+    clip: float
+
+    def bounded(self, of: Problem) -> Bounded:
+        """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
+        bound = slope_bound(self.clip, of.loss.outputs)
+        return Bounded(lambda: of.at(self.w).slope_sum(self.clip), bound, "Q17")

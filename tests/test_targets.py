@@ -1,0 +1,96 @@
+"""Kinds of targets: what they hold, how far one moves their sum, and where a walk starts."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from curators import curator_of
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+from scripted import ScriptedNoise
+
+from privfit.accounting import Ledger
+from privfit.engine.problem import Problem
+from privfit.losses import LOSSES, Loss
+from privfit.losses.targets import TWO_LABELS, Classes, Counts, Interval
+from privfit.questions import GradientAt, SlopesAt, TargetSums
+
+KINDS = {
+    "two labels": (TWO_LABELS, st.sampled_from([-1.0, 1.0]), [0.0, 0.5, 2.0, math.nan]),
+    "classes": (Classes(4), st.integers(0, 3).map(float), [-1.0, 0.5, 4.0, math.nan]),
+    "an interval": (Interval(-1.0, 1.0), st.floats(-1.0, 1.0), [-1.1, 1.1, math.inf, math.nan]),
+    "another interval": (Interval(-0.3, 7.7), st.floats(-0.3, 7.7), [-0.4, 8.0, math.nan]),
+    "counts": (Counts(50), st.integers(0, 50).map(float), [-1.0, 0.5, 51.0, math.nan]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_targets_hold_what_they_say_and_nothing_else(kind):
+    targets, _, others = KINDS[kind]
+    assert targets.hold(np.array(targets.typical))
+    for other in others:
+        assert not targets.hold(np.array([*targets.typical, other]))
+    loss = Loss("any", abs, abs, 1.0, 1.0, targets=targets)
+    with pytest.raises(ValueError, match=re.escape(f"must be {targets.described}")):
+        Problem.of(np.zeros((1, 1)), [others[0]], loss)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(data=st.data())
+def test_one_record_moves_the_sum_of_targets_by_at_most_their_bound_in_any_order(kind, data):
+    targets, values, _ = KINDS[kind]
+    drawn = np.array(data.draw(st.lists(values, min_size=1, max_size=30)))
+    rows = targets.summands(drawn)
+    assert np.all(np.linalg.norm(rows, axis=1) <= targets.bound)
+    order = data.draw(st.permutations(range(len(drawn))))
+    assert np.array_equal(rows[list(order)].sum(axis=0), rows.sum(axis=0))
+    # one record more moves the exact sum by its own row, because no addition rounds
+    assert np.array_equal(rows.sum(axis=0) - rows[:-1].sum(axis=0), rows[-1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_noisy_mean_becomes_one_that_is_possible(kind):
+    targets, _, _ = KINDS[kind]
+    width = targets.summands(np.array(targets.typical)).shape[1]
+    for far in (-100.0, 100.0):
+        mean = targets.likely_mean(np.full(width, far) * np.linspace(1.0, 0.5, width), 0.1)
+        low, high = (0.0, 1.0) if kind == "classes" else (min(targets.typical), max(targets.typical))
+        assert np.all((mean >= low) & (mean <= high))
+    if kind == "classes":
+        assert mean.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("mean", [-0.95, -0.4, 0.0, 0.7])
+def test_the_best_constant_is_the_minimiser_of_the_mean_loss(loss, mean):
+    """Of the hinge, the minimiser is the sign; near even shares its link is shorter, which noise asks for."""
+    loss = LOSSES[loss]
+    found = loss.best_constant(np.array([mean]))
+    if loss.smoothness == math.inf:
+        assert found == pytest.approx(np.clip(2.0 * math.log((1 + mean) / (1 - mean)), -1.0, 1.0))
+        return
+    share = (1.0 + mean) / 2.0
+
+    def expected(b):
+        return share * loss.value(b, 1.0) + (1.0 - share) * loss.value(b, -1.0)
+
+    best = minimize_scalar(expected, bounds=(-20.0, 20.0), method="bounded", options={"xatol": 1e-9})
+    assert expected(found) <= best.fun + 1e-9
+
+
+def test_the_slope_of_an_intercept_is_the_last_coordinate_of_the_gradient():
+    rng = np.random.default_rng(0)
+    X, y, w = rng.normal(size=(50, 3)), np.where(rng.random(50) < 0.3, 1.0, -1.0), rng.normal(size=4)
+    problem, noise = Problem.of(X, y, LOSSES["logistic"]), ScriptedNoise(size=0.0)
+    curator = curator_of(problem, Ledger(rho=9.0), noise, epsilon=1.0, delta=1e-6)
+    slope = curator.measure(SlopesAt(w, 1.0), 1.0).value
+    assert slope == pytest.approx(curator.measure(GradientAt(w, 100.0), 1.0).value[-1:], abs=1e-2)
+    assert curator.measure(TargetSums(), 1.0).value == y.sum()
+
+
+def test_slopes_are_clipped_and_what_is_no_number_adds_nothing():
+    problem = Problem.of(np.ones((5, 1)), np.ones(5), LOSSES["hinge"])
+    assert np.isfinite(problem.at(np.array([1e308, 1e308])).slope_sum(0.25)).all()
+    assert problem.at(np.zeros(2)).slope_sum(0.25) == -5 * 0.25
