@@ -96,7 +96,9 @@ def test_records_without_features_have_loss_but_no_gradient(case: Case) -> None:
     engine, _ = case.make(np.zeros((5, 3)), np.ones(5))
     point = engine.at(np.zeros(engine.n_weights))
     np.testing.assert_array_equal(point.gradient_sum(1.0)[:3], 0)
-    assert point.loss_sum(10.0) == pytest.approx(5 * case.loss.value(0.0, max(case.loss.targets.typical)), abs=1e-4)
+    assert point.loss_sum(10.0) == pytest.approx(
+        5 * case.loss.value(0.0, max(case.loss.targets.typical)), abs=1e-4
+    )
 
 
 @values(huge=[1e30, 1e38])
