@@ -102,6 +102,10 @@ MISTAKES = {
         ("ledger", "open", "people.db", "--dataset", "census-2026", "--epsilon", "9"),
         "The ledger of 'census-2026' was opened with epsilon = 3.0",
     ),
+    "a kind of model that there is not": (
+        (*TRAIN, "--model", "forest"),
+        "--model forest is none of the models: logistic, svm.",
+    ),
     "no model": (("explain", "none.json"), "none.json: No such file or directory."),
     "a model that is none": (("explain", "scores.json"), "scores.json is no model file: it holds no privfit"),
     "a model that is a table": (
@@ -111,7 +115,7 @@ MISTAKES = {
     "a model cut off": (("explain", "cut.json"), "cut.json is no model file: it is not whole JSON"),
     "probabilities of an SVM": (
         ("predict", "svm.json", "new-people.csv", "--probabilities", "--out", "o.csv"),
-        "An SVM has no probabilities; leave --probabilities out.",
+        "This model gives no probabilities; leave --probabilities out.",
     ),
     "a price for what is public": (
         ("evaluate", "model.json", "held-out.csv", "--public-data", *PAID),

@@ -122,6 +122,6 @@ def test_pickles_are_small_and_hold_no_cell():
 def test_what_is_published_is_released_or_public():
     """Whoever adds a field says here, and in docs/privacy.md, why it may leave the house (claim R1)."""
     released = {"weights", "intercept", "bounds", "steps"}  # by the solver, through the curator
-    declared = {"kind", "has_intercept", "classes", "feature_names", "columns", "unit_rows", "schema"}
+    declared = {"kind", "link", "has_intercept", "classes", "feature_names", "columns", "unit_rows", "schema"}
     said = {"privacy", "versions"}  # the promise and what was spent on it; of software
     assert {field.name for field in fields(Published)} == released | declared | said

@@ -12,7 +12,7 @@ from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.options import Delta, Json
 from privfit.cli.output import progress, show
-from privfit.cli.train import Kind
+from privfit.cli.train import Kind, check_kind
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -29,7 +29,7 @@ def plan(
     delta: Delta = 1e-6,
     positives: Annotated[float, typer.Option(help="Share of positive labels: known or guessed.")] = 0.5,
     auc: Annotated[float, typer.Option(help="AUC without privacy: a guess; .7 is hard, .9 easy.")] = 0.8,
-    model: Annotated[Kind, typer.Option(help="Which model will be trained.")] = Kind.LOGISTIC,
+    model: Kind = "logistic",
     runs: Annotated[int, typer.Option(min=2, help="Simulated fits for each number.")] = 5,
     plot: Annotated[
         Path | None, typer.Option(help="Where a picture goes (.png, .svg).", dir_okay=False)
@@ -52,6 +52,7 @@ def plan(
         raise Mistake("A picture needs matplotlib; install it with: pip install 'privfit[report]'")
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise Mistake(f"{plot} must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}.")
+    check_kind(model)
     from privfit import people_needed
     from privfit import plan as forecast
 
@@ -59,7 +60,7 @@ def plan(
         "delta": delta,
         "positives": positives,
         "auc": auc,
-        "model": model.value,
+        "model": model,
         "runs": runs,
     }
     with progress("Training on invented tables") as tick:

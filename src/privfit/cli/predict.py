@@ -37,8 +37,8 @@ def predict(
     fitted = read_model_of_tables(model)
     from privfit.schema import Identifier
 
-    if probabilities and not hasattr(fitted, "predict_proba"):
-        raise Mistake("An SVM has no probabilities; leave --probabilities out.")
+    if probabilities and fitted.published().link.probabilities is None:
+        raise Mistake("This model gives no probabilities; leave --probabilities out.")
     identifiers = [column for column in fitted.schema_.columns if isinstance(column, Identifier)]
     table = read_table(data, fitted.schema_.features, if_there=identifiers)
     table = check_first(table, fitted.schema_, "predict", skip=no_check)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -27,11 +26,23 @@ from privfit.cli.output import show, waiting, wrapped
 from privfit.cli.tables import read_table
 
 
-class Kind(StrEnum):
-    """Models that can be trained."""
+def kinds() -> list[str]:
+    """Return the kinds of models that there are."""
+    import privfit.estimators  # noqa: F401  # which enters them into the registry
+    from privfit.publication.registry import MODELS
 
-    LOGISTIC = "logistic"
-    SVM = "svm"
+    return sorted(MODELS)
+
+
+Kind = Annotated[
+    str, typer.Option("--model", help="Which model to train, such as logistic or svm.", autocompletion=kinds)
+]
+
+
+def check_kind(name: str) -> None:
+    """Refuse what is no kind of model."""
+    if name not in (known := kinds()):
+        raise Mistake(f"--model {name} is none of the models: {', '.join(known)}.")
 
 
 def check_solver(name: str) -> None:
@@ -53,7 +64,7 @@ def train(
     ] = None,
     delta: Delta = 1e-6,
     rho: Annotated[float | None, typer.Option(help="The price in zCDP, instead of epsilon.")] = None,
-    model: Annotated[Kind, typer.Option(help="Which model to train.")] = Kind.LOGISTIC,
+    model: Kind = "logistic",
     solver: Annotated[str, typer.Option(help="Which algorithm trains it; see docs/solvers.md.")] = "adaptive",
     alpha: Annotated[
         float, typer.Option(help="Strength of the regulariser alpha/2 times the squared norm of the weights.")
@@ -88,11 +99,12 @@ def train(
         raise typer.BadParameter("Give one of --rho and --epsilon.")
     check_outputs(out, report, inputs=(*data, schema))
     with waiting("Loading libraries"):
-        from privfit import DPLinearSVC, DPLogisticRegression, Schema
+        from privfit import Schema
         from privfit.estimators.validation import check_count
+        from privfit.publication.registry import MODELS
 
         facts = Schema.from_toml(schema)
-        estimator = {Kind.LOGISTIC: DPLogisticRegression, Kind.SVM: DPLinearSVC}[model]
+        check_kind(model)
     if records is not None and facts.records is not None:
         raise Mistake(f"{schema} declares the number of records already; leave --records out.")
     if records is not None:
@@ -103,18 +115,22 @@ def train(
     declared = replace(facts, records=facts.records or records)
     table = check_first(table, declared, "train", skip=no_check)
     with spending(ledger):
-        fitted = estimator(
-            epsilon,
-            delta,
-            rho=rho,
-            solver=solver,
-            alpha=alpha,
-            fit_intercept=not no_intercept,
-            schema=facts,
-            n_records=records,
-            ledger=ledger,
-            verbose=1,
-        ).fit(table)
+        fitted = (
+            MODELS[model]
+            .estimator(
+                epsilon,
+                delta,
+                rho=rho,
+                solver=solver,
+                alpha=alpha,
+                fit_intercept=not no_intercept,
+                schema=facts,
+                n_records=records,
+                ledger=ledger,
+                verbose=1,
+            )
+            .fit(table)
+        )
         with replacing(out) as file:
             fitted.save(file)
         if report is not None:

@@ -33,7 +33,9 @@ from privfit.estimators.validation import (
 from privfit.losses import get_loss
 from privfit.penalties import Ridge
 from privfit.publication import Published, to_json
+from privfit.publication.links import Link
 from privfit.publication.plain import to_sklearn
+from privfit.publication.registry import Model, register
 from privfit.publication.weights import Weights, weights_of
 from privfit.report import render
 from privfit.schema import Schema, labels_of
@@ -48,6 +50,14 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
 
     _loss: ClassVar[str]
     _kind: ClassVar[str]  # what model files call it
+    _title: ClassVar[str]  # what people call it
+    _link: ClassVar[Link]
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        """Enter a class that names a kind of model into the registry."""
+        super().__init_subclass__(**settings)
+        if "_kind" in cls.__dict__:
+            register(Model(cls._kind, cls._title, cls._link, cls))
 
     def __init__(
         self,

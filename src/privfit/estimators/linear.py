@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
 from privfit.estimators.classifier import DPLinearClassifier
+from privfit.publication.links import LOGIT, SIGN
 
 
 class DPLogisticRegression(DPLinearClassifier):
@@ -105,7 +106,7 @@ class DPLogisticRegression(DPLinearClassifier):
     True
     """
 
-    _loss, _kind = "logistic", "logistic"
+    _loss, _kind, _title, _link = "logistic", "logistic", "Logistic regression", LOGIT
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class for every row, in the order of `classes_`.
@@ -237,4 +238,4 @@ class DPLinearSVC(DPLinearClassifier):
     True
     """
 
-    _loss, _kind = "hinge", "svm"
+    _loss, _kind, _title, _link = "hinge", "svm", "Linear support vector machine", SIGN

@@ -17,6 +17,7 @@ from privfit.publication import Published, from_json
 from privfit.publication.document import LARGEST_FILE
 from privfit.publication.origin import Origin
 from privfit.publication.published import ONE_RECORD_EACH, versions
+from privfit.publication.registry import MODELS
 from privfit.schema import Schema
 from privfit.solvers import Step
 
@@ -33,6 +34,7 @@ def published(model: DPLinearClassifier) -> Published:
     schema: Schema | None = model.schema_
     return Published(
         kind=model._kind,
+        link=model._link,
         weights=model.coef_.ravel().astype(np.float64),
         intercept=float(model.intercept_[0]),
         has_intercept=preparation.intercept,
@@ -76,15 +78,16 @@ def load(path: str | Path) -> Any:
     model : DPLogisticRegression or DPLinearSVC
         It predicts as the saved one did, and states the same promise.
     """
-    from privfit.estimators.linear import DPLinearSVC, DPLogisticRegression
-
     path = Path(path)
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ValueError("it is too large for one.")
         facts = from_json(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
         statement = statement_from_dict(facts.privacy)
-        estimator = {"logistic": DPLogisticRegression, "svm": DPLinearSVC}[facts.kind]
+        if facts.kind not in MODELS:
+            known = ", ".join(sorted(MODELS))
+            raise ValueError(f"its kind of model is none of those that this privfit has: {known}.")
+        estimator = MODELS[facts.kind].estimator
         schema = None if facts.schema is None else _schema(facts)
         if schema is not None and schema.identifier is not None:
             # files of earlier versions assume it of every table

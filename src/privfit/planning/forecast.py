@@ -15,10 +15,10 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import log_loss, roc_auc_score
 
-from privfit.estimators import DPLinearSVC, DPLogisticRegression
+import privfit.estimators  # noqa: F401  # which enters the models into the registry
 from privfit.planning.population import Population
+from privfit.publication.registry import MODELS
 
-MODELS = {"logistic": DPLogisticRegression, "svm": DPLinearSVC}
 TESTED_ON = 20_000  # people a simulated model is tried on: accuracy is then known to .003
 CONFIDENCE = 0.9  # that the accuracy of one fit is within the range that is stated
 LARGEST = 200_000_000  # cells of a table that are simulated: 800 MB
@@ -35,7 +35,7 @@ class Forecast:
     epsilon, delta : float
         The promise.
     accuracy, auc, log_loss : float
-        On people whom the model has not seen; `log_loss` is NaN for the SVM, which has no probabilities.
+        On people whom the model has not seen; `log_loss` is NaN if the model has no probabilities.
     low, high : float
         The accuracy of a single fit is between these in 90 of 100 cases, as far as this many runs can tell.
     seconds : float
@@ -63,7 +63,7 @@ class Plan:
     positives, auc : float
         What was assumed of it: share of positive labels, and how well the best model tells them apart.
     model : str
-        "logistic" or "svm".
+        The kind of model, such as "logistic" or "svm".
     runs : int
         Simulated fits for each epsilon.
     without_privacy, majority : float
@@ -256,8 +256,9 @@ class Scene:
         _share("positives", positives, 0.0)
         _share("auc", auc, 0.5)
         _positive("delta", delta)
-        if model not in MODELS:
-            raise ValueError(f"model must be 'logistic' or 'svm', got {model!r}.")
+        known = [kind for kind, one in MODELS.items() if one.link.predicts_classes]
+        if model not in known:
+            raise ValueError(f"model must be {' or '.join(map(repr, known))}, got {model!r}.")
         rng = np.random.default_rng([seed, n_features])
         population = Population.of(n_features, positives, auc, rng)
         return cls(population, population.draw(TESTED_ON, rng), delta, model, runs, seed)
@@ -288,7 +289,7 @@ class Scene:
             fitted = self._private(n, epsilon, run)
             scores.append(self._accuracy(fitted))
             aucs.append(float(roc_auc_score(y, fitted.decision_function(X))))
-            if self.model == "logistic":
+            if MODELS[self.model].link.probabilities is not None:
                 losses.append(float(log_loss(y, fitted.predict_proba(X))))
             tick()
         started = time.perf_counter()
@@ -321,9 +322,13 @@ class Scene:
         X, y = self.population.draw(n, np.random.default_rng([self.seed, run, n]))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they speak of people's data, and there are none here
-            return MODELS[self.model](
-                delta=self.delta, classes=(0, 1), n_records=n, feature_bounds=(0.0, 1.0), **settings
-            ).fit(X, y)
+            return (
+                MODELS[self.model]
+                .estimator(
+                    delta=self.delta, classes=(0, 1), n_records=n, feature_bounds=(0.0, 1.0), **settings
+                )
+                .fit(X, y)
+            )
 
     def _accuracy(self, fitted: Any) -> float:
         return float(fitted.score(*self.tests))

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from privfit.printable import printable
+from privfit.publication.links import LOGIT, SIGN
 from privfit.publication.published import Published
 
 FORMAT, VERSION = "privfit-model", 1
 LONE_SURROGATE = "is not valid Unicode: it holds half of a surrogate pair"
+_LINKS = {"logistic": LOGIT, "svm": SIGN}  # the kinds of this version
 LARGEST_FILE = 200_000_000  # bytes: a million columns with their bounds and names
 
 
@@ -178,6 +180,7 @@ def _checked(written: dict[str, Any]) -> Published:
         raise ValueError("its classes are not two different labels of one type.")
     return Published(
         kind=written["kind"],
+        link=_LINKS[written["kind"]],
         weights=weights,
         intercept=float(_numbers("intercept", [written["intercept"]])[0]),
         has_intercept=prepared["has_intercept"],

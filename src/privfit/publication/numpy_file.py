@@ -46,7 +46,7 @@ _PROBABILITIES = '''def predict_proba(X):
 
 
 def numpy_source(model: Published) -> str:
-    """Return the source of a module with `decision_function`, `predict` and, for logistic, `predict_proba`.
+    """Return the source of a module with `decision_function`, `predict` and, where it can, `predict_proba`.
 
     They take a 2-d array; with a schema, a dict of raw columns or a list of dicts, which `encode` makes
     numbers of. Cells are texts, numbers, truth values, dates or missing.
@@ -79,7 +79,7 @@ def numpy_source(model: Published) -> str:
         intercept=repr(model.intercept),
         bounds=_literal(bounds),
         scores="\n".join(scores),
-        probabilities=_PROBABILITIES if model.kind == "logistic" else "",
+        probabilities=_PROBABILITIES if model.link.probabilities is not None else "",
     )
 
 
@@ -102,7 +102,7 @@ def _for_raw_rows(model: Published) -> str:
         model=_literal(facts),
         clipped="encode(rows)" if bounds is None else 'np.clip(encode(rows), *MODEL["bounds"])',
         scores=scores,
-        probabilities=numpy_rows.PROBABILITIES if model.kind == "logistic" else "",
+        probabilities=numpy_rows.PROBABILITIES if model.link.probabilities is not None else "",
     )
 
 

@@ -170,7 +170,7 @@ def _scored(graph: _Graph, model: Published, features: str) -> None:
     graph.output("label", dtype, ["n"], graph.node("Where", [is_second, second, first]))
     negative = graph.node("Neg", [score])
     both = graph.node("Concat", [negative, score], axis=1)
-    if model.kind == "logistic":
+    if model.link.probabilities is not None:
         graph.output("probabilities", np.float64, ["n", 2], graph.node("Sigmoid", [both]))
     else:
         graph.output("scores", np.float64, ["n", 2], both)

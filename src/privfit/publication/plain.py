@@ -126,7 +126,7 @@ def _with_ones(clip: MinMaxScaler | None, n_features: int) -> ColumnTransformer:
 
 
 def _classifier(model: Published, weights: Vector, intercept: float) -> Any:
-    classifier = LogisticRegression() if model.kind == "logistic" else SGDClassifier(loss="hinge")
+    classifier = LogisticRegression() if model.link.probabilities is not None else SGDClassifier(loss="hinge")
     classifier.classes_ = np.array(model.classes)
     classifier.coef_, classifier.intercept_ = weights.reshape(1, -1), np.array([intercept])
     classifier.n_features_in_ = len(weights)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfit.publication.links import Link
+
 Vector = NDArray[np.float64]
 
 # With this assumption a promise about one record is one about a person. Statements make it unless the schema
@@ -23,8 +25,10 @@ class Published:
 
     Attributes
     ----------
-    kind : {"logistic", "svm"}
-        Which estimator it is of.
+    kind : str
+        Which estimator it is of: a key of `registry.MODELS`.
+    link : Link
+        How scores become predictions.
     weights : array
         One for each encoded column.
     intercept : float
@@ -52,6 +56,7 @@ class Published:
     """
 
     kind: str
+    link: Link
     weights: Vector
     intercept: float
     has_intercept: bool

@@ -31,7 +31,7 @@ class Weight(NamedTuple):
     reference : str
         The category with which the weight compares, "" for a number. The reference's own weight is 0.
     odds_ratio : float or None
-        By what the odds of the positive class are multiplied: e^weight. None for a support vector machine.
+        By what the odds of the positive class are multiplied: e^weight. None if the model's link has none.
     """
 
     column: str
@@ -170,7 +170,7 @@ def weights_of(model: Published) -> Weights:
         change, start = "A weight is how much a score changes when a column grows by one.", "zeros only"
     intercept += added
     return Weights(
-        _with_odds(rows) if model.kind == "logistic" else rows,
+        _with_odds(rows) if model.link.has_odds else rows,
         positive=positive,
         intercept=intercept + 0.0,  # not -0.0
         meaning=(

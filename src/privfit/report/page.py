@@ -12,13 +12,13 @@ from privfit.accounting.amounts import written_up
 from privfit.accounting.group import for_records
 from privfit.printable import printable
 from privfit.publication.published import Published
+from privfit.publication.registry import title_of
 from privfit.publication.weights import Weights, weights_of
 from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
 from privfit.report.summary import summary
 from privfit.report.weights import weights_section
 
-KINDS = {"logistic": "Logistic regression", "svm": "Linear support vector machine"}
 CARD_FIELDS = (
     "Intended use",
     "People and data it was trained on",
@@ -58,7 +58,7 @@ def render(
     """
     weights = weights_of(model)
     kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
-    heading = title or f"{KINDS[model.kind]} {kept}"
+    heading = title or f"{title_of(model.kind)} {kept}"
     sections = [
         ("promise", "What was promised", _promise(model)),
         ("means", f"What that means for one {_unit(model)}", _meaning(model)),
@@ -116,7 +116,7 @@ def _warnings(model: Published, scores: Mapping[str, Any] | None) -> str:
 
 def _facts(model: Published, weights: Weights) -> str:
     promise = model.privacy["promise"]
-    facts = [("model", KINDS[model.kind]), ("weights", f"{len(model.weights):,}")]
+    facts = [("model", title_of(model.kind)), ("weights", f"{len(model.weights):,}")]
     if promise is not None and promise["epsilon"] is not None:
         facts = [
             ("epsilon", written_up(promise["epsilon"])),
@@ -243,7 +243,7 @@ def _range(interval: Sequence[float]) -> str:
 
 def _card(model: Published, card: Mapping[str, str]) -> str:
     fields = {
-        "Kind of model": KINDS[model.kind],
+        "Kind of model": title_of(model.kind),
         "Labels": " and ".join(map(str, model.classes)),
         **{name: card.get(name, "not stated") for name in CARD_FIELDS},
         **{name: text for name, text in card.items() if name not in CARD_FIELDS},

@@ -1,0 +1,86 @@
+"""Links: how the scores of a linear model become predictions.
+
+A score is linear in the columns. Whoever reads a published model asks for its link, never for its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Link:
+    """How scores become predictions.
+
+    Attributes
+    ----------
+    name : str
+        What model files call it.
+    mean : callable, optional
+        Of scores: the predicted numbers. None if labels are predicted.
+    probabilities : callable, optional
+        Of scores: the probability of every class, a column each. None if there are none.
+    has_odds : bool
+        Whether e to the power of a weight is what the odds of the positive class are multiplied by.
+    """
+
+    name: str
+    mean: Callable[[Numbers], Numbers] | None = None
+    probabilities: Callable[[Numbers], Numbers] | None = None
+    has_odds: bool = False
+
+    @property
+    def predicts_classes(self) -> bool:
+        """Whether the model predicts labels; otherwise it predicts numbers."""
+        return self.mean is None
+
+
+def chosen(scores: Numbers) -> NDArray[np.intp]:
+    """Return the number of the class that every row of scores predicts.
+
+    Parameters
+    ----------
+    scores : array of shape (n,) or (n, number of classes)
+        One score for two classes, positive for the second; otherwise one for each class.
+
+    Returns
+    -------
+    numbers : array of shape (n,)
+        Counted from 0.
+    """
+    numbers: NDArray[np.intp] = (scores > 0.0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+    return numbers
+
+
+def _two_probabilities(scores: Numbers) -> Numbers:
+    positive = expit(scores)
+    return np.column_stack([1.0 - positive, positive])
+
+
+def _softmax(scores: Numbers) -> Numbers:
+    probabilities: Numbers = softmax(scores, axis=1)
+    return probabilities
+
+
+def _identity(scores: Numbers) -> Numbers:
+    return scores
+
+
+def _exp(scores: Numbers) -> Numbers:
+    with np.errstate(over="ignore"):
+        return np.exp(scores)
+
+
+SIGN = Link("sign")
+LOGIT = Link("logit", probabilities=_two_probabilities, has_odds=True)
+SOFTMAX = Link("softmax", probabilities=_softmax)
+IDENTITY = Link("identity", mean=_identity)
+LOG = Link("log", mean=_exp)
+LINKS = {link.name: link for link in (SIGN, LOGIT, SOFTMAX, IDENTITY, LOG)}

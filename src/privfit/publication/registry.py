@@ -1,0 +1,75 @@
+"""Which models exist. The estimator classes enter themselves here when they are defined."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privfit.publication.links import Link
+
+
+@dataclass(frozen=True)
+class Model:
+    """A kind of model.
+
+    Attributes
+    ----------
+    kind : str
+        What model files and the command line call it.
+    title : str
+        What people call it.
+    link : Link
+        How its scores become predictions.
+    estimator : type
+        The class that fits it, and that `load` returns.
+    """
+
+    kind: str
+    title: str
+    link: Link
+    estimator: type[Any]
+
+
+MODELS: dict[str, Model] = {}
+
+
+def register(model: Model) -> None:
+    """Enter a kind of model.
+
+    Parameters
+    ----------
+    model : Model
+        The kind. A class that is defined again, as in a notebook, replaces itself.
+
+    Raises
+    ------
+    ValueError
+        If another class has this kind: a file of that kind would be loaded as the wrong model.
+    """
+    known = MODELS.get(model.kind)
+    if known is not None and _name(known.estimator) != _name(model.estimator):
+        raise ValueError(
+            f"The kind {model.kind!r} is that of {_name(known.estimator)}; give {_name(model.estimator)} "
+            "another _kind."
+        )
+    MODELS[model.kind] = model
+
+
+def title_of(kind: str) -> str:
+    """Return what people call a kind of model.
+
+    Parameters
+    ----------
+    kind : str
+        What its file calls it.
+
+    Returns
+    -------
+    title : str
+        The kind itself if no class of it is defined here.
+    """
+    return MODELS[kind].title if kind in MODELS else kind
+
+
+def _name(estimator: type[Any]) -> str:
+    return f"{estimator.__module__}.{estimator.__qualname__}"
