@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := postgresql chromium chromium-driver
 
-.PHONY: demo test test-all test-postgres docs check format clean
+.PHONY: demo test test-all test-postgres rivals docs check format clean
 .DEFAULT_GOAL := demo
 
 # What the demo needs, and nothing else.
@@ -39,6 +39,10 @@ test-postgres: $(VENV)/.installed
 	PRIVFIT_NEEDS_POSTGRES=1 $(BIN)/python -m pytest tests/contracts/test_store_contract.py \
 	  tests/accounting/test_lasting.py tests/accounting/test_crashes.py
 
+# Other libraries to compare with, each in an environment under .rivals/; only benchmarks use them.
+rivals: $(VENV)/.library
+	@PYTHONPATH=benchmarks $(BIN)/python -m rivals
+
 # What the documentation site is made with.
 $(VENV)/.docs: $(VENV)/.library
 	@echo "Installing what the documentation is made with (once; about a minute)"
@@ -61,5 +65,5 @@ format: $(VENV)/.installed
 	$(BIN)/python tests/markdown_lines.py
 
 clean:
-	rm -rf $(VENV) site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) .rivals site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

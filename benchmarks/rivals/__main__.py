@@ -1,0 +1,11 @@
+"""Set up every rival, and say which of them can be run; `make rivals` calls this."""
+
+from rivals.environments import RIVALS, Environment
+
+for name in RIVALS:
+    environment = Environment(name)
+    if environment.missing():
+        print(f"{name}: setting up {environment.home.name} (once; a few minutes)", flush=True)
+    environment.set_up()
+    reason = environment.missing()
+    print(f"{name}: " + (f"skipped, because {reason}" if reason else "ready"), flush=True)

@@ -1,0 +1,167 @@
+"""Fit a rival's model in the rival's own interpreter: arrays and settings go there and come back in files."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rivals.environments import Environment, environment_of
+
+WORKER = Path(__file__).with_name("worker.py")
+
+
+class RivalFailed(RuntimeError):
+    """A rival could not fit a table; the message is one sentence."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What a rival is to fit, and the public facts that it may use.
+
+    Parameters
+    ----------
+    X_train, y_train
+        The private table. Labels of K classes are the integers 0 to K - 1; targets of a regression are
+        numbers.
+    X_new
+        The rows to predict.
+    epsilon, delta
+        The privacy budget.
+    feature_bounds
+        The declared lowest and highest value, of all columns or of each.
+    n_classes
+        How many classes there are, or None for a regression.
+    target_bounds
+        The declared lowest and highest target of a regression.
+    seed
+        Seeds the rival's noise, so that a benchmark can be repeated.
+    """
+
+    X_train: Any
+    y_train: Any
+    X_new: Any
+    epsilon: float
+    delta: float
+    feature_bounds: tuple[Any, Any]
+    n_classes: int | None = None
+    target_bounds: tuple[float, float] | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if sp.issparse(self.X_train) or sp.issparse(self.X_new):
+            raise ValueError("Rivals take dense tables; pass X.toarray()")
+        if (self.n_classes is None) == (self.target_bounds is None):
+            raise ValueError("Declare either n_classes or target_bounds")
+
+    def write(self, folder: Path, learner: str) -> None:
+        """Write `job.npz` and `job.json`, which worker.py reads."""
+        columns = np.shape(self.X_train)[1]
+        low, high = (np.broadcast_to(np.asarray(b, float), columns) for b in self.feature_bounds)
+        np.savez(
+            folder / "job.npz",
+            X_train=np.asarray(self.X_train, float),
+            y_train=np.asarray(self.y_train, float if self.n_classes is None else int),
+            X_new=np.asarray(self.X_new, float),
+            low=low,
+            high=high,
+        )
+        settings = {
+            "learner": learner,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "n_classes": self.n_classes,
+            "target_bounds": self.target_bounds,
+            "seed": self.seed,
+        }
+        (folder / "job.json").write_text(json.dumps(settings))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a rival predicts.
+
+    Parameters
+    ----------
+    predictions
+        The class or the number of every row of `X_new`.
+    probabilities
+        Of every class, in the order of the classes; None for a regression.
+    seconds
+        How long the fit and the predictions took, without imports.
+    """
+
+    predictions: np.ndarray
+    probabilities: np.ndarray | None
+    seconds: float
+
+
+def missing(learner: str) -> str | None:
+    """Return why a learner such as "diffprivlib/logistic" cannot be run here, or None if it can."""
+    return environment_of(learner).missing()
+
+
+def fit(learner: str, job: Job, *, environment: Environment | None = None, timeout: float = 600.0) -> Answer:
+    """Fit a rival's learner on a job, and return what it predicts.
+
+    Parameters
+    ----------
+    learner
+        The rival and its learner, such as "opacus/linear".
+    job
+        The table, the budget and the public facts.
+    environment
+        The rival's environment, if it is not the one that `make rivals` makes.
+    timeout
+        Seconds after which the rival is stopped.
+
+    Returns
+    -------
+    Answer
+        The predictions.
+
+    Raises
+    ------
+    RivalFailed
+        If the rival is not set up, takes too long, fails, or does not answer what it was asked.
+    """
+    environment = environment or environment_of(learner)
+    if reason := environment.missing():
+        raise RivalFailed(reason)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        job.write(folder, learner.partition("/")[2])
+        # isolated, because PYTHONPATH would let our packages stand before the rival's
+        command = [environment.python, "-I", WORKER, environment.learners, folder]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
+        except subprocess.TimeoutExpired:
+            raise RivalFailed(f"{learner} was stopped after {timeout:g} seconds") from None
+        if not (folder / "answer.json").exists():
+            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+            raise RivalFailed(f"{learner} ended with exit code {done.returncode}: {last}")
+        told = json.loads((folder / "answer.json").read_text())
+        if "error" in told:
+            raise RivalFailed(f"{learner} failed: {told['error']}")
+        with np.load(folder / "answer.npz") as arrays:
+            answer = Answer(arrays["predictions"], arrays.get("probabilities"), told["seconds"])
+    _check(learner, job, answer)
+    return answer
+
+
+def _check(learner: str, job: Job, answer: Answer) -> None:
+    rows = np.shape(job.X_new)[0]
+    expected = {"predictions": (answer.predictions, (rows,))}
+    if job.n_classes is not None:
+        expected["probabilities"] = (answer.probabilities, (rows, job.n_classes))
+    for what, (found, shape) in expected.items():
+        if found is None or found.shape != shape:
+            raise RivalFailed(f"{learner} answered no {what} of shape {shape}")
+        if not np.isfinite(found).all():
+            raise RivalFailed(f"{learner} answered {what} that are not finite")
