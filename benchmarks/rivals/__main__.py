@@ -5,7 +5,7 @@ from rivals.environments import RIVALS, Environment
 for name in RIVALS:
     environment = Environment(name)
     if environment.missing():
-        print(f"{name}: setting up {environment.home.name} (once; a few minutes)", flush=True)
+        print(f"{name}: setting up .rivals/{name} (once; a few minutes)", flush=True)
     environment.set_up()
     reason = environment.missing()
     print(f"{name}: " + (f"skipped, because {reason}" if reason else "ready"), flush=True)
