@@ -72,6 +72,9 @@ def is_switched_off() -> bool:
 LARGEST_EPSILON = 10.0  # odds may change by e^10, 22,000 times: whoever asks for more should know it
 
 
+CERTAIN = 3.0  # standard deviations: noise alone causes a warning in less than one of 100 fits
+
+
 def warn_of_large_epsilon(epsilon: float) -> None:
     """Warn of an epsilon beyond which a promise is worth little."""
     if epsilon > LARGEST_EPSILON:
@@ -82,9 +85,13 @@ def warn_of_large_epsilon(epsilon: float) -> None:
         )
 
 
-def warn_of_large_delta(delta: float, n_records: float) -> None:
-    """Warn of a delta above 1/n, n being declared or bought: it allows giving a record away."""
-    if delta * n_records > 1.0:
+def warn_of_large_delta(delta: float, n_records: float, noise: float = 0.0) -> None:
+    """Warn of a delta above 1/n: it allows giving a record away.
+
+    n is declared, or bought with noise of this standard deviation. A bought n counts only as far as it stands
+    out of its noise, because a small budget buys numbers of records that are noise alone.
+    """
+    if delta * (n_records - CERTAIN * noise) > 1.0:
         warn_caller(
             f"delta = {delta:g} is above 1 divided by the number of records: whoever publishes one record, "
             "drawn at random, keeps such a promise. Choose a smaller delta.",

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from privfit import BudgetExceeded, DPLinearSVC, DPLogisticRegression, Ledger, WeakPromiseWarning, metrics
+from privfit.mechanisms.noise import SeededNoise
 from privfit.preprocessing import PrivateBounds
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
@@ -36,6 +37,29 @@ def test_a_delta_above_one_over_a_bought_number_of_records_is_warned_of(model, s
     """The noise of the count is below 10 here, and 1/delta is 4: a false alarm is beyond 15 sigma."""
     with pytest.warns(WeakPromiseWarning, match=r"delta = 0\.25 is above 1 divided by the number of records"):
         model(epsilon=10.0, delta=0.25, solver=solver, alpha=0.1).fit(X, Y)
+
+
+@pytest.fixture
+def large_noise(monkeypatch):
+    """Draw noise of two standard deviations: at epsilon = 1e-5 that is more than a million records."""
+    monkeypatch.setattr(SeededNoise, "gaussian", lambda self, values, sigma: values + 2.0 * sigma)
+    monkeypatch.setattr(SeededNoise, "laplace", lambda self, values, scale: values + 2.8 * scale)
+
+
+@pytest.mark.usefixtures("large_noise")
+@pytest.mark.filterwarnings("error::privfit.WeakPromiseWarning")
+@pytest.mark.parametrize("solver", ["adaptive", "gradient-descent", "frank-wolfe", "objective-perturbation"])
+def test_a_bought_number_of_records_that_is_noise_alone_warns_of_nothing(solver):
+    DPLogisticRegression(1e-5, 1e-6, solver=solver, alpha=0.1, noise="seeded", random_state=0).fit(X, Y)
+
+
+@pytest.mark.usefixtures("large_noise")
+@pytest.mark.filterwarnings("error::privfit.WeakPromiseWarning")
+def test_scores_that_are_noise_alone_warn_of_nothing():
+    fitted, settings = DPLogisticRegression(n_records=200).fit(X, Y), {"noise": "seeded", "random_state": 0}
+    metrics.evaluate(
+        fitted, X, Y, epsilon=1e-5, delta=1e-6, curves=False, ledger=Ledger(epsilon=1.0), **settings
+    )
 
 
 def test_scores_warn_of_a_delta_above_one_over_the_number_of_records_they_bought():

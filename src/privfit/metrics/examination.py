@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import ExitStack
 from copy import copy
 from typing import Any, ClassVar, Self
@@ -121,7 +122,9 @@ class Examination(PrivateFit):
         self._settle(ledger)
         cells = Cells.estimated(released, strategy, self.n_records)
         if self.n_records is None:
-            warn_of_large_delta(terms.delta, float(cells.counts.sum()))
+            warn_of_large_delta(
+                terms.delta, float(cells.counts.sum()), math.sqrt(float(cells.covariance.sum()))
+            )
         first, second = predictions.labels.classes.tolist()
         return Evaluation(
             cells,

@@ -62,7 +62,7 @@ def counted(curator: Curator, budget: float) -> float:
     if share > COUNT_SHARE:
         count = curator.refine(count, (share - COUNT_SHARE) * budget)
     n = max(float(count.value[0]), 1.0)
-    warn_of_large_delta(curator.delta, n)
+    warn_of_large_delta(curator.delta, n, count.sigma)
     return n
 
 

@@ -18,8 +18,9 @@ def number_of_records(curator: Curator) -> float:
     """Return n if it was declared; otherwise buy a noisy count, and return 1 if it is smaller."""
     if curator.n_records is not None:
         return float(curator.n_records)
-    n = max(1.0, float(curator.measure(Count(), COUNT_SHARE * curator.remaining).value[0]))
-    warn_of_large_delta(curator.delta, n)
+    count = curator.measure(Count(), COUNT_SHARE * curator.remaining)
+    n = max(1.0, float(count.value[0]))
+    warn_of_large_delta(curator.delta, n, count.sigma)
     return n
 
 

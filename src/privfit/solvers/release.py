@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -43,7 +44,8 @@ def open_release(curator: Curator, *, why: str) -> Release:
     if curator.n_records is not None:
         return Release(problem, noise, epsilon, delta, float(curator.n_records))
     share = COUNT_SHARE * epsilon
-    count = noise.laplace(np.array([float(problem.n_records)]), NOISE_MARGIN / share)
+    scale = NOISE_MARGIN / share
+    count = noise.laplace(np.array([float(problem.n_records)]), scale)
     n = max(1.0, float(count[0]))
-    warn_of_large_delta(delta, n)
+    warn_of_large_delta(delta, n, math.sqrt(2.0) * scale)
     return Release(problem, noise, epsilon - share, delta, n)
