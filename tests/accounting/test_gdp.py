@@ -241,3 +241,11 @@ def test_families_of_gaussian_fits_add_up_exactly():
     assert exact.epsilon == pytest.approx(epsilon_from_mu(2 * mu_from_epsilon(0.5, 1e-6), 1e-6), rel=1e-9)
     assert zcdp.epsilon == pytest.approx(epsilon_from_rho(4 * rho_from_epsilon(0.5, 1e-6), 1e-6), rel=1e-9)
     assert mixed.add(Direct(0.5, 1e-6)).epsilon > zcdp.epsilon
+
+
+@pytest.mark.parametrize("epsilon", [5.35e-14, 1e-12, 4.06e-12, 2.04e-9])
+@pytest.mark.parametrize("delta", [3.337189163748667e-4, 1.5130188226303865e-4, 0.0013641139661780728])
+def test_an_epsilon_far_below_mu_is_promised(epsilon, delta):
+    """Its digits are those that the largest mu loses, so what that is worth differs in them."""
+    promise = Gaussian.of(epsilon=epsilon, delta=delta)
+    assert exact_delta(mpmath.sqrt(2 * mpmath.mpf(promise.rho)), epsilon) <= delta

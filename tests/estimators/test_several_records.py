@@ -5,6 +5,7 @@ import json
 import re
 import warnings
 
+import mpmath
 import numpy as np
 import pandas as pd
 import pytest
@@ -214,6 +215,15 @@ def test_a_group_of_records_is_hidden_as_far_as_is_proved():
     assert for_records(Direct(0.5, 1e-6), 3) == pytest.approx((1.5, 1e-6 * factors))
     approximate = Concentrated(0.02, 1e-7, 1.0, 1e-6)
     assert for_records(approximate, 2) == pytest.approx((2.0, 1e-6 * (1.0 + np.e)))
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 0.7, 3.674859273497278, 3.7, 40.3])
+@pytest.mark.parametrize("k", [2, 5, 10])
+def test_the_delta_of_a_group_is_rounded_up_however_large_its_powers_are(epsilon, k):
+    delta = 1e-200
+    with mpmath.workdps(50):
+        exact = mpmath.mpf(delta) * sum(mpmath.exp(i * mpmath.mpf(epsilon)) for i in range(k))
+        assert exact <= for_records(Direct(epsilon, delta), k)[1] <= exact * (1 + mpmath.mpf(10) ** -11)
 
 
 def test_where_nothing_is_promised_to_a_group_it_is_said():

@@ -10,6 +10,7 @@ from privfit.accounting.promise import Concentrated, Gaussian, Promise
 from privfit.accounting.zcdp import epsilon_of_sum
 
 _ROUNDING = 1.0 + 2.0**-50  # more than a few roundings of float64 make
+_ROUNDING_OF_POWERS = 1.0 + 2.0**-40  # the same of e^x for x up to 700: an ulp of x is 2^-43 at most
 
 
 def for_records(promise: Promise, k: int) -> tuple[float, float]:
@@ -42,5 +43,5 @@ def for_records(promise: Promise, k: int) -> tuple[float, float]:
         return epsilon_of_sum(k * k * promise.rho * _ROUNDING, delta, promise.conversion), delta
     if (k - 1) * epsilon > 700.0:
         return math.inf, 1.0
-    together = delta * math.fsum(math.exp(i * epsilon) for i in range(k)) * _ROUNDING
+    together = delta * math.fsum(math.exp(i * epsilon) for i in range(k)) * _ROUNDING_OF_POWERS
     return (rounded_up(k * units(epsilon)), together) if together < 1.0 else (math.inf, 1.0)

@@ -171,7 +171,8 @@ class Gaussian:
     kind: ClassVar[Kind] = "gaussian"
 
     def __post_init__(self) -> None:
-        _check_worth(self.epsilon, self.epsilon_at(self.delta))
+        # an epsilon far below mu has fewer digits than mu; gdp leaves far more than that of delta unused
+        _check_worth(self.epsilon, self.epsilon_at(self.delta) - 2.0**-30 * self.mu)
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Gaussian:
