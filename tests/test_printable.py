@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from privfit import DPLogisticRegression, Schema
-from privfit.printable import printable
+from privfit.printable import brief, printable
 from privfit.schema import Categorical, Label, Numeric
 
 EVIL = "a\x1b[31m\x9b2J\x07\r\n\u202e"
@@ -25,6 +25,13 @@ def test_every_character_that_acts_is_escaped():
         if acts or unicodedata.bidirectional(character) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI"):
             assert printable(character).isascii(), hex(code)
             assert printable(character).isprintable(), hex(code)
+
+
+def test_a_sentence_that_quotes_a_megabyte_keeps_its_beginning_and_its_remedy():
+    told = brief(f"Column {'x' * 10**6!r} is not there; correct the schema.")
+    assert len(told) == 2000
+    assert told.startswith("Column 'xxx")
+    assert told.endswith("xxx' is not there; correct the schema.")
 
 
 def test_weights_and_findings_of_hostile_names_print_line_by_line():

@@ -12,6 +12,11 @@ ACTING = re.compile(
 )
 
 
+LONGEST_SENTENCE = (
+    2_000  # characters: more than any sentence of this package without the names that it quotes
+)
+
+
 def printable(text: str) -> str:
     r"""Return one line of text in which characters that act, instead of being shown, are written as escapes.
 
@@ -34,3 +39,31 @@ def printable(text: str) -> str:
     ('Zürich', 'red\\x1b[31m\\n')
     """
     return ACTING.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def brief(text: str) -> str:
+    """Return a sentence as one line that a terminal can show, without its middle if it is very long.
+
+    A schema or a file may name a column by a megabyte of text, which a refusal would quote. What is wrong
+    stands at the beginning of a sentence, and the remedy at its end.
+
+    Parameters
+    ----------
+    text : str
+        A sentence that may quote names.
+
+    Returns
+    -------
+    line : str
+        At most 2,000 characters.
+
+    Examples
+    --------
+    >>> brief("column 'age' is not there"), len(brief("a" * 1_000_000))
+    ("column 'age' is not there", 2000)
+    """
+    line = printable(text)
+    if len(line) <= LONGEST_SENTENCE:
+        return line
+    half = (LONGEST_SENTENCE - len(" ... ")) // 2
+    return f"{line[: LONGEST_SENTENCE - half - len(' ... ')]} ... {line[-half:]}"

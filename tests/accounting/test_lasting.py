@@ -685,3 +685,11 @@ def test_a_relative_path_means_the_same_file_wherever_a_worker_runs(tmp_path, mo
     monkeypatch.chdir(Path("/"))
     ledger.charge(0.01)
     assert ledger.url == f"sqlite:///{tmp_path}/people.db"
+
+
+def test_names_that_are_no_text_are_written_as_escapes(ledger, monkeypatch):
+    monkeypatch.setenv("LOGNAME", "ad\udcffa\x1b")
+    ledger.charge(0.01, what="mean \udc80\0age", mechanism="gaussian")
+    (entry,) = ledger.entries
+    assert (entry.who, entry.what) == (r"ad\udcffa\x1b", r"mean \udc80\x00age")
+    ledger.verify()

@@ -12,8 +12,10 @@ import typer
 from typer.testing import CliRunner
 
 from privfit import BudgetExceeded, PrivacyLeakError, PrivacyLeakWarning
+from privfit.accounting import AccountError
 from privfit.cli import app
 from privfit.cli.guard import GuardedGroup, Mistake, make_safe
+from privfit.cli.options import spending
 
 PRIVFIT = [sys.executable, "-m", "privfit"]
 
@@ -78,6 +80,29 @@ def test_ctrl_c_exits_130_and_says_what_was_noted():
     result = command_that(act)
     assert result.exit_code == 130
     assert result.output == "\nInterrupted. 0.5 of rho = 1 spent.\n"
+
+
+def test_ctrl_c_is_told_though_the_ledger_cannot_be_read():
+    class Unreadable:
+        dataset = "census-2026"
+
+        def statement(self):
+            raise AccountError("The file is damaged.")
+
+    def act():
+        with spending(Unreadable()):
+            raise KeyboardInterrupt
+
+    result = command_that(act)
+    assert result.exit_code == 130
+    assert result.output == (
+        "\nInterrupted. How the ledger of 'census-2026' stands cannot be read now: The file is damaged.\n"
+    )
+
+
+@pytest.mark.parametrize("speak", [warnings.warn, lambda text: (_ for _ in ()).throw(ValueError(text))])
+def test_a_name_of_a_megabyte_is_not_printed_in_full(speak):
+    assert len(command_that(lambda: speak("x" * 10**6)).output) < 2100
 
 
 def test_a_warning_is_a_sentence_without_source_lines():

@@ -73,7 +73,16 @@ def test_a_file_of_an_earlier_version_has_no_origin_and_is_read():
 
 
 @pytest.mark.parametrize(
-    "origin", [{"who": "alice"}, {"day": "yesterday"}, {"records": 0}, {"records": 1.5}, {"dataset": 3}, []]
+    "origin",
+    [
+        {"who": "alice"},
+        {"day": "yesterday"},
+        {"day": "2026-11-18\n"},
+        {"records": 0},
+        {"records": 1.5},
+        {"dataset": 3},
+        [],
+    ],
 )
 def test_an_origin_that_is_none_is_refused(origin):
     document = json.loads(to_json(DPLogisticRegression(**SETTINGS).fit(X, Y).published()))

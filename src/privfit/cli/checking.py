@@ -9,7 +9,7 @@ import typer
 
 from privfit.cli.guard import Mistake
 from privfit.cli.output import progress
-from privfit.printable import printable
+from privfit.printable import brief
 
 if TYPE_CHECKING:
     from privfit.schema import Schema
@@ -53,9 +53,9 @@ def check_first(table: Any, schema: Schema, purpose: Purpose, *, skip: bool) -> 
         table = coded(table, show)
         findings = replace(schema, columns=schema.features).check(table, purpose)
     for finding in findings.refusals:
-        typer.echo(f"Refused: {printable(str(finding))}.", err=True)
+        typer.echo(f"Refused: {brief(str(finding))}.", err=True)
     for finding in findings.warnings:
-        typer.echo(f"Warning: {printable(str(finding))}.", err=True)
+        typer.echo(f"Warning: {brief(str(finding))}.", err=True)
     if findings.refusals:
         spent = {"train": "charged", "evaluate": "charged", "predict": "predicted"}[purpose]
         raise Mistake(

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from privfit.printable import printable
+from privfit.printable import brief
 from privfit.remedies import command_line
 
 EXIT_CODES = (
@@ -48,14 +48,14 @@ class GuardedGroup(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except KeyboardInterrupt as interrupt:
-            notes = map(printable, getattr(interrupt, "__notes__", ()))
+            notes = map(brief, getattr(interrupt, "__notes__", ()))
             typer.echo(" ".join(["\nInterrupted.", *notes]), err=True)
             raise typer.Exit(130) from interrupt
         except Exception as error:  # what a user cannot put right is raised again
             sentence = sentence_of(error)
             if sentence is None:
                 raise
-            typer.echo(f"Error: {printable(sentence)}", err=True)
+            typer.echo(f"Error: {brief(sentence)}", err=True)
             raise typer.Exit(2) from error
 
 
@@ -89,4 +89,4 @@ def make_safe(stream: io.TextIOWrapper, environment: Mapping[str, str]) -> None:
 
 
 def _say_warning(message: Warning | str, *_where: Any, **_unused: Any) -> None:
-    typer.echo(f"Warning: {printable(str(message))}", err=True)
+    typer.echo(f"Warning: {brief(str(message))}", err=True)

@@ -96,7 +96,11 @@ def spending(ledger: Ledger | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt as interrupt:
         if ledger is not None:
-            interrupt.add_note(f"The ledger of {ledger.dataset!r}: {ledger.statement()}")
+            try:
+                note = paid(ledger)
+            except OSError as error:  # another process may hold the store, or it is gone
+                note = f"How the ledger of {ledger.dataset!r} stands cannot be read now: {error}"
+            interrupt.add_note(note)
         raise
 
 

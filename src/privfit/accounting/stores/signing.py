@@ -7,6 +7,7 @@ import os
 from datetime import UTC, datetime
 
 from privfit.accounting.stores.base import Entry, Store
+from privfit.printable import printable
 
 
 def today() -> str:
@@ -15,9 +16,12 @@ def today() -> str:
 
 
 def user_name() -> str:
-    """Return who runs this process, as the system says; it is a note, not a proof."""
+    """Return who runs this process, as the system says; it is a note, not a proof.
+
+    Bytes of a name that are no text are written as escapes, because no database takes them.
+    """
     try:
-        return getpass.getuser()
+        return printable(getpass.getuser())
     except (KeyError, OSError, ImportError):  # a container's user need not have a name
         return f"user {os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
@@ -29,4 +33,5 @@ def signed(
 
     The entries of a model's own ledger, in memory, are published with it and name nobody.
     """
-    return Entry(what, mechanism, rho, delta, today(), user_name() if store.lasting else "", settles)
+    who = user_name() if store.lasting else ""
+    return Entry(printable(what), printable(mechanism), rho, delta, today(), who, settles)
