@@ -108,7 +108,7 @@ def test_an_exact_score_that_is_printed_is_noticed(monkeypatch):
 
     def talkative(*given):
         predictions = honest(*given)
-        print(np.mean(np.sign(predictions.scores) == predictions.labels.signs))
+        print(np.mean(np.sign(predictions.scores) == predictions.signs))
         return predictions
 
     monkeypatch.setattr(examination, "predicted", talkative)

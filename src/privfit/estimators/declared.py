@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.estimators.labels import WITHOUT_LABEL, declared_classes, labels_given
+from privfit.estimators.labels import WITHOUT_LABEL, labels_given
 from privfit.estimators.validation import check_count
 from privfit.leaks import uncovered
 from privfit.schema import Schema, encode, repeated_ids
@@ -20,14 +20,14 @@ _LEAKED = "what the schema says was taken from the data"
 
 @dataclass(frozen=True)
 class Declared:
-    """The classes, the number of records and the bounds of the features, as far as they are declared.
+    """The targets, the number of records and the bounds of the features, as far as they are declared.
 
     Parameters
     ----------
     schema : Schema or None
         What raw tables are encoded by.
-    classes : pair of labels or None
-        The labels.
+    target : object
+        What is declared about the targets: the labels of a classifier, the bounds of a regressor.
     n_records : int or None
         The number of records.
     feature_bounds : pair, mapping or None
@@ -35,28 +35,25 @@ class Declared:
     """
 
     schema: Schema | None
-    classes: Any
+    target: Any
     n_records: int | None
     feature_bounds: Any
 
     @classmethod
     def by(cls, estimator: Any) -> Declared:
         """Return what an estimator's settings declare; what is said twice is refused."""
-        own = {name: getattr(estimator, name) for name in ("classes", "n_records", "feature_bounds")}
+        own = {name: getattr(estimator, name) for name in ("n_records", "feature_bounds")}
         if own["n_records"] is not None:
             check_count("n_records", own["n_records"])
-        if own["classes"] is not None:
-            declared_classes(own["classes"])
-        if estimator.schema is None:
-            return cls(None, **own)
-        schema = Schema.of(estimator.schema)
-        said = {"classes": schema.label.classes, "n_records": schema.records, "feature_bounds": (0.0, 1.0)}
+        schema = None if estimator.schema is None else Schema.of(estimator.schema)
+        target = estimator._declared_target(schema)
+        if schema is None:
+            return cls(None, target, **own)
+        said = {"n_records": schema.records, "feature_bounds": (0.0, 1.0)}
         for name, value in own.items():
             if value is not None and said[name] is not None:
                 raise ValueError(f"{name} is said by the schema; remove {name}=.")
-        if len(schema.label.classes) != 2:
-            raise ValueError(f"The label {schema.label.name!r} must have two classes to be predicted.")
-        return cls(schema, schema.label.classes, schema.records or own["n_records"], (0.0, 1.0))
+        return cls(schema, target, schema.records or own["n_records"], (0.0, 1.0))
 
     def admit_leaks(self) -> None:
         """Warn, or in strict mode refuse, if the schema itself was read off the records."""

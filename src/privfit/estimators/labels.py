@@ -28,27 +28,53 @@ WITHOUT_LABEL = "records without a label are left out, each by its own label alo
 _REMEDY = "declare it with classes=(one, other)"
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Two classes in sorted order, and each record's label as -1 (the first) or +1 (the second).
+@dataclass(frozen=True, eq=False)
+class LabelEncoder:
+    """Labels of two classes as -1 (the first) and +1 (the second).
 
-    `assumption` is what the privacy statement has to say about how the classes are known.
+    Parameters
+    ----------
+    classes : array
+        The two classes in sorted order.
+    assumption : str
+        What the privacy statement has to say about how the classes are known.
+    hint : str
+        What to do about labels that are of neither class.
     """
 
     classes: NDArray[Any]
-    signs: NDArray[np.float64]
     assumption: str
+    hint: str = ""
+
+    def encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Return the labels as signs; a label that is of neither class is refused."""
+        first, second = (
+            np.broadcast_to(np.asarray(y == label, dtype=bool), y.shape) for label in self.classes
+        )
+        if not (first | second).all():
+            known = tuple(self.classes.tolist())
+            raise ValueError(f"y holds labels that are not in classes={known!r}: {self.hint}.")
+        return np.where(second, 1.0, -1.0)
+
+    def in_units(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weights as they are: scores of labels have no unit."""
+        return w
 
 
-def encode_labels(y: Any, classes: Any) -> Labels:
-    """Return the labels of y, whose set is declared, conventional, or taken from the data with a warning."""
+def encoded_labels(y: Any, classes: Any) -> tuple[NDArray[np.float64], LabelEncoder]:
+    """Return labels as signs, and what made them.
+
+    Their set is declared, conventional, or taken from the data with a warning.
+    """
     declared = None if classes is None else declared_classes(classes)
     y = label_column(y)
     if declared is not None:
-        return _encode_declared(y, declared)
-    if is_strict():
-        leak("The set of labels was", _REMEDY)
-    return _encode_undeclared(y)
+        encoder = _for_declared(y, declared)
+    else:
+        if is_strict():
+            leak("The set of labels was", _REMEDY)
+        encoder = _for_undeclared(y)
+    return encoder.encode(y), encoder
 
 
 def declared_classes(classes: Any) -> NDArray[Any]:
@@ -120,16 +146,14 @@ def _missing(label: Any) -> bool:
     return label is None or type(label).__name__ in ("NAType", "NaTType") or bool(label != label)
 
 
-def _encode_declared(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
+def _for_declared(y: NDArray[Any], classes: NDArray[Any]) -> LabelEncoder:
     public = f"the labels {classes[0]!s} and {classes[1]!s} are public"
     if y.dtype.kind in "iu" and classes.dtype.kind in "Ub":
         # Voting, stacking and one-vs-rest pass the numbers of labels. Which is which is decided by dtypes.
-        return Labels(
+        return LabelEncoder(
             np.array([0, 1]),
-            _signs(
-                y, np.array([0, 1]), "integers stand for the declared classes in sorted order, as 0 and 1"
-            ),
             f"{public}, and what numbered them 0 and 1 used all the labels that are declared",
+            "integers stand for the declared classes in sorted order, as 0 and 1",
         )
     hint = f"correct classes={tuple(classes.tolist())!r} or those labels"
     if y.dtype.kind in "iu" and classes.dtype.kind == "i":
@@ -137,7 +161,7 @@ def _encode_declared(y: NDArray[Any], classes: NDArray[Any]) -> Labels:
             "; meta-estimators such as VotingClassifier number the labels 0 and 1 themselves, "
             "so under them declare classes=(0, 1) or strings"
         )
-    return Labels(classes, _signs(y, classes, hint), public)
+    return LabelEncoder(classes, public, hint)
 
 
 def _distinct(y: NDArray[Any]) -> NDArray[Any] | None:
@@ -147,17 +171,10 @@ def _distinct(y: NDArray[Any]) -> NDArray[Any] | None:
         return None
 
 
-def _signs(y: NDArray[Any], classes: NDArray[Any], hint: str) -> NDArray[np.float64]:
-    first, second = (np.broadcast_to(np.asarray(y == label, dtype=bool), y.shape) for label in classes)
-    if not (first | second).all():
-        raise ValueError(f"y holds labels that are not in classes={tuple(classes.tolist())!r}: {hint}.")
-    return np.where(second, 1.0, -1.0)
-
-
-def _encode_undeclared(y: NDArray[Any]) -> Labels:
+def _for_undeclared(y: NDArray[Any]) -> LabelEncoder:
     if y.dtype.kind == "b" or (y.dtype.kind in "iuf" and ((y == 0) | (y == 1)).all()):
         classes = np.array([0, 1], dtype=y.dtype)
-        return Labels(classes, _signs(y, classes, ""), "labels are 0 and 1 by convention, declared or not")
+        return LabelEncoder(classes, "labels are 0 and 1 by convention, declared or not")
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
         raise ValueError("Unknown label type: y is continuous; a classifier wants two discrete labels.")
     found = _distinct(y)
@@ -173,8 +190,4 @@ def _encode_undeclared(y: NDArray[Any]) -> Labels:
             "y has only one class, and the other is not known; declare both, classes=(one, other)."
         )
     leak("The set of labels was", _REMEDY)
-    return Labels(
-        found,
-        _signs(y, found, ""),
-        "the set of labels is public; it was read off the data, not declared",
-    )
+    return LabelEncoder(found, "the set of labels is public; it was read off the data, not declared")

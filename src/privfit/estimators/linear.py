@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, log_expit
 
-from privfit.estimators.classifier import DPLinearClassifier
+from privfit.estimators.classification import DPLinearClassifier
 from privfit.publication.links import LOGIT, SIGN
 
 

@@ -46,12 +46,14 @@ class Preparation:
         bounds = self.bounds if solution.bounds is None else solution.bounds
         return replace(self, bounds=bounds, unit_rows=solution.unit_rows)
 
-    def scores(self, X: Features, weights: Vector, constant: float) -> Vector:
-        """Return every row's prediction."""
+    def scores(self, X: Features, weights: Vector, intercepts: Vector) -> Vector:
+        """Return the score of every row or, if there are several rows of weights, one for each of them."""
         if self.bounds is not None:
             X = clip_features(X, *self.bounds)
-        scores: Vector = np.asarray(X @ weights) + constant
-        return scores / row_norms(X, self.intercept) if self.unit_rows else scores
+        if len(weights) == 1:
+            weights, intercepts = weights[0], intercepts[0]
+        scores: Vector = np.asarray(X @ weights.T) + intercepts
+        return (scores.T / row_norms(X, self.intercept)).T if self.unit_rows else scores
 
 
 def clip_features(X: Features, low: NDArray[np.float64], high: NDArray[np.float64]) -> Features:

@@ -18,27 +18,31 @@ from privfit.publication.document import LARGEST_FILE
 from privfit.publication.origin import Origin
 from privfit.publication.published import ONE_RECORD_EACH, versions
 from privfit.publication.registry import MODELS
+from privfit.publication.targets import TwoLabels
 from privfit.schema import Schema
 from privfit.solvers import Step
 
 if TYPE_CHECKING:
-    from privfit.estimators.classifier import DPLinearClassifier
+    from privfit.estimators.base import DPLinearModel
 
 LONGEST_REASON = 500  # characters of a refusal
 
 
-def published(model: DPLinearClassifier) -> Published:
+def published(model: DPLinearModel) -> Published:
     """Return what may be published of a fitted model: no field of it was not released or public."""
     names = getattr(model, "feature_names_in_", None)
     preparation: Preparation = model.preparation_
     schema: Schema | None = model.schema_
+    target = model._target
+    if not isinstance(target, TwoLabels):
+        raise ValueError("Only models of two labels can be published.")
     return Published(
         kind=model._kind,
         link=model._link,
         weights=model.coef_.ravel().astype(np.float64),
         intercept=float(model.intercept_[0]),
         has_intercept=preparation.intercept,
-        classes=tuple(model.classes_.tolist()),
+        classes=target.classes,
         feature_names=None if names is None else tuple(map(str, names)),
         columns=None if schema is None else schema.feature_names,
         bounds=preparation.bounds,
@@ -52,7 +56,7 @@ def published(model: DPLinearClassifier) -> Published:
 
 def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     """Give an unfitted estimator what a published model knows; it then predicts the same."""
-    model.classes_ = np.array(facts.classes)
+    model._keep_target(facts)
     model.coef_, model.intercept_ = facts.weights.reshape(1, -1).copy(), np.array([facts.intercept])
     model.n_iter_, model.trace_ = len(facts.steps), tuple(Step(**step) for step in facts.steps)
     model.preparation_ = Preparation(facts.bounds, facts.has_intercept, facts.unit_rows)

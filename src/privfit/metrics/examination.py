@@ -106,7 +106,7 @@ class Examination(PrivateFit):
             warn_of_repeated_ids(X, schema)
         predictions = predicted(model, X, y, lambda scale: self._strategy(scale).edges, schema)
         strategy = self._strategy(predictions.scale)
-        signs, scores = predictions.labels.signs, predictions.scores[:, None]
+        signs, scores = predictions.signs, predictions.scores[:, None]
         ledger = self._open_account(terms)
         curator = Curator(
             Problem.of(scores, signs, get_loss("logistic"), intercept=False),

@@ -12,7 +12,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from privfit.estimators.labels import WITHOUT_LABEL, Labels, encode_labels, labels_given
+from privfit.estimators.labels import WITHOUT_LABEL, LabelEncoder, encoded_labels, labels_given
 from privfit.estimators.tables import check_rows
 from privfit.estimators.validation import check_lengths
 from privfit.metrics.strategies import LOGITS, MARGINS, Scale, Vector
@@ -29,15 +29,18 @@ class Predictions:
 
     Attributes
     ----------
-    labels : Labels
-        The two classes, and the records' labels as signs.
+    labels : LabelEncoder
+        The two classes, and how they are known.
+    signs : array of shape (n_records,)
+        The records' labels as -1 and +1.
     scores : array of shape (n_records,)
         Logarithms of odds, or margins.
     are_probabilities : bool
         Whether they are the first.
     """
 
-    labels: Labels
+    labels: LabelEncoder
+    signs: Vector
     scores: Vector
     are_probabilities: bool
 
@@ -62,7 +65,7 @@ def predicted(
     check_rows(X)
     check_lengths(X, y)
     y, has_label = (y, None) if schema is None else labels_given(y, schema.label)
-    labels = encode_labels(y, classes)
+    signs, labels = encoded_labels(y, classes)
     scale = LOGITS if are_probabilities else MARGINS
     score = _logits if are_probabilities else _margins
     scores = _applied(score, model, X)
@@ -71,7 +74,7 @@ def predicted(
     if has_label is not None:
         scores = scores[has_label]
         labels = replace(labels, assumption=f"{labels.assumption}; {WITHOUT_LABEL}")
-    return Predictions(labels, np.clip(scores, -scale.reach, scale.reach), are_probabilities)
+    return Predictions(labels, signs, np.clip(scores, -scale.reach, scale.reach), are_probabilities)
 
 
 def _record(X: Any, i: int) -> Any:

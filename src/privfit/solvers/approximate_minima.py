@@ -17,6 +17,7 @@ from privfit.solvers.objective_perturbation import noise_scale, tilted_objective
 from privfit.solvers.release import COUNT_SHARE, open_release
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
+    LABELS_ONLY,
     PLAIN_RECORDS,
     POSITIVE_DELTA,
     SMOOTH_LOSS,
@@ -50,7 +51,13 @@ class ApproximateMinimaPerturbation:
 
     name: ClassVar[str] = "approximate-minima-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (
+        *PLAIN_RECORDS,
+        LABELS_ONLY,
+        BOUNDED_SLOPE,
+        SMOOTH_LOSS,
+        POSITIVE_DELTA,
+    )
     promise = staticmethod(Direct.of)
 
     output_share: float = 0.01

@@ -22,7 +22,13 @@ from privfit.losses import Loss
 from privfit.solvers.base import Solution, register
 from privfit.solvers.kit import check_share
 from privfit.solvers.release import COUNT_SHARE, open_release
-from privfit.solvers.requirements import BOUNDED_SLOPE, PLAIN_RECORDS, SMOOTH_LOSS, Requirement
+from privfit.solvers.requirements import (
+    BOUNDED_SLOPE,
+    LABELS_ONLY,
+    PLAIN_RECORDS,
+    SMOOTH_LOSS,
+    Requirement,
+)
 
 if TYPE_CHECKING:
     from privfit.curator import Problem
@@ -57,7 +63,12 @@ class ObjectivePerturbation:
 
     name: ClassVar[str] = "objective-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, BOUNDED_SLOPE, SMOOTH_LOSS)
+    requires: ClassVar[tuple[Requirement, ...]] = (
+        *PLAIN_RECORDS,
+        LABELS_ONLY,
+        BOUNDED_SLOPE,
+        SMOOTH_LOSS,
+    )
     promise = staticmethod(Direct.of)
 
     curvature_share: float = 0.2

@@ -10,6 +10,7 @@ from typing import Any
 from privfit.accounting.relation import ONE_RECORD, Relation
 from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
 from privfit.losses import Loss
+from privfit.losses.targets import TWO_LABELS
 from privfit.penalties import Penalty
 
 
@@ -79,6 +80,10 @@ UNCONSTRAINED = Requirement(
 )
 ONE_RECORD_EACH = Requirement(
     "people who have one record each, as its proof assumes", lambda facts: facts.relation == ONE_RECORD
+)
+LABELS_ONLY = Requirement(
+    "targets that are two labels, because its proof needs slopes of one sign for each label",
+    lambda facts: facts.loss.targets == TWO_LABELS,
 )
 PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED)  # what solvers need that know of none of these
 PLAIN_RECORDS = (*PLAIN, ONE_RECORD_EACH)  # and those that open the data under a proof of their own

@@ -1,4 +1,7 @@
-"""What the linear estimators share: validation, labels, a solver by name, a statement. Nothing numerical."""
+"""What all linear models share: settings, fit, ledger, statement, publication. Nothing numerical.
+
+`classification` and `regression` say what is predicted, and how targets become numbers.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +13,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfit.accounting import Ledger
 from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
-from privfit.estimators.labels import encode_labels, label_column, labels_given
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.progress import budget_bar
 from privfit.estimators.publishing import published
 from privfit.estimators.tables import check_table
+from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import (
     check_bounds,
     check_finite,
@@ -30,28 +31,37 @@ from privfit.estimators.validation import (
     check_number,
     check_switch,
 )
-from privfit.losses import get_loss
+from privfit.losses import Loss, get_loss
 from privfit.penalties import Ridge
 from privfit.publication import Published, to_json
 from privfit.publication.links import Link
 from privfit.publication.plain import to_sklearn
 from privfit.publication.registry import Model, register
+from privfit.publication.targets import Target
 from privfit.publication.weights import Weights, weights_of
 from privfit.report import render
-from privfit.schema import Schema, labels_of
+from privfit.schema import Schema
 from privfit.schema.frames import opened
-from privfit.solvers import Facts, Solution, Solver, get_solver, require
+from privfit.solvers import Facts, Solver, get_solver, require
 
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
 
 
-class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # scikit-learn is untyped
-    """A linear classifier of two classes; its subclasses name the loss and document the settings."""
+class DPLinearModel(PrivateFit):
+    """A linear model; its subclasses name the loss and the link, and say how targets become numbers."""
 
     _loss: ClassVar[str]
     _kind: ClassVar[str]  # what model files call it
     _title: ClassVar[str]  # what people call it
-    _link: ClassVar[Link]
+    _link: ClassVar[Link]  # how scores become predictions
+
+    solver: str | Solver
+    alpha: float
+    fit_intercept: bool
+    schema: Schema | str | PathLike[str] | None
+    n_records: int | None
+    feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None
+    verbose: int
 
     def __init_subclass__(cls, **settings: Any) -> None:
         """Enter a class that names a kind of model into the registry."""
@@ -59,41 +69,33 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         if "_kind" in cls.__dict__:
             register(Model(cls._kind, cls._title, cls._link, cls))
 
-    def __init__(
-        self,
-        epsilon: float | None = None,
-        delta: float = 1e-6,
-        *,
-        rho: float | None = None,
-        solver: str | Solver = "adaptive",
-        alpha: float = 0.0,
-        fit_intercept: bool = True,
-        schema: Schema | str | PathLike[str] | None = None,
-        classes: Any = None,
-        n_records: int | None = None,
-        feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
-        ledger: Ledger | None = None,
-        noise: str = "secure",
-        random_state: Any = None,
-        verbose: int = 0,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.rho = rho
-        self.solver = solver
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.schema = schema
-        self.classes = classes
-        self.n_records = n_records
-        self.feature_bounds = feature_bounds
-        self.ledger = ledger
-        self.noise = noise
-        self.random_state = random_state
-        self.verbose = verbose
+    # -- what subclasses say of their loss and their targets -----------------------------------------------
+
+    def _loss_of_fit(self) -> Loss:
+        """Return the loss; a model whose settings are part of its loss makes one of them."""
+        return get_loss(self._loss)
+
+    def _declared_target(self, schema: Schema | None) -> Any:
+        """Return what the settings or the schema declare about the targets, or refuse it."""
+        raise NotImplementedError
+
+    def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:
+        """Return targets as numbers, and what made them; `declared` is what `_declared_target` returned."""
+        raise NotImplementedError
+
+    def _keep_target(self, known: Any) -> None:
+        """Keep what predictions need to know about the targets, of their encoder or of a published model."""
+        raise NotImplementedError
+
+    @property
+    def _target(self) -> Target:
+        """What the fitted model predicts."""
+        raise NotImplementedError
+
+    # -- the fit -----------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Train on features X and labels y within the privacy budget.
+        """Train on features X and targets y within the privacy budget.
 
         Parameters
         ----------
@@ -101,7 +103,8 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
             One row per person. With a schema, a raw table: a frame of pandas or polars, an Arrow table, or
             the path of a CSV or Parquet file.
         y : array of shape (n_records,), optional
-            Labels of two classes. With a schema they are a column of the table, unless given.
+            Targets: labels of two classes, or numbers if the model predicts numbers. With a schema they are a
+            column of the table, unless given.
 
         Returns
         -------
@@ -129,7 +132,7 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
     def _fit(self, X: Any, y: Any) -> Self:
         from privfit.engine.problem import Problem  # late: it brings numba, which only a fit needs
 
-        solver, loss = self._checked_solver(), get_loss(self._loss)
+        solver, loss = self._checked_solver(), self._loss_of_fit()
         penalty = Ridge(self.alpha)
         facts = Facts(loss, bool(self.fit_intercept), self.delta, ONE_RECORD, penalty)
         require(solver, facts)
@@ -140,12 +143,12 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         # only what is wrong with the records themselves is left to be refused
         X, y = self._numbers(X, y, declared)
         require(solver, dataclasses.replace(facts, n_features=X.shape[1]))
-        labels = encode_labels(y, declared.classes)
+        targets, encoder = self._encoded(y, declared.target)
         bounds = None
         if declared.feature_bounds is not None:
             bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
         preparation = Preparation(bounds, bool(self.fit_intercept))
-        problem = Problem.of(X, labels.signs, loss, intercept=preparation.intercept)
+        problem = Problem.of(X, targets, loss, intercept=preparation.intercept)
         ledger = self._open_account(terms)
         with budget_bar(type(self).__name__, self.verbose) as show:
             curator = Curator(
@@ -167,11 +170,13 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
                 interrupt.add_note(f"The fit was interrupted and released no model. {ledger.statement()}")
                 raise
         self._settle(ledger)
-        self.schema_, self.classes_ = declared.schema, labels.classes
-        self._set_solution(solution)
+        self.schema_ = declared.schema
+        self._keep_target(encoder)
+        self._set_weights(encoder.in_units(solution.w))
+        self.n_iter_, self.trace_ = solution.n_iter, solution.trace
         self.preparation_ = preparation.completed(solution)
         self.ledger_ = ledger if solver.private else None
-        assumptions = [labels.assumption, *declared.assumptions(), *surroundings.assumptions]
+        assumptions = [encoder.assumption, *declared.assumptions(), *surroundings.assumptions]
         self.privacy_ = self._state(
             terms,
             ledger,
@@ -198,7 +203,7 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         return solver
 
     def _numbers(self, X: Any, y: Any, declared: Declared) -> tuple[Any, Any]:
-        """Return the features as numbers and the labels of a fit, and keep the names of the columns."""
+        """Return the features as numbers and the targets of a fit, and keep the names of the columns."""
         schema = declared.schema
         if schema is None:
             return self._validated(X, y), y
@@ -230,31 +235,19 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         check_finite("X", X)
         return X
 
-    def _set_solution(self, solution: Solution) -> None:
-        w = solution.w
-        self.coef_ = (w[:-1] if self.fit_intercept else w).reshape(1, -1).copy()
-        self.intercept_ = w[-1:].copy() if self.fit_intercept else np.zeros(1)
-        self.n_iter_ = solution.n_iter
-        self.trace_ = solution.trace
+    def _set_weights(self, w: NDArray[np.float64]) -> None:
+        """Keep a solution's weights, the intercept, if any, last: a row for each output."""
+        rows = np.atleast_2d(w.T)
+        self.coef_ = (rows[:, :-1] if self.fit_intercept else rows).copy()
+        self.intercept_ = rows[:, -1].copy() if self.fit_intercept else np.zeros(len(rows))
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the signed distance-like score of every row; positive means the second class.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_records, n_features)
-            The same columns as in `fit`; with a schema, a raw table or the path of one.
-
-        Returns
-        -------
-        scores : array of shape (n_records,)
-            Not divided by the norm of the weights, as in scikit-learn.
-        """
+    def _scores(self, X: Any) -> NDArray[np.float64]:
+        """Return the score of every row, or one for each output."""
         check_is_fitted(self)
         # a raw table in double precision, because what the model is converted to has no other
         schema = self.schema_
         X = self._validated(X, reset=False) if schema is None else encoded(X, schema, np.float64)
-        return self.preparation_.scores(X, self.coef_.ravel(), self.intercept_[0])
+        return self.preparation_.scores(X, np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
 
     @property
     def feature_bounds_(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
@@ -267,23 +260,6 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         """Whether rows are scaled to norm 1."""
         check_is_fitted(self)
         return self.preparation_.unit_rows
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the predicted label of every row.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_records, n_features)
-            The same columns as in `fit`; with a schema, a raw table or the path of one.
-
-        Returns
-        -------
-        labels : array of shape (n_records,)
-            Entries of `classes_`.
-        """
-        positive = self.decision_function(X) > 0.0
-        predicted: NDArray[Any] = self.classes_[positive.astype(np.intp)]
-        return predicted
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Name the weights of `coef_`: with a schema ``column``, ``column=category`` or ``column=other``.
@@ -311,38 +287,6 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
         if self.schema_ is None:
             raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
         return weights_of(published(self))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or data frame of shape (n_records, n_features)
-            Features; with a schema, a raw table.
-        y : array of shape (n_records,), optional
-            Labels. With a schema they are a column of the table, unless given.
-        sample_weight : array of shape (n_records,), optional
-            How much each record counts.
-
-        Returns
-        -------
-        accuracy : float
-            Share of the records whose label is predicted.
-        """
-        check_is_fitted(self)
-        if self.schema_ is not None and y is None:
-            X = opened(X, self.schema_.names)
-            y = labels_of(X, self.schema_)
-        predicted = self.predict(X)
-        if self.schema_ is not None:
-            check_lengths(predicted, y)
-            y, has_label = labels_given(y, self.schema_.label)
-            if has_label is not None:
-                predicted = predicted[has_label]
-                sample_weight = None if sample_weight is None else np.asarray(sample_weight)[has_label]
-        labels = label_column(y)
-        check_lengths(predicted, labels)
-        return float(np.average(np.asarray(predicted == labels, dtype=bool), weights=sample_weight))
 
     def published(self) -> Published:
         """Return everything of the fit that may be published, and nothing else.
@@ -409,9 +353,6 @@ class DPLinearClassifier(ClassifierMixin, PrivateFit):  # type: ignore[misc]  # 
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        # At these budgets the noise drowns a toy table of a few dozen records, as it must.
-        tags.classifier_tags.poor_score = True
         tags.input_tags.sparse = self.schema is None
         if self.schema is not None:
             tags.target_tags.required = False

@@ -1,0 +1,153 @@
+"""Linear models that predict labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from privfit.accounting import Ledger
+from privfit.estimators.base import DPLinearModel
+from privfit.estimators.labels import declared_classes, encoded_labels, label_column, labels_given
+from privfit.estimators.targets import TargetEncoder
+from privfit.estimators.validation import check_lengths
+from privfit.publication.links import chosen
+from privfit.publication.targets import Classes, Target, TwoLabels
+from privfit.schema import Schema, labels_of
+from privfit.schema.frames import opened
+from privfit.solvers import Solver
+
+
+class DPLinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
+    """A linear classifier of two classes; its subclasses name the loss and document the settings."""
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        *,
+        rho: float | None = None,
+        solver: str | Solver = "adaptive",
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        schema: Schema | str | PathLike[str] | None = None,
+        classes: Any = None,
+        n_records: int | None = None,
+        feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        ledger: Ledger | None = None,
+        noise: str = "secure",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.solver = solver
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.schema = schema
+        self.classes = classes
+        self.n_records = n_records
+        self.feature_bounds = feature_bounds
+        self.ledger = ledger
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _declared_target(self, schema: Schema | None) -> Any:
+        if self.classes is not None:
+            declared_classes(self.classes)
+        if schema is None:
+            return self.classes
+        if self.classes is not None:
+            raise ValueError("classes is said by the schema; remove classes=.")
+        if len(schema.label.classes) != 2:
+            raise ValueError(f"The label {schema.label.name!r} must have two classes to be predicted.")
+        return schema.label.classes
+
+    def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:
+        return encoded_labels(y, declared)
+
+    def _keep_target(self, known: Any) -> None:
+        self.classes_ = np.asarray(known.classes)
+
+    @property
+    def _target(self) -> Target:
+        labels = tuple(self.classes_.tolist())
+        return TwoLabels(labels) if len(labels) == 2 else Classes(labels)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the signed distance-like score of every row; positive means the second class.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            The same columns as in `fit`; with a schema, a raw table or the path of one.
+
+        Returns
+        -------
+        scores : array of shape (n_records,)
+            Not divided by the norm of the weights, as in scikit-learn.
+        """
+        return self._scores(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted label of every row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            The same columns as in `fit`; with a schema, a raw table or the path of one.
+
+        Returns
+        -------
+        labels : array of shape (n_records,)
+            Entries of `classes_`.
+        """
+        places = chosen(self.decision_function(X))
+        predicted: NDArray[Any] = self.classes_[places]
+        return predicted
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            Features; with a schema, a raw table.
+        y : array of shape (n_records,), optional
+            Labels. With a schema they are a column of the table, unless given.
+        sample_weight : array of shape (n_records,), optional
+            How much each record counts.
+
+        Returns
+        -------
+        accuracy : float
+            Share of the records whose label is predicted.
+        """
+        check_is_fitted(self)
+        if self.schema_ is not None and y is None:
+            X = opened(X, self.schema_.names)
+            y = labels_of(X, self.schema_)
+        predicted = self.predict(X)
+        if self.schema_ is not None:
+            check_lengths(predicted, y)
+            y, has_label = labels_given(y, self.schema_.label)
+            if has_label is not None:
+                predicted = predicted[has_label]
+                sample_weight = None if sample_weight is None else np.asarray(sample_weight)[has_label]
+        labels = label_column(y)
+        check_lengths(predicted, labels)
+        return float(np.average(np.asarray(predicted == labels, dtype=bool), weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        # At these budgets the noise drowns a toy table of a few dozen records, as it must.
+        tags.classifier_tags.poor_score = True
+        return tags

@@ -1,0 +1,137 @@
+"""Linear models that predict numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from privfit.accounting import Ledger
+from privfit.estimators.base import DPLinearModel
+from privfit.estimators.targets import IntervalEncoder, TargetEncoder, checked_bounds, number_column
+from privfit.estimators.validation import check_lengths
+from privfit.publication.links import IDENTITY
+from privfit.publication.targets import Interval, Target
+from privfit.schema import Schema
+from privfit.solvers import Solver
+
+
+class DPLinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
+    """A linear model of numbers between public bounds; its subclasses name the loss and the settings.
+
+    The loss sees targets in [-1, 1], and its `targets` are `Interval()`. The weights are in the units of y.
+    """
+
+    _link = IDENTITY
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        *,
+        rho: float | None = None,
+        solver: str | Solver = "adaptive",
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        schema: Schema | str | PathLike[str] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        n_records: int | None = None,
+        feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        ledger: Ledger | None = None,
+        noise: str = "secure",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.rho = rho
+        self.solver = solver
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.schema = schema
+        self.target_bounds = target_bounds
+        self.n_records = n_records
+        self.feature_bounds = feature_bounds
+        self.ledger = ledger
+        self.noise = noise
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _declared_target(self, schema: Schema | None) -> tuple[float, float]:
+        if schema is not None:
+            raise ValueError(
+                f"{type(self).__name__} predicts numbers, and a schema declares classes to predict; remove "
+                "schema=, and declare target_bounds=(low, high) and feature_bounds=."
+            )
+        if self.target_bounds is None:
+            raise ValueError(
+                f"{type(self).__name__} needs the public bounds of the target, target_bounds=(low, high); "
+                "targets beyond them count as the nearer bound."
+            )
+        return checked_bounds(self.target_bounds)
+
+    def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:
+        low, high = declared
+        encoder = IntervalEncoder(low, high, bool(self.fit_intercept))
+        return encoder.encode(number_column(y)), encoder
+
+    def _keep_target(self, known: Any) -> None:
+        self.target_bounds_ = known.low, known.high
+
+    @property
+    def _target(self) -> Target:
+        return Interval(*self.target_bounds_)
+
+    def _set_weights(self, w: NDArray[np.float64]) -> None:
+        super()._set_weights(w)
+        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]  # as scikit-learn's regressors do
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the predicted number of every row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            The same columns as in `fit`.
+
+        Returns
+        -------
+        predictions : array of shape (n_records,)
+            In the units of y. They may be beyond the bounds of the target.
+        """
+        assert self._link.mean is not None  # because numbers are predicted
+        return self._link.mean(self._scores(X))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 on X and y. It is an exact function of these records, which nobody paid for.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            Features.
+        y : array of shape (n_records,)
+            Targets.
+        sample_weight : array of shape (n_records,), optional
+            How much each record counts.
+
+        Returns
+        -------
+        r2 : float
+            1 for perfect predictions, 0 for the mean of y.
+        """
+        check_is_fitted(self)
+        predicted, targets = self.predict(X), number_column(y)
+        check_lengths(predicted, targets)
+        return float(r2_score(targets, predicted, sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # At these budgets the noise drowns a toy table of a few dozen records, as it must.
+        tags.regressor_tags.poor_score = True
+        return tags

@@ -1,0 +1,120 @@
+"""What makes numbers of targets: the protocol, and targets that are numbers between public bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.estimators.tables import as_array
+from privfit.estimators.validation import BOUND_SIZES, shown
+from privfit.schema.frames import dtype_name
+
+Vector = NDArray[np.float64]
+
+
+class TargetEncoder(Protocol):
+    """Makes numbers of targets, and turns weights back into the targets' units."""
+
+    @property
+    def assumption(self) -> str:
+        """What the privacy statement has to say about what is known of the targets."""
+        ...
+
+    def encode(self, y: NDArray[Any]) -> Vector:
+        """Return the numbers that a loss takes."""
+        ...
+
+    def in_units(self, w: Vector) -> Vector:
+        """Return weights whose scores are in the units of the targets."""
+        ...
+
+
+@dataclass(frozen=True)
+class IntervalEncoder:
+    """Numbers between public bounds, mapped to [-1, 1]; those beyond a bound count as the bound.
+
+    With an intercept the middle of the bounds becomes 0. Without one 0 stays 0.
+
+    Parameters
+    ----------
+    low, high : float
+        The bounds.
+    intercept : bool
+        Whether the model has an intercept.
+    """
+
+    low: float
+    high: float
+    intercept: bool
+
+    @property
+    def assumption(self) -> str:
+        """That the bounds are public, and what becomes of targets beyond them."""
+        return (
+            f"the bounds of the target, {self.low:g} and {self.high:g}, are public; a target beyond them "
+            "counts as the nearer bound"
+        )
+
+    @property
+    def _middle(self) -> float:
+        return 0.5 * self.low + 0.5 * self.high if self.intercept else 0.0
+
+    @property
+    def _unit(self) -> float:
+        """How many units of the target an encoded 1 is."""
+        return max(self.high - self._middle, self._middle - self.low)
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        """The encoded bounds; none is beyond 1, whatever was rounded."""
+        low, high = ((end - self._middle) / self._unit for end in (self.low, self.high))
+        return max(low, -1.0), min(high, 1.0)
+
+    def encode(self, y: NDArray[Any]) -> Vector:
+        """Return numbers between -1 and 1."""
+        encoded: Vector = np.clip((y - self._middle) / self._unit, *self._ends)
+        return encoded
+
+    def in_units(self, w: Vector) -> Vector:
+        """Return the weights times the unit; the middle goes to the intercept, which is last."""
+        scaled: Vector = w * self._unit
+        if self.intercept:
+            scaled[-1] += self._middle
+        return scaled
+
+
+def number_column(y: Any) -> Vector:
+    """Return targets as an array of numbers, or refuse them in a sentence that quotes none."""
+    if hasattr(y, "collect") or isinstance(y, np.ma.MaskedArray | dict | str):
+        raise ValueError(
+            f"y must be an array or a column with one number for each row, not {type(y).__name__}."
+        )
+    numbers = as_array(y)
+    if numbers is None or not (numbers.ndim == 1 or (numbers.ndim == 2 and numbers.shape[1] == 1)):
+        raise ValueError("y must hold one number for each row; y should be a 1d array.")
+    if numbers.dtype.kind not in "biuf":
+        raise ValueError(f"y has dtype {dtype_name(numbers.dtype)}; the targets of a regression are numbers.")
+    numbers = numbers.ravel().astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError("y contains NaN or inf; drop those records first.")
+    return numbers
+
+
+def checked_bounds(bounds: Any) -> tuple[float, float]:
+    """Return the declared bounds of a target, or say what is wrong with them."""
+    try:
+        low, high = (float(side) for side in bounds)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(
+            f"target_bounds must be two numbers, (low, high), that are public, got {shown(bounds)}."
+        ) from None
+    narrowest, widest = BOUND_SIZES
+    if not (-widest <= low < high <= widest and high - low >= narrowest):
+        raise ValueError(
+            f"target_bounds must be (low, high) with low < high, at least {narrowest:g} apart and at most "
+            f"{widest:g} in size; got {shown(low)} and {shown(high)}."
+        )
+    return low, high
