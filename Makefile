@@ -33,7 +33,7 @@ test-all: $(VENV)/.installed
 	@tools/system_packages.sh $(SYSTEM_PACKAGES) || true
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
 
-# Accounts in files and on a real server, which has to be there: without one these tests fail and say how.
+# Ledgers in files and on a real server, which has to be there: without one these tests fail and say how.
 test-postgres: $(VENV)/.installed
 	@tools/system_packages.sh postgresql || true
 	PRIVFIT_NEEDS_POSTGRES=1 $(BIN)/python -m pytest tests/contracts/test_store_contract.py \

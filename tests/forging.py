@@ -23,7 +23,7 @@ def change(path: Path, statement: str) -> None:
 
 def rows_of(connection: sa.Connection, ledger: Ledger) -> list[dict[str, Any]]:
     """Return the entries of a ledger, as they stand in the table."""
-    query = sa.select(ENTRIES).where(ENTRIES.c.account == ledger.account).order_by(ENTRIES.c.number)
+    query = sa.select(ENTRIES).where(ENTRIES.c.account == ledger.identifier).order_by(ENTRIES.c.number)
     return [dict(row) for row in connection.execute(query).mappings()]
 
 

@@ -57,11 +57,11 @@ class Curator:
     records : Problem or Table
         Exact sums over the records; a table suffices where nothing is asked about losses.
     ledger : Ledger
-        The account that every question is charged to.
+        The ledger that every question is charged to.
     noise : NoiseSource
         Where the noise comes from.
     epsilon, delta : float
-        The promise the ledger's budget was made from; public, for solvers whose constants depend on it.
+        What the ledger promises; public, for solvers whose constants depend on it.
     relation : Relation
         How many records one person may have: what a record's sensitivity is multiplied by (Q0).
     penalty : Penalty
@@ -97,7 +97,7 @@ class Curator:
         self.regulariser = Regulariser(penalty, self._table.view)  # public: no records are in it
 
     def _over(self, records: Problem | Table, **changed: Any) -> Curator:
-        """Return a curator over another view of the records that draws on the same account."""
+        """Return a curator over another view of the records that draws on the same ledger."""
         kept = ("epsilon", "delta", "relation", "penalty", "n_records", "bounds")
         public = {name: getattr(self, name) for name in kept} | changed
         return Curator(records, self._ledger, self._noise, on_answer=self._on_answer, **public)
@@ -126,7 +126,7 @@ class Curator:
 
     @property
     def remaining(self) -> float:
-        """What is left, in rho, of the budget that the fit was given; a shared ledger may have less left."""
+        """What is left, in rho, of what the fit was given; a shared ledger may have less left."""
         return self._ledger.unspent
 
     def raw_weights(self, w: Vector) -> Vector:

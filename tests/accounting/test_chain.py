@@ -12,7 +12,7 @@ import pytest
 import sqlalchemy as sa
 from forging import change, forge, insert, rows_of
 
-from privfit.accounting import AccountError, BrokenChain, BudgetExceeded, Entry, Gaussian, Ledger
+from privfit.accounting import BrokenChain, BudgetExceeded, Entry, Gaussian, Ledger, LedgerError
 from privfit.accounting.stores import chain, sql
 from privfit.accounting.stores.chain import hash_of, seal_of_entry
 
@@ -170,7 +170,7 @@ def test_what_was_not_committed_is_not_taken_for_seen(path):
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM privfit_accounts").fetchall()
-    with pytest.raises(AccountError, match="another process kept it locked"):
+    with pytest.raises(LedgerError, match="another process kept it locked"):
         ledger.charge(0.01)
     reader.close()
     ledger.charge(0.02)
@@ -196,15 +196,15 @@ def test_a_reader_is_not_alarmed_by_what_others_write_while_it_reads(postgres_ur
     dataset = uuid.uuid4().hex
     reader, writer = (Ledger.open(postgres_url, dataset=dataset, rho=1.0) for _ in range(2))
     writer.charge(0.25)
-    find_account, writes = sql.find_account, [0.25]
+    find_ledger, writes = sql.find_ledger, [0.25]
 
     def find_and_let_others_write(connection, name):
-        row = find_account(connection, name)
+        row = find_ledger(connection, name)
         if writes:
             writer.charge(writes.pop())
         return row
 
-    monkeypatch.setattr(sql, "find_account", find_and_let_others_write)
+    monkeypatch.setattr(sql, "find_ledger", find_and_let_others_write)
     assert reader.spent == 0.25  # of the moment at which it began to read
     assert reader.spent == 0.5
 
@@ -235,7 +235,7 @@ def test_a_promise_that_was_changed_is_not_kept_by_the_old_one(ledger, path):
     other = Ledger.open(f"sqlite:///{path.with_name('other.db')}", dataset="census-2026", rho=2.0)
     with lawless(path) as connection, lawless(path.with_name("other.db")) as there:
         row = dict(there.exec_driver_sql("SELECT * FROM privfit_accounts").mappings().one())
-        row |= {"account": ledger.account}
+        row |= {"account": ledger.identifier}
         row["seal"] = chain.seal_of_ledger(row)
         change_row = 'UPDATE privfit_accounts SET promise = ?, seal = ?, "when" = ?, who = ?'
         connection.exec_driver_sql(change_row, (row["promise"], row["seal"], row["when"], row["who"]))
@@ -286,8 +286,8 @@ def test_a_promise_that_is_none_or_more_than_it_says_is_refused(ledger, path, pr
 FORGED = {
     "negative": ({"rho": "-0.005"}, "gives back what no reservation was for"),
     "negative delta": ({"delta": "-1e-08"}, "gives back what no reservation was for"),
-    "beyond the budget": ({"rho": "5.0"}, "is beyond the budget"),
-    "delta beyond the budget": ({"delta": "0.5"}, "is beyond the budget"),
+    "beyond the budget": ({"rho": "5.0"}, "is beyond the privacy budget"),
+    "delta beyond the budget": ({"delta": "0.5"}, "is beyond the privacy budget"),
     "restated totals": ({"total_rho": "0p0"}, "does not add up"),
     "less than its total": ({"rho": "0.001", "total_rho": "1p-9"}, "does not add up"),
     "no number": ({"rho": "0.0", "total_rho": "1p99999999999"}, "does not add up"),
@@ -351,7 +351,7 @@ def test_a_row_that_cannot_be_sealed_is_not_sealed_by_nothing(written, path, mon
         ("dataset = x'00'", "The ledger of 'census-2026' that is drawn on here is no longer at"),
         (
             "who = CAST(x'ff' AS TEXT)",
-            "The account at .* cannot be used: the file holds text that is none; restore",
+            "The store at .* cannot be used: the file holds text that is none; restore",
         ),
     ],
 )
@@ -359,9 +359,9 @@ def test_a_hostile_row_of_a_ledger_is_refused_in_one_sentence(written, path, ass
     with lawless(path) as connection:
         connection.exec_driver_sql(f"UPDATE privfit_accounts SET {assignment}")
     for attempt in (lambda: written.charge(0.01), lambda: written.spent, written.verify):
-        with pytest.raises(AccountError, match=f"^{reason}"):
+        with pytest.raises(LedgerError, match=f"^{reason}"):
             attempt()
-    with pytest.raises((AccountError, ValueError), match=r"^(The|There is no) "):
+    with pytest.raises((LedgerError, ValueError), match=r"^(The|There is no) "):
         Ledger.open(written.url, dataset="census-2026")
 
 
@@ -456,7 +456,7 @@ def test_a_gaussian_ledger_admits_no_delta_from_anybody(path, monkeypatch):
     ledger.portion(Gaussian.of(epsilon=0.5, delta=1e-6)).settle()
     with lawless(path) as connection:
         insert(connection, forge(connection, ledger, delta="1e-09"))
-    assert_refused(ledger, "Entry 3 of the ledger of 'genomes' is beyond the budget", monkeypatch)
+    assert_refused(ledger, "Entry 3 of the ledger of 'genomes' is beyond the privacy budget", monkeypatch)
 
 
 # -- what a charge costs -------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@ import pytest
 from postgres_databases import new_role, new_schema
 
 from privfit.accounting import (
-    AccountError,
     BrokenChain,
     Concentrated,
     Gaussian,
     Ledger,
+    LedgerError,
     change_promise,
     list_datasets,
 )
@@ -51,7 +51,7 @@ def test_whoever_has_the_ledger_open_is_refused_until_they_open_it_again(url):
     ledger = Ledger.open(url, dataset="census", epsilon=1)
     change_promise(url, dataset="census", promise="concentrated")
     for use in (lambda: ledger.charge(0.001, kind="gaussian"), lambda: ledger.portion(0.001), ledger.verify):
-        with pytest.raises((AccountError, BrokenChain), match="open it"):
+        with pytest.raises((LedgerError, BrokenChain), match="open it"):
             use()
     assert Ledger.open(url, dataset="census").entries == ()
 
@@ -72,7 +72,7 @@ def test_only_the_owner_of_the_tables_changes_a_promise(postgres_url):
     url = new_schema(postgres_url)
     kept = Ledger.open(url, dataset="census", epsilon=1).promise
     rights = ("SELECT, INSERT, UPDATE, DELETE ON privfit_accounts, privfit_entries",)
-    with pytest.raises(AccountError, match="Only the owner of its tables can change what a ledger promises"):
+    with pytest.raises(LedgerError, match="Only the owner of its tables can change what a ledger promises"):
         change_promise(new_role(url, *rights), dataset="census", promise="concentrated")
     assert Ledger.open(url, dataset="census").promise == kept
 
@@ -80,7 +80,7 @@ def test_only_the_owner_of_the_tables_changes_a_promise(postgres_url):
 def test_what_is_not_there_or_no_promise_is_refused(tmp_path):
     path = tmp_path / f"{uuid.uuid4().hex}.db"
     url = f"sqlite:///{path}"
-    with pytest.raises(AccountError, match="is not there; check the path"):
+    with pytest.raises(LedgerError, match="is not there; check the path"):
         change_promise(url, dataset="census", promise="concentrated")
     Ledger.open(url, dataset="census", epsilon=1)
     with pytest.raises(ValueError, match=r"There is no ledger of 'clinic' at .*; check the name"):

@@ -136,7 +136,7 @@ class WritesInTheEnd(Unlimited):
 def kept_by(ledger, kind):
     """Return the same account, kept by a store that is wrong."""
     wrong = Ledger.keeping(ledger.promise)
-    wrong._store = kind(ledger._store.database, ledger.dataset, ledger.account, ledger.promise)
+    wrong._store = kind(ledger._store.database, ledger.dataset, ledger.identifier, ledger.promise)
     return wrong
 
 
@@ -145,7 +145,7 @@ def kept_by(ledger, kind):
 def test_without_one_transaction_the_budget_is_exceeded(ledger, diary):
     ledger.charge(1.0 - PORTION)
     run_and_kill(kept_by(ledger, TwoTransactions), diary)
-    with pytest.raises(BrokenChain, match="is beyond the budget"):
+    with pytest.raises(BrokenChain, match="is beyond the privacy budget"):
         ledger.verify()
 
 

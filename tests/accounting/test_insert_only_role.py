@@ -6,9 +6,9 @@ import sqlalchemy as sa
 from forging import forge, insert, rows_of
 from postgres_databases import connect, new_role, new_schema, run
 
-from privfit.accounting import AccountError, BrokenChain, BudgetExceeded, Ledger
+from privfit.accounting import BrokenChain, BudgetExceeded, Ledger, LedgerError
 from privfit.accounting.stores.chain import seal_of_ledger
-from privfit.accounting.stores.tables import ACCOUNTS
+from privfit.accounting.stores.tables import LEDGERS
 
 READ_AND_INSERT = ("SELECT ON privfit_accounts, privfit_entries", "INSERT ON privfit_entries")
 
@@ -67,7 +67,7 @@ FORGED = {
     "restated totals": ({"total_rho": "0p0"}, "does not add up"),
     "a wrong seal": ({"seal": "0" * 64}, "is not what was written there"),
     "a gap": ({"number": 7}, "was not written by privfit"),
-    "beyond the budget": ({"rho": "5.0"}, "is beyond the budget"),
+    "beyond the budget": ({"rho": "5.0"}, "is beyond the privacy budget"),
 }
 
 
@@ -147,10 +147,10 @@ def test_the_server_lets_them_change_nothing(owner, connection, statement):
 def test_a_ledger_that_claims_to_be_migrated_cannot_be_inserted_either(owner, store):
     """By somebody who may open ledgers, too: under the rules of format 1 anybody settles."""
     with connect(new_role(store, *READ_AND_INSERT, "INSERT ON privfit_accounts")).connect() as connection:
-        row = dict(connection.execute(sa.select(ACCOUNTS)).mappings().one())
+        row = dict(connection.execute(sa.select(LEDGERS)).mappings().one())
         row |= {"dataset": "mine", "account": "0" * 32, "migrated": 100}
         with pytest.raises(sa.exc.IntegrityError, match="privfit_migrated_by_owner"):
-            connection.execute(sa.insert(ACCOUNTS).values(row | {"seal": seal_of_ledger(row)}))
+            connection.execute(sa.insert(LEDGERS).values(row | {"seal": seal_of_ledger(row)}))
 
 
 def test_a_row_that_comes_first_is_no_charge_of_ours(owner, connection, monkeypatch):
@@ -164,7 +164,7 @@ def test_a_row_that_comes_first_is_no_charge_of_ours(owner, connection, monkeypa
 
     monkeypatch.setattr(store, "append", append_later)
     with pytest.raises(
-        AccountError, match="a rule of its tables forbids this entry, or another program wrote"
+        LedgerError, match="a rule of its tables forbids this entry, or another program wrote"
     ):
         owner.charge(0.0625)
     monkeypatch.undo()
@@ -177,7 +177,7 @@ def test_who_may_only_read_can_read_and_not_charge(owner, store):
     assert ledger.spent == 0.75
     assert ledger.verify().entries == 4
     for attempt in (ledger.charge, ledger.portion):
-        with pytest.raises(AccountError, match="this user may not write there; ask for INSERT on its tables"):
+        with pytest.raises(LedgerError, match="this user may not write there; ask for INSERT on its tables"):
             attempt(0.0625)
     assert len(owner.entries) == 4
 
@@ -197,6 +197,6 @@ def test_a_server_that_takes_no_writes_says_so():
     message = "the server is read-only; connect to the one that is written to"
     with (
         postgres_server.running_server(binaries, standby=True) as url,
-        pytest.raises(AccountError, match=message),
+        pytest.raises(LedgerError, match=message),
     ):
         Ledger.open(url, dataset="census-2026", rho=1.0)

@@ -22,11 +22,11 @@ from forging import change
 from permissions import as_nobody, make_read_only, make_writable, open_directory
 
 from privfit.accounting import (
-    AccountError,
     BudgetExceeded,
     Direct,
     Gaussian,
     Ledger,
+    LedgerError,
     list_datasets,
 )
 from privfit.accounting.lasting import Database, SqlStore
@@ -106,7 +106,7 @@ def test_an_account_carries_on_in_a_fresh_process(anywhere):
 import json, sys
 from privfit.accounting import BudgetExceeded, Ledger
 ledger = Ledger.open(sys.argv[1], dataset=sys.argv[2])
-found = [ledger.account, ledger.spent, ledger.spent_delta, [entry.what for entry in ledger.entries]]
+found = [ledger.identifier, ledger.spent, ledger.spent_delta, [entry.what for entry in ledger.entries]]
 try:
     ledger.charge(1.0 / 3.0)
 except BudgetExceeded as error:
@@ -114,7 +114,7 @@ except BudgetExceeded as error:
 ledger.charge(ledger.remaining, ledger.remaining_delta)
 print(json.dumps([found, refused, ledger.spent]))
 """
-    before = [ledger.account, ledger.spent, ledger.spent_delta, ["step"]]
+    before = [ledger.identifier, ledger.spent, ledger.spent_delta, ["step"]]
     remaining = ledger.remaining
     assert in_a_fresh_process(code, url, dataset) == [before, remaining, ledger.spent]
     assert ledger.spent > 0.33
@@ -154,7 +154,7 @@ def test_an_account_is_not_opened_with_another_budget(ledger, url, other, named)
     with pytest.raises(ValueError, match=re.escape(message)):
         Ledger.open(url, dataset="census-2026", **other)
     again = Ledger.open(url, **BUDGET)
-    assert again.account == ledger.account == Ledger.open(url, dataset="census-2026").account
+    assert again.identifier == ledger.identifier == Ledger.open(url, dataset="census-2026").identifier
 
 
 def test_every_data_set_has_an_account_of_its_own(ledger, url):
@@ -166,7 +166,9 @@ def test_every_data_set_has_an_account_of_its_own(ledger, url):
 
 
 def test_an_account_that_is_not_there_is_not_made_up(path, url):
-    with pytest.raises(ValueError, match=r"no ledger of 'census-2026' at sqlite:.*; name its budget to open"):
+    with pytest.raises(
+        ValueError, match=r"no ledger of 'census-2026' at sqlite:.*; name epsilon and delta to open"
+    ):
         Ledger.open(url, dataset="census-2026")
     assert not path.exists()
     Ledger.open(url, dataset="clinic", rho=1.0)
@@ -202,7 +204,7 @@ def test_a_direct_account_pays_for_one_release(url):
         ({"dataset": ""}, "dataset must be a name"),
         ({"dataset": "a\nb"}, "dataset must be a name"),
         ({"epsilon": 1.0, "rho": 1.0}, "either rho= or epsilon="),
-        ({"epsilon": None}, "There is no ledger of .*; name its budget"),
+        ({"epsilon": None}, "There is no ledger of .*; name epsilon and delta"),
         ({"promise": "best"}, "promise must be one of .*, got 'best'"),
         ({"epsilon": None, "rho": 1.0, "promise": "direct"}, "named by epsilon= and delta=, not by rho="),
         ({"timeout": 0.0}, "timeout must be a positive number of seconds"),
@@ -245,7 +247,7 @@ def test_threads_that_open_one_account_at_once_get_one(anywhere):
 
     def open_it():
         start.wait()
-        found.append(Ledger.open(url, dataset=dataset, rho=1.0).account)
+        found.append(Ledger.open(url, dataset=dataset, rho=1.0).identifier)
 
     threads = [threading.Thread(target=open_it) for _ in range(6)]
     for thread in threads:
@@ -331,7 +333,7 @@ def test_a_portion_that_nobody_settles_stays_spent_and_says_so(ledger, url):
     portion = ledger.portion(0.1)
     portion.charge(0.01)
     assert portion.statement().endswith(
-        "All of it is reserved on the account of 'census-2026', and spent there until it is settled."
+        "All of it is reserved on the ledger of 'census-2026', and spent there until it is settled."
     )
     del portion
     assert Ledger.open(url, dataset="census-2026").spent == 0.1
@@ -489,16 +491,16 @@ print(json.dumps(told))
 def test_another_account_of_the_same_name_is_not_taken_for_it(ledger, path):
     path.unlink()
     Ledger.open(ledger.url, **BUDGET)
-    with pytest.raises(AccountError, match="that is drawn on here is no longer at sqlite:"):
+    with pytest.raises(LedgerError, match="that is drawn on here is no longer at sqlite:"):
         ledger.charge(0.01)
 
 
 def test_no_password_is_shown_or_pickled():
     address = Database("postgresql://ada:canary@/db?host=/nowhere", 1.0)
     ledger = Ledger(rho=1.0)
-    ledger._store = SqlStore(address, "census", ledger.account, ledger.promise)
+    ledger._store = SqlStore(address, "census", ledger.identifier, ledger.promise)
     shown = [repr(ledger), str(vars(ledger)), str(vars(address)), str(ledger.url), str(pickle.dumps(ledger))]
-    with pytest.raises(AccountError, match="cannot be reached") as failure:
+    with pytest.raises(LedgerError, match="cannot be reached") as failure:
         ledger.charge(0.1)
     shown += [str(failure.value), repr(failure.value), str(vars(address))]
     assert not [text for text in shown if "canary" in text]
@@ -525,7 +527,7 @@ def refusals(ledger):
     """Return the sentences with which spending and reading are refused."""
     sentences = []
     for attempt in (lambda: ledger.charge(0.01), lambda: ledger.portion(0.01), lambda: ledger.entries):
-        with pytest.raises(AccountError) as failure:
+        with pytest.raises(LedgerError) as failure:
             attempt()
         assert failure.value.__suppress_context__
         sentences.append(str(failure.value))
@@ -556,7 +558,7 @@ def test_a_reader_that_does_not_go_away_holds_off_a_charge_whole(url, path):
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT * FROM privfit_accounts").fetchall()
-    with pytest.raises(AccountError, match="another process kept it locked"):
+    with pytest.raises(LedgerError, match="another process kept it locked"):
         ledger.charge(0.01)
     reader.close()
     assert ledger.entries == ()
@@ -566,7 +568,7 @@ def test_a_reader_that_does_not_go_away_holds_off_a_charge_whole(url, path):
 def test_a_locked_row_on_a_server_is_waited_for_and_then_left(postgres_url):
     dataset = uuid.uuid4().hex
     ledger, other = (Ledger.open(postgres_url, dataset=dataset, rho=1.0, timeout=0.2) for _ in range(2))
-    with ledger._store.exclusive(), pytest.raises(AccountError, match=r"kept it locked for 0\.2 seconds"):
+    with ledger._store.exclusive(), pytest.raises(LedgerError, match=r"kept it locked for 0\.2 seconds"):
         other.charge(0.5)
     assert other.charge(0.5).rho == other.spent == 0.5
 
@@ -585,7 +587,7 @@ def test_a_clerk_on_a_server_needs_to_read_and_insert_and_nothing_more(postgres_
     ledger.charge(0.25)
     assert ledger.spent == 0.25
     for statement in ("UPDATE privfit_entries SET rho = '0.0'", "DELETE FROM privfit_entries"):
-        with pytest.raises(AccountError, match="this user may not write there"), ledger._store.exclusive():
+        with pytest.raises(LedgerError, match="this user may not write there"), ledger._store.exclusive():
             ledger._store._connection.exec_driver_sql(statement)
     ledger.verify()
 
@@ -601,9 +603,9 @@ def test_a_read_only_file_can_be_read_and_not_charged():
             assert Ledger.open(url, **BUDGET).spent == ledger.spent == 0.01
             ledger.verify()
             for spend in (ledger.charge, ledger.portion):
-                with pytest.raises(AccountError, match="the file is read-only for this user; ask its owner"):
+                with pytest.raises(LedgerError, match="the file is read-only for this user; ask its owner"):
                     spend(0.01)
-            with pytest.raises(AccountError, match=r"other\.db cannot be made \(Permission denied\); choose"):
+            with pytest.raises(LedgerError, match=r"other\.db cannot be made \(Permission denied\); choose"):
                 Ledger.open(f"sqlite:///{directory}/other.db", **BUDGET)
         assert len(ledger.entries) == 1
 
@@ -651,7 +653,7 @@ with ledger._store.exclusive():
 def test_what_is_wrong_with_a_server_is_said_in_one_sentence(postgres_url, change, reason, monkeypatch):
     monkeypatch.setenv("PGPASSFILE", os.devnull)
     with pytest.raises(
-        AccountError, match=rf"^The account at postgresql://.* cannot be used: {reason}"
+        LedgerError, match=rf"^The store at postgresql://.* cannot be used: {reason}"
     ) as failure:
         Ledger.open(change(postgres_url), **BUDGET)
     assert "canary" not in str(failure.value)
@@ -659,13 +661,13 @@ def test_what_is_wrong_with_a_server_is_said_in_one_sentence(postgres_url, chang
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(AccountError, match=r"There is no directory .*nowhere; make it first"):
+    with pytest.raises(LedgerError, match=r"There is no directory .*nowhere; make it first"):
         Ledger.open(f"sqlite:///{tmp_path}/nowhere/people.db", **BUDGET)
 
 
 def test_a_database_of_something_else_is_shared_and_not_listed_as_accounts(path, url):
     change(path, "CREATE TABLE patients (name TEXT)")
-    with pytest.raises(AccountError, match="the file holds no accounts; name the budget to open one"):
+    with pytest.raises(LedgerError, match="the file holds no ledgers; name epsilon and delta to open one"):
         list_datasets(url)
     with pytest.raises(ValueError, match="no ledger of 'census-2026'"):
         Ledger.open(url, dataset="census-2026")
@@ -675,7 +677,7 @@ def test_a_database_of_something_else_is_shared_and_not_listed_as_accounts(path,
 
 def test_a_missing_driver_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(AccountError, match=r"need psycopg; install it by pip install 'privfit\[postgres\]'"):
+    with pytest.raises(LedgerError, match=r"need psycopg; install it by pip install 'privfit\[postgres\]'"):
         Ledger.open("postgresql://ada@localhost/db", **BUDGET)
 
 

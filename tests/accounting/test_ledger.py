@@ -127,12 +127,12 @@ class AccountsMachine(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.root = Ledger(rho=1.0 / 3.0, delta=1e-6)
-        self.parents = {self.root.account: None}
-        self.ledgers = {self.root.account: self.root}
-        self.paid = {self.root.account: (Fraction(0), Fraction(0))}
+        self.parents = {self.root.identifier: None}
+        self.ledgers = {self.root.identifier: self.root}
+        self.paid = {self.root.identifier: (Fraction(0), Fraction(0))}
 
     def lineage(self, ledger):
-        account = ledger.account
+        account = ledger.identifier
         while account is not None:
             yield account
             account = self.parents[account]
@@ -166,9 +166,9 @@ class AccountsMachine(RuleBasedStateMachine):
                 ledger.portion(rho, delta)
             return ledger
         child = ledger.portion(rho, delta)
-        self.parents[child.account] = ledger.account
-        self.ledgers[child.account] = child
-        self.paid[child.account] = (Fraction(0), Fraction(0))
+        self.parents[child.identifier] = ledger.identifier
+        self.ledgers[child.identifier] = child
+        self.paid[child.identifier] = (Fraction(0), Fraction(0))
         return child
 
     @rule(ledger=accounts, share=st.floats(0.0, 1.1), delta_share=st.floats(0.0, 1.1))
@@ -547,7 +547,7 @@ def in_a_fork(function, timeout=30.0):
 
 
 def reading(ledger):
-    return [ledger.account, ledger.rho, ledger.spent, ledger.remaining, len(ledger.entries)]
+    return [ledger.identifier, ledger.rho, ledger.spent, ledger.remaining, len(ledger.entries)]
 
 
 def reading_and_refusal(ledger):
@@ -568,7 +568,7 @@ def test_a_ledger_pickled_to_another_process_can_be_read_but_not_charged():
     code = """
 import json, pickle, sys
 ledger = pickle.load(sys.stdin.buffer)
-before = [ledger.account, ledger.rho, ledger.spent, ledger.remaining, len(ledger.entries)]
+before = [ledger.identifier, ledger.rho, ledger.spent, ledger.remaining, len(ledger.entries)]
 try:
     ledger.charge(0.125)
     outcome = "charged"
@@ -702,12 +702,12 @@ def test_a_direct_account_pays_for_one_whole_release_and_nothing_else():
     assert ledger.rho == pytest.approx(0.32)
     assert ledger.delta == 1e-6
     for rho, delta in ((0.1, 0.0), (ledger.rho, 0.0), (ledger.rho / 2, 5e-7)):
-        with pytest.raises(ValueError, match="one release of its whole budget"):
+        with pytest.raises(ValueError, match="one release of its whole privacy budget"):
             ledger.charge(rho, delta, kind="release")
     for kind in ("gaussian", "concentrated"):  # noise of that size has another theorem
-        with pytest.raises(ValueError, match="one release of its whole budget"):
+        with pytest.raises(ValueError, match="one release of its whole privacy budget"):
             ledger.charge(ledger.rho, 1e-6, kind=kind)
-    with pytest.raises(ValueError, match="one release of its whole budget"):
+    with pytest.raises(ValueError, match="one release of its whole privacy budget"):
         ledger.portion(0.1)
     assert ledger.spent_epsilon() == 0.0
     ledger.charge(ledger.rho, 1e-6, what="all", kind="release")
@@ -739,7 +739,7 @@ def test_a_direct_portion_of_a_shared_account_is_charged_whole_or_not_at_all():
     shared = Ledger(rho=1.0, delta=1e-5)
     release = shared.portion(Direct(1.0, 1e-6))
     for rho, delta in ((0.1, 0.0), (release.rho / 2, 5e-7)):
-        with pytest.raises(ValueError, match="one release of its whole budget"):
+        with pytest.raises(ValueError, match="one release of its whole privacy budget"):
             release.charge(rho, delta, kind="release")
     assert shared.spent == 0.0
 

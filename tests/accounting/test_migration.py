@@ -16,7 +16,7 @@ from forging import change, forge, insert, rows_of
 from permissions import as_nobody, make_read_only, make_writable, open_directory
 from postgres_databases import connect, load, new_role, new_schema
 
-from privfit.accounting import AccountError, BrokenChain, Ledger, list_datasets, migrate
+from privfit.accounting import BrokenChain, Ledger, LedgerError, list_datasets, migrate
 from privfit.accounting.stores import migration
 from privfit.accounting.stores.chain import seal_of_entry
 from privfit.accounting.stores.tables import FORMAT
@@ -67,9 +67,9 @@ def directly(url):
 def test_before_it_everybody_is_told_who_has_to_do_what(store):
     url, noted = store
     for dataset in noted:
-        with pytest.raises(AccountError, match=NEEDS_MIGRATION):
+        with pytest.raises(LedgerError, match=NEEDS_MIGRATION):
             Ledger.open(url, dataset=dataset)
-    with pytest.raises(AccountError, match=NEEDS_MIGRATION):
+    with pytest.raises(LedgerError, match=NEEDS_MIGRATION):
         Ledger.open(url, dataset="another", rho=1.0)
     assert list_datasets(url) == sorted(noted)
 
@@ -145,7 +145,7 @@ def test_what_was_forged_is_not_let_through(store, table, change, name):
         connection.exec_driver_sql(f"UPDATE privfit_{table} SET {change}")
     with pytest.raises(BrokenChain, match=f"^{name} is not what was written"):
         migrate(url)
-    with pytest.raises(AccountError, match=NEEDS_MIGRATION):
+    with pytest.raises(LedgerError, match=NEEDS_MIGRATION):
         Ledger.open(url, dataset="clinic")
 
 
@@ -162,7 +162,7 @@ def test_an_interrupted_migration_changes_nothing(store, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         migrate(url)
     monkeypatch.undo()
-    with pytest.raises(AccountError, match=NEEDS_MIGRATION):
+    with pytest.raises(LedgerError, match=NEEDS_MIGRATION):
         Ledger.open(url, dataset="clinic")
     assert migrate(url) == sorted(noted)
 
@@ -245,20 +245,20 @@ def test_an_account_name_that_is_none_is_not_written_into_a_constraint(tmp_path,
 
 
 def test_where_there_is_nothing_nothing_is_made(tmp_path):
-    with pytest.raises(AccountError, match=r"people\.db is not there; check the path"):
+    with pytest.raises(LedgerError, match=r"people\.db is not there; check the path"):
         migrate(f"sqlite:///{tmp_path}/people.db")
     change(tmp_path / "people.db", "CREATE TABLE patients (name TEXT)")
-    with pytest.raises(AccountError, match=r"There are no ledgers at sqlite:.*; check the address"):
+    with pytest.raises(LedgerError, match=r"There are no ledgers at sqlite:.*; check the address"):
         migrate(f"sqlite:///{tmp_path}/people.db")
 
 
 def test_only_the_owner_of_a_server_s_tables_migrates_and_others_keep_their_rights(request):
     url = on_a_server(request)
     clerk = new_role(url, "SELECT, INSERT ON privfit_accounts, privfit_entries")
-    with pytest.raises(AccountError, match=NEEDS_MIGRATION):
+    with pytest.raises(LedgerError, match=NEEDS_MIGRATION):
         Ledger.open(clerk, dataset="clinic")
     with pytest.raises(
-        AccountError, match=r"^Only the owner of its tables can bring this store up to date; ask"
+        LedgerError, match=r"^Only the owner of its tables can bring this store up to date; ask"
     ):
         migrate(clerk)
     migrate(url)
@@ -266,7 +266,7 @@ def test_only_the_owner_of_a_server_s_tables_migrates_and_others_keep_their_righ
     ledger.portion(0.01).settle()
     assert ledger.verify().entries == 6
     assert migrate(url) == []
-    with pytest.raises(AccountError, match="Only the owner"):
+    with pytest.raises(LedgerError, match="Only the owner"):
         migrate(clerk)
 
 
@@ -275,7 +275,7 @@ def test_the_owner_waits_for_who_is_charging(request):
     with directly(url) as connection:
         connection.exec_driver_sql("BEGIN")
         connection.exec_driver_sql("SELECT * FROM privfit_accounts")
-        with pytest.raises(AccountError, match=r"kept it locked for 0\.2 seconds; try again"):
+        with pytest.raises(LedgerError, match=r"kept it locked for 0\.2 seconds; try again"):
             migrate(url, timeout=0.2)
         connection.exec_driver_sql("COMMIT")
     assert len(migrate(url)) == 5
@@ -315,7 +315,7 @@ def test_who_may_not_write_a_file_is_told_to_ask_its_owner():
         url = f"sqlite:///{directory}/people.db"
         with (
             as_nobody(),
-            pytest.raises(AccountError, match="is read-only for this user; ask its owner"),
+            pytest.raises(LedgerError, match="is read-only for this user; ask its owner"),
         ):
             migrate(url)
         make_writable(directory)

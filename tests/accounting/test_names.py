@@ -78,7 +78,7 @@ def test_a_name_that_looks_like_another_is_refused(ledger, name, budget):
     )
     with pytest.raises(ValueError, match=message):
         Ledger.open(ledger.url, dataset=name, **budget)
-    assert Ledger.open(ledger.url, dataset="census-2026").account == ledger.account
+    assert Ledger.open(ledger.url, dataset="census-2026").identifier == ledger.identifier
 
 
 def test_a_second_ledger_is_another_budget_and_says_so(ledger):
@@ -101,5 +101,5 @@ def test_names_that_were_alike_before_are_all_still_found(ledger, tmp_path):
         connection.execute(f"ATTACH '{tmp_path}/other.db' AS other")
         connection.execute("INSERT INTO privfit_accounts SELECT * FROM other.privfit_accounts")
     connection.close()
-    assert Ledger.open(ledger.url, dataset="Census-2026").account == other.account
-    assert Ledger.open(ledger.url, dataset="census-2026").account == ledger.account
+    assert Ledger.open(ledger.url, dataset="Census-2026").identifier == other.identifier
+    assert Ledger.open(ledger.url, dataset="census-2026").identifier == ledger.identifier

@@ -27,7 +27,7 @@ def test_demo_shows_accuracies_budget_and_promise_and_writes_the_report(somewher
         "linear SVM",
         "with privacy",
         "majority class",
-        "What the budget bought",
+        "What the privacy budget bought",
         "differentially private",
     ):
         assert expected in result.stdout

@@ -94,9 +94,9 @@ MISTAKES = {
     ),
     "a server that is not there": (
         (*TRAIN, "--ledger", "postgresql://nobody:secret@127.0.0.1:1/none"),
-        "The account at postgresql://nobody@127.0.0.1:1/none cannot be used: the server cannot be reached",
+        "The store at postgresql://nobody@127.0.0.1:1/none cannot be used: the server cannot be reached",
     ),
-    "a store of another kind": ((*TRAIN, "--ledger", "mysql://host/x"), "Accounts cannot be kept by mysql"),
+    "a store of another kind": ((*TRAIN, "--ledger", "mysql://host/x"), "Ledgers cannot be kept by mysql"),
     "a store that is no database": ((*TRAIN, "--ledger", "bad.toml"), "the file is no SQLite database"),
     "another budget": (
         ("ledger", "open", "people.db", "--dataset", "census-2026", "--epsilon", "9"),

@@ -10,7 +10,7 @@ from privfit.accounting import Concentrated
 from privfit.accounting.amounts import UNIT
 from privfit.accounting.lasting import Database, SqlStore
 from privfit.accounting.stores import Entry, MemoryStore
-from privfit.accounting.stores.accounts import find_or_create
+from privfit.accounting.stores.ledgers import find_or_create
 
 
 def in_memory(request):

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from privfit import BudgetExceeded, DPLogisticRegression, Ledger
-from privfit.accounting import AccountError, BrokenChain
+from privfit.accounting import BrokenChain, LedgerError
 from privfit.curator import Curator
 from privfit.metrics import evaluate
 from privfit.preprocessing import PrivateBounds
@@ -69,7 +69,7 @@ def test_a_fit_that_does_not_end_well_leaves_all_that_it_reserved_spent(ledger, 
     assert entry.mechanism == "reserved"
     assert ledger.spent == entry.rho > 0.005
     if isinstance(blow, KeyboardInterrupt):
-        assert "All of it is reserved on the account of 'census'" in failure.value.__notes__[0]
+        assert "All of it is reserved on the ledger of 'census'" in failure.value.__notes__[0]
 
 
 def test_a_refused_fit_reserves_nothing_and_looks_at_nothing(ledger, looks):
@@ -82,7 +82,7 @@ def test_a_refused_fit_reserves_nothing_and_looks_at_nothing(ledger, looks):
 
 def test_a_store_that_cannot_be_reached_is_said_before_the_first_look(ledger, looks, tmp_path):
     (tmp_path / "people.db").rename(tmp_path / "elsewhere.db")
-    with pytest.raises(AccountError, match="cannot be opened; check path and permissions"):
+    with pytest.raises(LedgerError, match="cannot be opened; check path and permissions"):
         DPLogisticRegression(**FIT, ledger=ledger).fit(X, Y)
     assert looks == []
 

@@ -182,7 +182,7 @@ def test_the_statement_says_what_the_budget_bought_and_what_was_decided(table):
     statement = DPLogisticRegression(epsilon=4.0, noise="seeded", random_state=0).fit(*table).privacy_
     assert set(statement.spending) == {"number of records", "column scales", "norms", "moments", "gradient"}
     assert sum(statement.spending.values()) == pytest.approx(statement.rho)
-    assert "what was spent bought: number of records 0.2%" in statement.text
+    assert "privacy budget bought: number of records 0.2%" in statement.text
     assert "a look at the released steps" in statement.text
 
 

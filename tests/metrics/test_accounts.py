@@ -73,7 +73,7 @@ def test_a_score_draws_on_the_account_of_the_model(wrap):
     found = metrics.evaluate(model, X, Y, rho=0.02)
     assert ledger.spent - before == pytest.approx(0.02)
     assert ledger.entries[-1].what == "scores"
-    assert found.privacy.account == ledger.promise
+    assert found.privacy.ledger == ledger.promise
     assert found.privacy.family is None
     assert found.privacy.rho == 0.02
 
@@ -82,7 +82,7 @@ def test_another_account_can_be_named_for_other_people():
     ledger, others = Ledger(rho=1.0), Ledger.keeping(Gaussian.of(rho=1.0, delta=1e-6))
     model = fitted(ledger=ledger)
     before = ledger.spent
-    assert metrics.evaluate(model, X, Y, rho=0.02, ledger=others).privacy.account == others.promise
+    assert metrics.evaluate(model, X, Y, rho=0.02, ledger=others).privacy.ledger == others.promise
     assert ledger.spent == before
     assert others.spent == 0.02
 
@@ -341,7 +341,7 @@ BAD = {
     "no classifier": (lambda: (StandardScaler().fit(X), X, Y), {}, "classifiers with two classes"),
     "threshold": (lambda: (THRESHOLD, X, Y), {}, "predicts by a threshold of its own"),
     "rho": (lambda: (public_model(), X, Y), {"rho": -1.0}, "rho must be a positive finite number"),
-    "two prices": (lambda: (public_model(), X, Y), {"epsilon": 1.0}, "two ways to name one budget"),
+    "two prices": (lambda: (public_model(), X, Y), {"epsilon": 1.0}, "two ways to name one privacy budget"),
     "clip": (lambda: (public_model(), X, Y), {"log_loss_clip": 0.5}, "log_loss_clip must be at most 0.25"),
     "n_records": (lambda: (public_model(), X, Y), {"n_records": 0}, "n_records must be a positive whole"),
     "curves": (lambda: (public_model(), X, Y), {"curves": "no"}, "curves must be True or False"),

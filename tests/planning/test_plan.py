@@ -72,7 +72,7 @@ def test_people_needed_says_when_no_table_is_large_enough(monkeypatch):
         ({"n": 4000.5}, "n must be a whole number"),
         ({"n": 10**9}, "plan for 25,000,000 people: with more people it only gets better"),
         ({"n_features": 0}, "n_features must be a whole number of at least 1"),
-        ({"epsilons": ()}, "epsilons must name at least one budget"),
+        ({"epsilons": ()}, "epsilons must name at least one epsilon"),
         ({"epsilons": (1.0, -1.0)}, "epsilons must be positive and finite, got -1.0"),
         ({"delta": 0}, "delta must be positive"),
         ({"positives": 1.0}, "positives must be between 0 and 1"),

@@ -26,7 +26,7 @@ def test_a_model_of_a_lasting_ledger_names_its_data_set_and_its_ledger(tmp_path)
     model = DPLogisticRegression(n_records=60, ledger=ledger, **SETTINGS).fit(X, Y)
     today = datetime.now(UTC).strftime("%Y-%m-%d")
     origin = model.published().privacy["origin"]
-    assert origin == {"dataset": "census-2026", "ledger": ledger.account, "day": today, "records": 60}
+    assert origin == {"dataset": "census-2026", "ledger": ledger.identifier, "day": today, "records": 60}
     model.save(tmp_path / "model.json")
     assert privfit.load(tmp_path / "model.json").privacy_ == model.privacy_
 

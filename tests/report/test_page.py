@@ -95,7 +95,7 @@ def test_names_and_labels_are_text_not_markup(page):
         "What was promised",
         "(1, 1e-06)-differentially private",
         "each person has at most one record",
-        "The budget by what it bought",
+        "The privacy budget by what it bought",
         "Weights, all of them",
         "0.812",
         "0.770 to 0.850",

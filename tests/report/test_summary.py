@@ -180,6 +180,6 @@ def test_the_sum_of_two_promises_is_exact_where_it_can_be_and_never_too_small():
 
 def test_what_each_step_cost_is_no_chart_because_it_is_the_same_for_all(paid):
     page = render(paid.published())
-    assert "The budget by what it bought" in page
+    assert "The privacy budget by what it bought" in page
     assert "<svg" not in page
     assert "price of a step" not in page

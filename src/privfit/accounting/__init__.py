@@ -3,7 +3,7 @@
 from privfit.accounting.ledger import Ledger
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise
 from privfit.accounting.refusal import BudgetExceeded
-from privfit.accounting.stores import AccountError, BrokenChain, Entry
+from privfit.accounting.stores import AccountError, BrokenChain, Entry, LedgerError
 from privfit.accounting.upkeep import change_promise, list_datasets, migrate
 from privfit.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
 
@@ -16,6 +16,7 @@ __all__ = [
     "Entry",
     "Gaussian",
     "Ledger",
+    "LedgerError",
     "Promise",
     "change_promise",
     "epsilon_from_rho",

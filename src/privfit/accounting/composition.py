@@ -52,7 +52,7 @@ class FamilyTotal:
     fits : int or None
         How many there were; None if some may have happened elsewhere.
     epsilon, delta : float or None
-        What their fixed budgets add up to; None if that is unknown.
+        What their fixed privacy budgets add up to; None if that is unknown.
     unknown : str
         Why it is unknown, if it is.
     scores : int or None
@@ -80,7 +80,7 @@ class FamilyTotal:
             return f"this was the only {alone}"
         total = f"epsilon = {written_up(self.epsilon)}, delta = {written_up(self.delta)}"
         whose = "of this estimator, its clones and refits" if self.fits else "of this model or by this scorer"
-        return f"the {self._counted()} {whose} add up to {total}; no account capped that"
+        return f"the {self._counted()} {whose} add up to {total}; no ledger capped that"
 
     @property
     def size(self) -> float:

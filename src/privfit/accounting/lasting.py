@@ -1,12 +1,12 @@
-"""Accounts that outlive their process: found in a file or on a server, or opened there."""
+"""Ledgers that outlive their process: found in a file or on a server, or opened there."""
 
 from __future__ import annotations
 
 from privfit.accounting.amounts import number
 from privfit.accounting.budget import Budget, named
 from privfit.accounting.promise import Promise
-from privfit.accounting.stores.accounts import datasets_in, find_or_create, promise_of
 from privfit.accounting.stores.database import Database
+from privfit.accounting.stores.ledgers import datasets_in, find_or_create, promise_of
 from privfit.accounting.stores.migration import migrate
 from privfit.accounting.stores.promises import change_promise
 from privfit.accounting.stores.sql import SqlStore

@@ -15,10 +15,10 @@ import weakref
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from privfit.accounting.account import Account
 from privfit.accounting.amounts import price, units
 from privfit.accounting.budget import Budget, PromiseKind, in_words
 from privfit.accounting.promise import Concentrated, Gaussian, Kind, Promise, from_dict, name_of, to_dict
+from privfit.accounting.readable import ReadableLedger
 from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.reservation import Reservation, reserve
 from privfit.accounting.stores import Entry, MemoryStore, Store
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from privfit.accounting.stores.sql import SqlStore
 
 
-class Ledger(Account):
+class Ledger(ReadableLedger):
     """A privacy budget and the record of how it was spent.
 
     Parameters
@@ -58,9 +58,9 @@ class Ledger(Account):
     frank-wolfe and privgene), for output-perturbation, or for releases with a proof of their own
     (approximate-minima-perturbation, objective-perturbation, sgd-adv and sgd-ma). A concentrated ledger pays
     for any of them; for releases with a proof of their own only if it was opened with `rho` and a `delta` to
-    spend. A direct ledger pays for one release with a proof of its own, of its whole budget.
+    spend. A direct ledger pays for one release with a proof of its own, of its whole privacy budget.
 
-    Sums are exact: prices are added as integers, so T charges of budget / T always fit and one more
+    Sums are exact: prices are added as integers, so T charges of rho / T always fit and one more
     never does. Copies (`copy`, `deepcopy`, `sklearn.clone`, unpickling in the same process) are the same
     ledger. In any other process a ledger can be read but refuses every charge, unless it is kept in a file or
     on a server (`Ledger.open`); then it is the same ledger there, too. All methods are thread-safe.
@@ -90,21 +90,21 @@ class Ledger(Account):
     ) -> None:
         budget = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise, conversion=conversion)
         self._become(uuid.uuid4().hex, budget.buy(), MemoryStore())
-        _ACCOUNTS[self.account] = self
+        _LEDGERS[self.identifier] = self
 
     @classmethod
     def keeping(cls, promise: Promise) -> Ledger:
-        """Open an account that keeps this promise.
+        """Open a ledger in memory that keeps this promise.
 
         Parameters
         ----------
         promise : Promise
-            What is promised of everything that is answered under the account.
+            What is promised of everything that is answered under the ledger.
 
         Returns
         -------
         ledger : Ledger
-            The account, of which nothing is spent.
+            Nothing of it is spent.
         """
         return _ledger(uuid.uuid4().hex, promise, MemoryStore())
 
@@ -122,9 +122,9 @@ class Ledger(Account):
     ) -> Ledger:
         """Open the ledger of a data set in a file or on a server, where it outlives the process.
 
-        Every process that opens it draws on the same budget (A1 – A3). A fit reserves its portion before the
-        first look and gives back what it did not spend when it ends well; a process that is killed leaves
-        all of its reservation spent.
+        Every process that opens it draws on the same privacy budget (A1 – A3). A fit reserves its portion
+        before the first look and gives back what it did not spend when it ends well; a process that is killed
+        leaves all of its reservation spent.
 
         Parameters
         ----------
@@ -135,8 +135,8 @@ class Ledger(Account):
         dataset : str
             Whose ledger it is; a store holds one for each data set.
         epsilon, delta, rho : float, optional
-            The budget, as for `Ledger`. A ledger that is there has to have been opened with the same one;
-            what is left out is not compared.
+            The privacy budget, as for `Ledger`. A ledger that is there has to have been opened with the same
+            one; what is left out is not compared.
         promise : {"gaussian", "concentrated", "direct"}, optional
             What a new ledger promises, and so what it pays for, as for `Ledger`: by default Gaussian noise
             alone, and no noisy choices, output perturbation or releases with a proof of their own. A ledger
@@ -151,27 +151,28 @@ class Ledger(Account):
 
         Raises
         ------
-        AccountError
+        LedgerError
             If the store cannot be reached, read or written.
         ValueError
-            If the ledger was opened with another budget or promise, or there is none and no budget was named.
+            If the ledger was opened with another privacy budget or promise, or there is none and neither
+            epsilon nor rho was named.
         """
         from privfit.accounting.lasting import open_store  # late: it brings SQLAlchemy
 
         asked = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise)
         kept, store = open_store(url, timeout, dataset, asked)
-        return _ledger(store.account, kept, store)
+        return _ledger(store.identifier, kept, store)
 
     def _become(
         self,
-        account: str,
+        identifier: str,
         promise: Promise,
         store: Store,
         *,
         parent: Ledger | None = None,
         reservation: Reservation | None = None,
     ) -> None:
-        Account.__init__(self, account, promise, store, parent=parent)
+        ReadableLedger.__init__(self, identifier, promise, store, parent=parent)
         self._reservation, self._is_settled = reservation, False
 
     # -- spending -----------------------------------------------------------------------------------
@@ -185,7 +186,7 @@ class Ledger(Account):
         mechanism: str = "",
         kind: Kind = "concentrated",
     ) -> Entry:
-        """Pay for a question, or raise `BudgetExceeded` and leave the account as it was.
+        """Pay for a question, or raise `BudgetExceeded` and leave the ledger as it was.
 
         Parameters
         ----------
@@ -221,10 +222,10 @@ class Ledger(Account):
             return entry
 
     def portion(self, size: float | Promise, delta: float = 0.0, *, what: str = "a portion") -> Ledger:
-        """Return a sub-account of this size; what it pays, this ledger pays too.
+        """Return a ledger of this size for a part of the work; what it pays, this ledger pays too.
 
         In memory nothing is set aside: the portion draws as it goes, and what it leaves unspent stays here.
-        An account that lasts reserves all of it in one durable transaction, and `settle` gives back the
+        A ledger that lasts reserves all of it in one durable transaction, and `settle` gives back the
         rest. Either way it is refused at once if it does not fit now.
 
         Parameters
@@ -239,7 +240,7 @@ class Ledger(Account):
         Returns
         -------
         ledger : Ledger
-            The sub-account.
+            The portion.
 
         Raises
         ------
@@ -268,7 +269,7 @@ class Ledger(Account):
             self._reservation.settle(self._store.totals)
 
     def _part(self, rho: float, delta: float) -> Promise:
-        """Return a promise of this size and of this account's kind."""
+        """Return a promise of this size and of this ledger's kind."""
         if isinstance(self.promise, Gaussian):
             return replace(self.promise, rho=rho, epsilon=self.promise.worth(rho, 0.0, self.promise.delta))
         conversion = self.promise.conversion if isinstance(self.promise, Concentrated) else "tight"
@@ -293,23 +294,23 @@ class Ledger(Account):
         text = super().statement()
         if self._reservation is None or self._is_settled:
             return text
-        account = f"the account of {self._reservation.owner.dataset!r}"
-        return f"{text} All of it is reserved on {account}, and spent there until it is settled."
+        owner = f"the ledger of {self._reservation.owner.dataset!r}"
+        return f"{text} All of it is reserved on {owner}, and spent there until it is settled."
 
-    # -- an account that lasts --------------------------------------------------------------------------
+    # -- a ledger that lasts ----------------------------------------------------------------------------
 
     @property
     def dataset(self) -> str | None:
-        """Of which data set this is the account, if it is kept in a file or on a server."""
+        """The data set whose ledger this is, if it is kept in a file or on a server."""
         return self._store.dataset if _lasts(self._store) else None
 
     @property
     def url(self) -> str | None:
-        """Where the account is kept, without any password."""
+        """Where the ledger is kept, without any password."""
         return self._store.database.url if _lasts(self._store) else None
 
     def verify(self, seal: str | None = None) -> Seal:
-        """Check every entry of a ledger that lasts: its seal, the sums, the budget, the settlements.
+        """Check every entry of a ledger that lasts: its seal, the sums, the total, the settlements.
 
         The entries alone show that none was changed, inserted or removed between others. They cannot show
         that the last ones were removed, or that all were written anew, which whoever owns the store can do.
@@ -332,7 +333,7 @@ class Ledger(Account):
             If an entry is not what was written; the sentence says which.
         """
         if not _lasts(self._store):
-            raise ValueError("An account in memory has no chain to verify; use Ledger.open to keep one.")
+            raise ValueError("A ledger in memory has no chain to verify; use Ledger.open to keep one.")
         return self._store.check(seal)
 
     def __repr__(self) -> str:
@@ -341,7 +342,7 @@ class Ledger(Account):
             return f"<Ledger of {self.dataset!r} at {self.url}: {promised}>"
         return f"<Ledger: {promised}; rho = {self.spent:.4g} spent in {len(self.entries)} entries>"
 
-    # -- one account, however it is copied ------------------------------------------------------------
+    # -- one ledger, however it is copied -------------------------------------------------------------
 
     def __copy__(self) -> Ledger:
         return self
@@ -353,40 +354,40 @@ class Ledger(Account):
         promise = to_dict(self.promise)
         if _lasts(self._store):
             database = self._store.database
-            return _reopen, (self.account, promise, database.url, database.timeout, self._store.dataset)
-        return _recall, (self.account, promise, [asdict(entry) for entry in self.entries])
+            return _reopen, (self.identifier, promise, database.url, database.timeout, self._store.dataset)
+        return _recall, (self.identifier, promise, [asdict(entry) for entry in self.entries])
 
 
-_ACCOUNTS: weakref.WeakValueDictionary[str, Ledger] = weakref.WeakValueDictionary()
+_LEDGERS: weakref.WeakValueDictionary[str, Ledger] = weakref.WeakValueDictionary()
 
 
-def _ledger(account: str, promise: Promise, store: Store, *, known: bool = True, **origin: Any) -> Ledger:
-    """Make a ledger; unless it is but a record of its account, copies of it in this process are found."""
+def _ledger(identifier: str, promise: Promise, store: Store, *, known: bool = True, **origin: Any) -> Ledger:
+    """Make a ledger; if it is `known`, copies that are unpickled in this process are the ledger itself."""
     ledger = Ledger.__new__(Ledger)
-    ledger._become(account, promise, store, **origin)
+    ledger._become(identifier, promise, store, **origin)
     if known:
-        _ACCOUNTS[account] = ledger
+        _LEDGERS[identifier] = ledger
     return ledger
 
 
-def _recall(account: str, promise: dict[str, Any], entries: list[dict[str, Any]]) -> Ledger:
-    """Unpickle an account in memory: find it in this process, or rebuild a record that cannot spend."""
-    known = _ACCOUNTS.get(account)
+def _recall(identifier: str, promise: dict[str, Any], entries: list[dict[str, Any]]) -> Ledger:
+    """Unpickle a ledger in memory: find it in this process, or rebuild a record that cannot spend."""
+    known = _LEDGERS.get(identifier)
     if known is not None:
         return known
     store = MemoryStore((Entry(**entry) for entry in entries), writable=False)
-    return _ledger(account, from_dict(promise), store, known=False)
+    return _ledger(identifier, from_dict(promise), store, known=False)
 
 
-def _reopen(account: str, promise: dict[str, Any], url: str, timeout: float, dataset: str) -> Ledger:
-    """Unpickle an account that lasts; its store is not connected to until it is used."""
+def _reopen(identifier: str, promise: dict[str, Any], url: str, timeout: float, dataset: str) -> Ledger:
+    """Unpickle a ledger that lasts; its store is not connected to until it is used."""
     from privfit.accounting.lasting import Database, SqlStore  # late: it brings SQLAlchemy
 
-    known = _ACCOUNTS.get(account)
+    known = _LEDGERS.get(identifier)
     if known is not None:
         return known
     kept = from_dict(promise)
-    return _ledger(account, kept, SqlStore(Database(url, timeout), dataset, account, kept))
+    return _ledger(identifier, kept, SqlStore(Database(url, timeout), dataset, identifier, kept))
 
 
 def _lasts(store: Store) -> TypeGuard[SqlStore]:

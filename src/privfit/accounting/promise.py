@@ -1,4 +1,4 @@
-"""What an account promises, as a type: which theorem turns what may be spent into an epsilon.
+"""What a ledger promises, as a type: which theorem turns what may be spent into an epsilon.
 
 A promise is fixed before the first look, and is what a statement quotes. What happened to be spent of it is
 bookkeeping: it depends on the run, and no theorem speaks of a total that was not fixed beforehand.
@@ -28,7 +28,7 @@ Kind = Literal["gaussian", "concentrated", "release"]
 def _check_worth(stated: float, worth: float) -> None:
     if not worth <= stated * (1.0 + 1e-9):
         raise ValueError(
-            f"This budget is worth epsilon = {worth:.6g}; epsilon = {stated!r} would be too little."
+            f"This privacy budget is worth epsilon = {worth:.6g}; epsilon = {stated!r} would be too little."
         )
 
 
@@ -76,7 +76,7 @@ class Concentrated:
         epsilon : float, optional
             The epsilon that is promised.
         rho : float, optional
-            The budget instead of epsilon; one of the two is needed.
+            The rho to spend, instead of epsilon; one of the two is needed.
         delta : float
             The delta that is promised.
         conversion : {"tight", "classic"}
@@ -183,7 +183,7 @@ class Gaussian:
         epsilon : float, optional
             The epsilon that is promised.
         rho : float, optional
-            The budget instead of epsilon; one of the two is needed.
+            The rho to spend, instead of epsilon; one of the two is needed.
         delta : float
             The delta that is promised.
 
@@ -272,8 +272,8 @@ def _mu(rho: float) -> float:
 class Direct:
     """One release that is (epsilon, delta)-DP by a theorem of its own (P6).
 
-    Its account is charged once and in full, because parts would compose, which the theorem does not cover.
-    Beside others in a shared account it is (epsilon^2 / 2, delta)-approximately zCDP.
+    Its ledger is charged once and in full, because parts would compose, which the theorem does not cover.
+    Beside others in a shared ledger it is (epsilon^2 / 2, delta)-approximately zCDP.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class Direct:
         epsilon : float, optional
             The epsilon that is promised.
         rho : float, optional
-            The budget instead of epsilon; one of the two is needed.
+            The rho to spend, instead of epsilon; one of the two is needed.
         delta : float
             The delta that is promised.
 
@@ -316,12 +316,12 @@ class Direct:
 
     @property
     def rho(self) -> float:
-        """The price in a shared account."""
+        """The price in a shared ledger."""
         return pure_cost(self.epsilon)
 
     @property
     def slack(self) -> float:
-        """The delta of the price in a shared account."""
+        """The delta of the price in a shared ledger."""
         return self.delta
 
     def admit(self, kind: Kind, rho: float, delta: float) -> None:
@@ -336,7 +336,7 @@ class Direct:
         """
         if kind != "release" or (rho, delta) != (self.rho, self.slack):
             raise ValueError(
-                "This ledger pays for one release of its whole budget and for nothing else; ask for "
+                "This ledger pays for one release of its whole privacy budget and for nothing else; ask for "
                 f"epsilon = {self.epsilon!r} and delta = {self.delta!r}."
             )
 

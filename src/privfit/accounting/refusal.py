@@ -11,7 +11,7 @@ class BudgetExceeded(RuntimeError):
     Attributes
     ----------
     asked, left, total : float
-        The price, what was left and the whole budget, in `unit`.
+        The price, what was left and the total, in `unit`.
     what : str
         What was asked for.
     unit : {"rho", "epsilon", "delta"}

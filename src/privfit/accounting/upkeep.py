@@ -46,7 +46,7 @@ def migrate(url: str, *, timeout: float = 30.0) -> list[str]:
 
     Raises
     ------
-    AccountError
+    LedgerError
         If there is no store, or it belongs to somebody else.
     BrokenChain
         If an entry is not what was written; the sentence says which.
@@ -80,7 +80,7 @@ def change_promise(url: str, *, dataset: str, promise: PromiseKind, timeout: flo
 
     Raises
     ------
-    AccountError
+    LedgerError
         If there is no store, or it belongs to somebody else.
     ValueError
         If there is no such ledger, or it was ever charged: then its promise is fixed.

@@ -40,9 +40,9 @@ def demo(
 ) -> None:
     """Train two models with privacy on census data.
 
-    Shows what was learnt, what the budget bought and what was promised, and writes a page about the first
-    model. The data (UCI Adult) are shipped with the package. Takes some seconds, and half a minute the first
-    time, when code is compiled.
+    Shows what was learnt, what the privacy budget bought and what was promised, and writes a page about the
+    first model. The data (UCI Adult) are shipped with the package. Takes some seconds, and half a minute the
+    first time, when code is compiled.
 
     Example: privfit demo --epsilon 0.1 --report census.html
     """
@@ -68,7 +68,7 @@ def demo(
         print_purchases(console, each)
     print_promise(console, trained[0])
     console.print(
-        "Each model was paid for on its own: whoever sees both has seen the sum of the two budgets.\n"
+        "Each model was paid for on its own: whoever sees both has seen the sum of the two privacy budgets.\n"
         f"Done in {time.perf_counter() - started:.1f} s. All about the first model, for your browser:"
     )
     console.print(str(report), style="bold", markup=False, soft_wrap=True)
@@ -157,15 +157,17 @@ def print_promise(console: Console, trained: Trained) -> None:
 
 
 def print_purchases(console: Console, trained: Trained) -> None:
-    """Print what the budget of a model bought."""
+    """Print what the privacy budget of a model bought."""
     model = trained.model
-    console.print(f"\n[bold]What the budget bought[/bold]: {trained.title}, {len(model.trace_)} steps")
+    console.print(
+        f"\n[bold]What the privacy budget bought[/bold]: {trained.title}, {len(model.trace_)} steps"
+    )
     print_spending(console, model.privacy_.spending)
     print_prices(console, model.trace_)
 
 
 def print_spending(console: Console, spending: Mapping[str, float]) -> None:
-    """Print what the budget bought, most first."""
+    """Print what the privacy budget bought, most first."""
     total = sum(spending.values())
     label = max(map(len, spending))
     width = max(8, min(40, console.width - label - 10))

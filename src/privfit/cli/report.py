@@ -32,8 +32,8 @@ def report(
     """Write a page about a model, for those who use it.
 
     One HTML file that any browser shows and that needs no network: data set, date, ledger and what model and
-    scores add up to; the promise in plain words and what it means for one person or record, what the budget
-    bought, the weights, and the scores, if some were bought.
+    scores add up to; the promise in plain words and what it means for one person or record, what the
+    privacy budget bought, the weights, and the scores, if some were bought.
 
     Example: privfit report model.json --scores scores.json --out card.html
     """

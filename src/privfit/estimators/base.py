@@ -149,7 +149,7 @@ class DPLinearModel(PrivateFit):
             bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
         preparation = Preparation(bounds, bool(self.fit_intercept))
         problem = Problem.of(X, targets, loss, intercept=preparation.intercept)
-        ledger = self._open_account(terms)
+        ledger = self._open_ledger(terms)
         with budget_bar(type(self).__name__, self.verbose) as show:
             curator = Curator(
                 preparation.of_fit(problem),

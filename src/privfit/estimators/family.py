@@ -5,8 +5,8 @@ scores of a public model belong together, too, and so do those that one scorer m
 
 A search over settings fits dozens of models to the same people and shows one. Each fit without a ledger
 keeps its own promise, but whoever sees the result has seen what all of them released, and no statement may
-look as if it had been one fit. The budgets of a family are added up here. That sum is bookkeeping: nobody
-fixed it beforehand, and a loop may stop when it likes what it sees. A shared `Ledger` is what caps it.
+look as if it had been one fit. The privacy budgets of a family are added up here. That sum is bookkeeping:
+nobody fixed it beforehand, and a loop may stop when it likes what it sees. A shared `Ledger` is what caps it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from privfit.accounting.composition import FamilyTotal, composed
 
 
 class Family:
-    """The fixed budgets of fits that belong together."""
+    """The fixed privacy budgets of fits that belong together."""
 
     def __init__(self, *, unknown: str = "") -> None:
         self._promises: list[Promise | None] = []
@@ -37,7 +37,7 @@ class Family:
         self._lock = threading.Lock()
 
     def add(self, promise: Promise | None, *, unknown: str = "", is_score: bool = False) -> FamilyTotal:
-        """Add a fit, or a score, whose budget is about to be used, and return what there is in all.
+        """Add a fit, or a score, whose privacy budget is about to be used, and return what there is in all.
 
         `promise` is None for a fit without privacy; `unknown` says why no total can be stated from now on.
         """

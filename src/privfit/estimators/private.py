@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from privfit.accounting import AccountError, Concentrated, Gaussian, Ledger, Promise
+from privfit.accounting import Concentrated, Gaussian, Ledger, LedgerError, Promise
 from privfit.accounting.budget import pays_for
 from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.promise import Kind
@@ -47,7 +47,7 @@ from privfit.solvers.base import solvers_paid_by
 _WHY_UNPAID: dict[Kind, str] = {
     "gaussian": "The ledger keeps a Gaussian promise, which pays for Gaussian noise only",
     "concentrated": "This release uses up a delta, and the ledger has none to spend",
-    "release": "The ledger pays for one release with a proof of its own, of its whole budget",
+    "release": "The ledger pays for one release with a proof of its own, of its whole privacy budget",
 }
 
 
@@ -150,7 +150,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
 
     def _check_settings(self) -> None:
         if self.rho is not None and self.epsilon is not None:
-            raise ValueError("epsilon and rho are two ways to name one budget; give one of them.")
+            raise ValueError("epsilon and rho are two ways to name one privacy budget; give one of them.")
         if self.rho is not None:
             check_number("rho", self.rho)
         check_number("epsilon", self._asked_epsilon)
@@ -180,10 +180,10 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             raise ValueError("noise='seeded' needs a seed, random_state=0 for example.")
         return noise_source(self.random_state)
 
-    # -- the account, opened when nothing but the looks is left to do -------------------------------------
+    # -- the ledger, opened when everything but the data has been checked ---------------------------------
 
-    def _open_account(self, terms: Terms) -> Ledger:
-        """Open an account for this fit, or a portion of the shared one, which one that lasts reserves."""
+    def _open_ledger(self, terms: Terms) -> Ledger:
+        """Open a ledger for this fit, or a portion of the shared one, which is reserved there if it lasts."""
         if terms.promise is None:  # nothing can be bought, and nothing has to be
             return Ledger.keeping(Concentrated(MIN_RHO))
         if self.ledger is None:
@@ -194,7 +194,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
         """Give back what a fit that ended well reserved and did not spend."""
         try:
             ledger.settle()
-        except AccountError as error:  # no reason to lose a model that was paid for
+        except LedgerError as error:  # no reason to lose a model that was paid for
             warn_caller(
                 f"All that this fit reserved stays spent, because it cannot be settled. {error}", UserWarning
             )
@@ -219,7 +219,7 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
     def _join_family(
         self, terms: Terms, surroundings: Surroundings, *, is_score: bool = False
     ) -> FamilyTotal | None:
-        """Count a fit that is about to begin, unless a shared account does, and say what they add up to."""
+        """Count a fit that is about to begin, unless a shared ledger does, and say what they add up to."""
         if self.ledger is not None:
             return None
         promise = terms.promise if terms.private else None
@@ -293,11 +293,11 @@ class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untype
             ledger.spending(),
             notes,
             subject=subject,
-            account=None if self.ledger is None else self.ledger.promise,
+            ledger=None if self.ledger is None else self.ledger.promise,
             family=family,
             origin=Origin(
                 dataset=None if self.ledger is None else self.ledger.dataset,
-                ledger=None if self.ledger is None else self.ledger.account,
+                ledger=None if self.ledger is None else self.ledger.identifier,
                 day=entries[0].when if entries else None,
                 records=None if n_records is None else int(n_records),
             ),

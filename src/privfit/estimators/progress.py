@@ -1,4 +1,4 @@
-"""Show how much of the budget is spent while a fit runs. Shows released facts only."""
+"""Show how much of the privacy budget is spent while a fit runs. Shows released facts only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def budget_bar(title: str, verbose: int) -> Iterator[Callable[[Ledger], None]]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.percentage:3.0f}% of the budget, {task.fields[questions]} questions"),
+        TextColumn("{task.percentage:3.0f}% of the privacy budget, {task.fields[questions]} questions"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as progress:

@@ -64,7 +64,7 @@ def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     model.n_features_in_ = len(facts.weights if model.schema_ is None else model.schema_.features)
     if facts.feature_names is not None:
         model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
-    model.ledger_ = None  # the account stays where the data are
+    model.ledger_ = None  # the ledger stays where the data are
     model.privacy_ = statement
     return model
 
@@ -125,7 +125,7 @@ def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:
     origin = statement.origin.to_dict()
     return {
         "promise": None if statement.promise is None else promises.to_dict(statement.promise),
-        "account": None if statement.account is None else promises.to_dict(statement.account),
+        "account": None if statement.ledger is None else promises.to_dict(statement.ledger),
         "relation": statement.relation,
         "assumptions": list(statement.assumptions),
         "spending": dict(statement.spending),
@@ -142,7 +142,7 @@ def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
     family = written["family"]
     family = None if family is None else family | {"unknown": printable(family["unknown"])}
     try:
-        promise, account = (
+        promise, ledger = (
             None if written[name] is None else promises.from_dict(written[name])
             for name in ("promise", "account")
         )
@@ -151,7 +151,7 @@ def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
             tuple(map(printable, written["assumptions"])),
             {printable(what): rho for what, rho in written["spending"].items()},
             tuple(map(printable, written["notes"])),
-            account=account,
+            ledger=ledger,
             family=None if family is None else FamilyTotal(**family),
             relation=printable(written["relation"]),
             origin=Origin(**written.get("origin", {})),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from privfit.accounting import Direct, Gaussian, Promise
 from privfit.accounting.amounts import written_up
@@ -43,7 +44,7 @@ class PrivacyStatement:
         What the solver decided from what it had bought.
     subject : str
         What was released.
-    account : Promise or None
+    ledger : Promise or None
         What the shared ledger that the fit drew on promises for everything ever answered under it.
     family : FamilyTotal or None
         Bookkeeping: what all fits of the estimator, its clones and refits add up to where no ledger capped
@@ -59,7 +60,7 @@ class PrivacyStatement:
     spending: dict[str, float]
     notes: tuple[str, ...] = ()
     subject: str = "model"
-    account: Promise | None = None
+    ledger: Promise | None = None
     family: FamilyTotal | None = None
     relation: str = "add or remove one record"
     origin: Origin = UNKNOWN
@@ -78,6 +79,16 @@ class PrivacyStatement:
     def rho(self) -> float:
         """The promise in zero-concentrated differential privacy, or a release's price in a shared ledger."""
         return math.inf if self.promise is None else self.promise.rho
+
+    @property
+    def account(self) -> Promise | None:
+        """What `ledger` is, by its name in earlier versions."""
+        return self.ledger
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "account" in state:  # pickled by an earlier version
+            state = {"ledger": state["account"]} | {k: v for k, v in state.items() if k != "account"}
+        self.__dict__.update(state)
 
     @property
     def in_short(self) -> str:
@@ -144,16 +155,18 @@ class PrivacyStatement:
     def _bookkeeping(self) -> str:
         """Say what the promise does not rest on: who else drew on the data, and what was bought."""
         sentences = []
-        if self.account is not None:
+        if self.ledger is not None:
             sentences.append(
-                f"It was paid from a shared ledger, which promises {in_words(self.account)} in all"
+                f"It was paid from a shared ledger, which promises {in_words(self.ledger)} in all"
             )
         if self.family is not None and not self.family.is_single:
             sentences.append(f"Bookkeeping, not a promise: {self.family}")
         total = sum(self.spending.values())
         if total:
             shares = ", ".join(f"{what} {rho / total:.1%}" for what, rho in self.spending.items())
-            sentences.append("; ".join((f"Of the budget, what was spent bought: {shares}", *self.notes)))
+            sentences.append(
+                "; ".join((f"What was spent of the privacy budget bought: {shares}", *self.notes))
+            )
         else:
             sentences.append("Nothing was bought")
         return ". ".join(sentences) + "."

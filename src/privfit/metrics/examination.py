@@ -1,4 +1,4 @@
-"""The settings under which models are scored, whose account pays, and the one look at the records."""
+"""The settings under which models are scored, which ledger pays, and the one look at the records."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Examination(PrivateFit):
         return "this set of scores"
 
     def of(self, model: Any, X: Any, y: Any) -> Evaluation:
-        """Score a fitted model on records that are charged to its account, or to the one given here."""
+        """Score a fitted model on records that are charged to its ledger, or to the one given here."""
         inner = innermost(model)
         with ExitStack() as modes:
             for settings in (self, inner):
@@ -107,7 +107,7 @@ class Examination(PrivateFit):
         predictions = predicted(model, X, y, lambda scale: self._strategy(scale).edges, schema)
         strategy = self._strategy(predictions.scale)
         signs, scores = predictions.signs, predictions.scores[:, None]
-        ledger = self._open_account(terms)
+        ledger = self._open_ledger(terms)
         curator = Curator(
             Problem.of(scores, signs, get_loss("logistic"), intercept=False),
             ledger,

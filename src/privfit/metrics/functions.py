@@ -41,8 +41,8 @@ def evaluate(
         The price as (epsilon, delta)-DP instead; by default epsilon is 0.1. With rho, delta serves to state
         the promise.
     ledger : Ledger, optional
-        The account of the people in X. By default that of the model, because people in a held-out part of a
-        table are people of that table. Without any account the score counts in the model's family of fits.
+        The ledger of the people in X. By default that of the model, because people in a held-out part of a
+        table are people of that table. Without any ledger the score counts in the model's family of fits.
     curves : bool
         Whether to buy the distribution of scores, for AUC, curves, log loss and Brier score. Without it
         accuracy, balanced accuracy and the confusion matrix have about two thirds of the noise.
@@ -64,7 +64,7 @@ def evaluate(
     Raises
     ------
     BudgetExceeded
-        If the price does not fit into what is left of the account; then nothing was looked at.
+        If the price does not fit into what is left of the ledger; then the records were not read.
 
     Examples
     --------

@@ -210,7 +210,7 @@ def plan(
     scene.check_size(n)
     epsilons = sorted({_positive("epsilons", e) for e in epsilons})
     if not epsilons:
-        raise ValueError("epsilons must name at least one budget, epsilons=(1.0,) for example.")
+        raise ValueError("epsilons must name at least one epsilon, epsilons=(1.0,) for example.")
     done, total = 0, len(epsilons) * (runs + 1) + 1
 
     def tick() -> None:

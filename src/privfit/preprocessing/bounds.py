@@ -45,13 +45,13 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         The promise: the bounds of all columns together are (epsilon, delta)-differentially private when one
         record is added or removed. By default epsilon is 0.1.
     rho : float, optional
-        The budget in zero-concentrated differential privacy instead of epsilon; delta then only serves to
-        state the result as (epsilon, delta).
+        The privacy budget in zero-concentrated differential privacy instead of epsilon; delta then only
+        serves to state the result as (epsilon, delta).
     quantiles : pair of float
         The shares of each column's values below which its low and its high bound are wanted. Values beyond
         the bounds are clipped.
     ledger : Ledger, optional
-        An account to draw on, shared with the fits that use the bounds.
+        A ledger to draw on, shared with the fits that use the bounds.
     noise : {"secure", "seeded"}
         "secure" draws noise from the operating system's entropy; "seeded" makes it reproducible, for research
         only.
@@ -66,7 +66,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
     privacy_ : PrivacyStatement
         What was promised.
     ledger_ : Ledger
-        The account of this fit.
+        The ledger of this fit.
 
     Notes
     -----
@@ -131,7 +131,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         surroundings = self._look_around()
         # only what is wrong with the records themselves is left to be refused
         X = self._validated(X, reset=True)
-        ledger = self._open_account(terms)
+        ledger = self._open_ledger(terms)
         curator = Curator(
             Table(X, intercept=False),
             ledger,
@@ -153,7 +153,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         if unresolved.any():
             names = [str(name) for name in self.get_feature_names_out()[unresolved]]
             warnings.warn(
-                f"The budget could not resolve the bounds of {', '.join(names[:5])}"
+                f"The privacy budget could not resolve the bounds of {', '.join(names[:5])}"
                 f"{f' and {len(names) - 5} more columns' if len(names) > 5 else ''}, which are -1 and 1 now; "
                 "raise epsilon or declare them.",
                 BudgetWarning,

@@ -63,7 +63,7 @@ def render(
         ("promise", "What was promised", _promise(model)),
         ("means", f"What that means for one {_unit(model)}", _meaning(model)),
         ("public", "What was taken for public", _public(model)),
-        ("budget", "What the budget bought", _budget(model)),
+        ("budget", "What the privacy budget bought", _budget(model)),
         ("weights", "What the model says", weights_section(model, weights)),
         ("scores", "How good it is", _scores(scores)),
         ("card", "Model card", _card(model, card or {})),
@@ -211,7 +211,7 @@ def _budget(model: Published) -> str:
         return "<p>Nothing was bought.</p>"
     rows = sorted(spending.items(), key=lambda item: -item[1])
     shares = [(what, rho, f"{rho / total:.1%}") for what, rho in rows]
-    chart = bars(shares, caption="The budget by what it bought")
+    chart = bars(shares, caption="The privacy budget by what it bought")
     return chart + _list(model.privacy["notes"])
 
 

@@ -56,8 +56,8 @@ def promise_of(privacy: Mapping[str, Any]) -> Promise | None:
 
 def _ledger(privacy: Mapping[str, Any]) -> str:
     if privacy["account"] is not None:
-        account = promises.from_dict(privacy["account"])
-        return f"It promises {in_words(account)} in all: for this model and all else that it ever pays for."
+        kept = promises.from_dict(privacy["account"])
+        return f"It promises {in_words(kept)} in all: for this model and all else that it ever pays for."
     words = "None. Nothing limits what else is released about the same records."
     family = None if privacy["family"] is None else FamilyTotal(**privacy["family"])
     if family is None or family.is_single:

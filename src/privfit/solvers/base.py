@@ -105,7 +105,7 @@ class Solver(Protocol):
         Returns
         -------
         promise : Promise or None
-            What an account for this solver has to keep; None if it promises nothing.
+            What a ledger for this solver has to keep; None if it promises nothing.
         """
         ...
 
@@ -115,7 +115,7 @@ class Solver(Protocol):
         Parameters
         ----------
         curator : Curator
-            Answers for a price, paid from an account that keeps this solver's promise.
+            Answers for a price, paid from a ledger that keeps this solver's promise.
 
         Returns
         -------

@@ -131,8 +131,8 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
     if shared.any():
         notes.append(f"{shared.sum()} columns share one scale because the budget could not tell theirs apart")
         warnings.warn(
-            f"The budget could not resolve the scale of {shared.sum()} of {len(sizes)} columns, which share "
-            "one now; declare feature_bounds=(low, high) and each is scaled by its own.",
+            f"The privacy budget could not resolve the scale of {shared.sum()} of {len(sizes)} columns, "
+            "which share one now; declare feature_bounds=(low, high) and each is scaled by its own.",
             BudgetWarning,
             stacklevel=4,
         )

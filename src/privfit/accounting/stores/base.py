@@ -1,4 +1,4 @@
-"""What a ledger asks of the place where its account lives."""
+"""What a ledger asks of the store in which it is kept."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Entry:
     when : str
         The day, in UTC, as YYYY-MM-DD.
     who : str
-        The user name, in an account that outlives its process.
+        The user name, in a ledger that outlives its process.
     settles : int or None
         The number of the reservation that this entry settles; entries are numbered from 1.
     """
@@ -36,38 +36,41 @@ class Entry:
     settles: int | None = None
 
 
-class AccountError(OSError):
-    """The place where an account lives cannot be reached, read or written; one sentence says why."""
+class LedgerError(OSError):
+    """The store of a ledger cannot be reached, read or written; one sentence says why."""
 
 
-class BrokenChain(AccountError, ValueError):
+AccountError = LedgerError  # its name in earlier versions
+
+
+class BrokenChain(LedgerError, ValueError):
     """Entries of a ledger were changed or removed after they had been written, or inserted by other means."""
 
 
 class Store(Protocol):
-    """Entries of one account: only ever added to, by one writer at a time.
+    """Entries of one ledger: only ever added to, by one writer at a time.
 
-    A store knows no budget. The ledger decides, between reading the totals and adding an entry, while
+    A store knows no privacy budget. The ledger decides, between reading the totals and adding an entry, while
     everybody else is held off.
 
     Attributes
     ----------
     lasting : bool
-        Whether the account outlives this process and is open to others. Then a portion of it is set aside
+        Whether the ledger outlives this process and is open to others. Then a portion of it is set aside
         before the first look, because nobody would count the looks of a process that was killed.
     """
 
     lasting: bool
 
     def exclusive(self) -> AbstractContextManager[object]:
-        """Hold off every other reader and writer of the account; may be entered again by the same thread.
+        """Hold off every other reader and writer of the ledger; may be entered again by the same thread.
 
         What was added is kept for good when the context is left.
         """
         ...
 
     def require_writable(self) -> None:
-        """Raise `RuntimeError` if entries added here would not reach the account."""
+        """Raise `RuntimeError` if entries added here would not reach the ledger."""
         ...
 
     def append(self, entry: Entry, secret: str | None = None) -> int:

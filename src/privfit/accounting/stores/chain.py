@@ -2,7 +2,7 @@
 
 Whoever changes, removes or inserts a row breaks the chain, unless they write anew every row after it. A row
 that is added at the end with a right seal, by privfit or by anybody else, is held to the rules of entries:
-amounts, sums, the budget, and who may give back what was reserved. What no chain can show is that its last
+amounts, sums, the total, and who may give back what was reserved. What no chain can show is that its last
 rows are missing, or that all of it was written anew; a seal that was noted down, or seen by this process,
 does.
 """
@@ -19,14 +19,14 @@ from typing import Any, Final
 
 from privfit.accounting.amounts import exactly_written, units
 from privfit.accounting.stores.base import BrokenChain
-from privfit.accounting.stores.tables import ACCOUNTS, ENTRIES
+from privfit.accounting.stores.tables import ENTRIES, LEDGERS
 
 Row = Mapping[Any, Any]  # of columns by name
 
 REMEDY: Final = "nothing is charged until its owner has removed what was forged, or restored a backup"
 
 # What a seal covers. The column `migrated` is not sealed, because the owner sets it when the seal is there.
-_FIELDS_OF_LEDGER = tuple(column.name for column in ACCOUNTS.c if column.name not in ("seal", "migrated"))
+_FIELDS_OF_LEDGER = tuple(column.name for column in LEDGERS.c if column.name not in ("seal", "migrated"))
 _FIELDS_OF_ENTRY = tuple(column.name for column in ENTRIES.c if column.name != "seal")
 _FIELDS_IN_FORMAT_1 = tuple(name for name in _FIELDS_OF_ENTRY if name not in ("secret_hash", "secret"))
 
@@ -163,7 +163,7 @@ class Chain:
             ):
                 raise BrokenChain(f"{where} does not add up; {REMEDY}.")
             if totals[0] > self.ceilings[0] or totals[1] > self.ceilings[1]:
-                raise BrokenChain(f"{where} is beyond the budget; {REMEDY}.")
+                raise BrokenChain(f"{where} is beyond the privacy budget; {REMEDY}.")
         return replace(self, number=number, seal=seal, totals=totals, reservations=reservations)
 
 

@@ -1,4 +1,4 @@
-"""A database that holds accounts: its address, its transactions, and what can go wrong, in one sentence.
+"""A database that holds ledgers: its address, its transactions, and what can go wrong, in one sentence.
 
 SQLite and PostgreSQL differ in how a transaction holds others off and in nothing else. Connections are opened
 for one transaction each, because SQLite forbids carrying one over into a forked process.
@@ -18,14 +18,14 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
-from privfit.accounting.stores.base import AccountError
+from privfit.accounting.stores.base import LedgerError
 
 REFUSED_ROW = "a rule of its tables forbids this entry, or another program wrote there meanwhile; try again"
 FORMS = "'sqlite:///people.db' or 'postgresql://user@host/database'"
 
 
 class Database:
-    """Where accounts live, by its URL.
+    """Where ledgers are kept, by its URL.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class Database:
             waiting = {"connect_timeout": max(1, math.ceil(self.timeout))}
             return sa.create_engine(self._url, connect_args=waiting, **options)
         except ImportError:
-            raise AccountError(
-                "Accounts on PostgreSQL need psycopg; install it by pip install 'privfit[postgres]'."
+            raise LedgerError(
+                "Ledgers on PostgreSQL need psycopg; install it by pip install 'privfit[postgres]'."
             ) from None
 
     def _connect_to_file(self) -> sqlite3.Connection:
@@ -79,9 +79,9 @@ class Database:
         except FileExistsError:
             pass  # another process was faster
         except FileNotFoundError:
-            raise AccountError(f"There is no directory {self.path.parent}; make it first.") from None
+            raise LedgerError(f"There is no directory {self.path.parent}; make it first.") from None
         except OSError as error:
-            raise AccountError(
+            raise LedgerError(
                 f"The file {self.path} cannot be made ({error.strerror}); choose another directory."
             ) from None
 
@@ -162,11 +162,11 @@ class Database:
         try:
             yield
         except (SQLAlchemyError, sqlite3.Error) as error:
-            raise AccountError(self._sentence(getattr(error, "orig", None) or error)) from None
+            raise LedgerError(self._sentence(getattr(error, "orig", None) or error)) from None
 
     def _sentence(self, error: BaseException) -> str:
         reason = self._reason_of_file(error) if self.is_file else self._reason_of_server(error)
-        return f"The account at {self.url} cannot be used: {reason}."
+        return f"The store at {self.url} cannot be used: {reason}."
 
     def _reason_of_file(self, error: BaseException) -> str:
         code = str(getattr(error, "sqlite_errorname", type(error).__name__))
@@ -183,7 +183,7 @@ class Database:
         if "Could not decode" in str(error):
             return "the file holds text that is none; restore it from a backup"
         if "no such table" in str(error):
-            return "the file holds no accounts; name the budget to open one"
+            return "the file holds no ledgers; name epsilon and delta to open one"
         known = [reason for name, reason in reasons.items() if code.startswith(name)]
         return known[0] if known else f"SQLite failed with {code}; check the disk"
 
@@ -191,7 +191,7 @@ class Database:
         code, text = getattr(error, "sqlstate", None), str(error)
         reasons = {
             "55P03": f"another process kept it locked for {self.timeout:g} seconds; try again",
-            "42P01": "the database holds no accounts; name the budget to open one",
+            "42P01": "the database holds no ledgers; name epsilon and delta to open one",
             "42501": "this user may not write there; ask for INSERT on its tables",
             "25006": "the server is read-only; connect to the one that is written to",
             "0A000": "the server is read-only; connect to the one that is written to",  # a standby
@@ -228,14 +228,14 @@ def _parsed(url: str) -> sa.URL:
         parsed = sa.make_url(url)
         backend = parsed.get_backend_name()
     if not backend:
-        raise ValueError(f"This is no address of a store of accounts; write {FORMS}.")
+        raise ValueError(f"This is no address of a store of ledgers; write {FORMS}.")
     if any("password" in name.lower() for name in parsed.query):
         raise ValueError(f"A password must not stand in the query of an address; write {FORMS}.")
     if backend == "postgresql" or parsed.drivername == "postgres":
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
-        raise ValueError(f"Accounts cannot be kept by {backend}; write {FORMS}.")
+        raise ValueError(f"Ledgers cannot be kept by {backend}; write {FORMS}.")
     name = parsed.database or ":memory:"
     if name == ":memory:" or name.startswith("file:") or parsed.query:
-        raise ValueError(f"An account has to be kept in a plain file to last; write {FORMS}.")
+        raise ValueError(f"A ledger has to be kept in a plain file to last; write {FORMS}.")
     return parsed.set(drivername="sqlite", database=os.path.abspath(name))

@@ -1,4 +1,4 @@
-"""An account in the memory of one process, which ends with it."""
+"""A ledger in the memory of one process, which ends with it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class MemoryStore:
     Parameters
     ----------
     entries : iterable of Entry
-        What is on the account already.
+        What was charged already.
     writable : bool
-        False for a record of an account that is not open in this process.
+        False for a record of a ledger that is not open in this process.
     """
 
     lasting = False
@@ -39,12 +39,12 @@ class MemoryStore:
         return self._lock
 
     def require_writable(self) -> None:
-        """Raise in any process but the one in which the account was opened."""
+        """Raise in any process but the one in which the ledger was opened."""
         if self._process != os.getpid():
             raise RuntimeError(
-                "This ledger is a copy whose account is not open in this process (it was unpickled or "
-                "forked), so it cannot spend; run the fits in one process (n_jobs=1), or share an account "
-                "in a file, Ledger.open('sqlite:///people.db', dataset=..., epsilon=..., delta=...)."
+                "This is a copy of a ledger that is not open in this process (it was unpickled or forked), "
+                "so it cannot spend; run the fits in one process (n_jobs=1), or share a ledger in a file, "
+                "Ledger.open('sqlite:///people.db', dataset=..., epsilon=..., delta=...)."
             )
 
     def append(self, entry: Entry, secret: str | None = None) -> int:

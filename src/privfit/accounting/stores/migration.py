@@ -16,11 +16,11 @@ import sqlalchemy as sa
 from sqlalchemy.schema import AddConstraint, CreateTable
 
 from privfit.accounting.amounts import ceiling
-from privfit.accounting.stores.accounts import promise_of
-from privfit.accounting.stores.base import AccountError, BrokenChain
+from privfit.accounting.stores.base import BrokenChain, LedgerError
 from privfit.accounting.stores.chain import REMEDY, Chain, Row, check_seal, seal_of_ledger
 from privfit.accounting.stores.database import Database
-from privfit.accounting.stores.tables import ACCOUNTS, ENTRIES, FORMAT, accounts_table
+from privfit.accounting.stores.ledgers import promise_of
+from privfit.accounting.stores.tables import ENTRIES, FORMAT, LEDGERS, ledgers_table
 
 NOT_THE_OWNER = (
     "Only the owner of its tables can bring this store up to date; ask them to run `privfit ledger migrate`."
@@ -33,17 +33,17 @@ def migrate(database: Database) -> list[str]:
     Every chain is checked first, and nothing is changed if one is broken. Does nothing the second time.
     """
     if not database.exists():
-        raise AccountError(f"{database.path} is not there; check the path.")
+        raise LedgerError(f"{database.path} is not there; check the path.")
     with database.changing() as connection:
-        if not sa.inspect(connection).has_table(ACCOUNTS.name):
-            raise AccountError(f"There are no ledgers at {database.url}; check the address.")
+        if not sa.inspect(connection).has_table(LEDGERS.name):
+            raise LedgerError(f"There are no ledgers at {database.url}; check the address.")
         if not database.is_file:
             hold_off_others(connection, NOT_THE_OWNER)
-        if "migrated" in {column["name"] for column in sa.inspect(connection).get_columns(ACCOUNTS.name)}:
+        if "migrated" in {column["name"] for column in sa.inspect(connection).get_columns(LEDGERS.name)}:
             return []
-        ledgers = [_checked(connection, row) for row in _rows(connection, ACCOUNTS)]
-        accounts = accounts_table(sa.MetaData(), [row["account"] for row in ledgers])
-        (_rebuild if database.is_file else _alter)(connection, accounts, ledgers)
+        ledgers = [_checked(connection, row) for row in _rows(connection, LEDGERS)]
+        table = ledgers_table(sa.MetaData(), [row["account"] for row in ledgers])
+        (_rebuild if database.is_file else _alter)(connection, table, ledgers)
         return sorted(row["dataset"] for row in ledgers)
 
 
@@ -54,12 +54,12 @@ def _rows(connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElem
 
 
 def hold_off_others(connection: sa.Connection, refusal: str) -> None:
-    """Keep everybody else from the tables of a server; raise `AccountError` if they are somebody else's."""
-    tables = f"{ACCOUNTS.name}, {ENTRIES.name}"
-    names = f"to_regclass('{ACCOUNTS.name}'), to_regclass('{ENTRIES.name}')"
+    """Keep everybody else from the tables of a server; raise `LedgerError` if they are somebody else's."""
+    tables = f"{LEDGERS.name}, {ENTRIES.name}"
+    names = f"to_regclass('{LEDGERS.name}'), to_regclass('{ENTRIES.name}')"
     owned = f"SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class WHERE oid IN ({names})"
     if not connection.exec_driver_sql(owned).scalar():
-        raise AccountError(refusal)
+        raise LedgerError(refusal)
     connection.exec_driver_sql(f"LOCK TABLE {tables} IN ACCESS EXCLUSIVE MODE")
 
 
@@ -67,7 +67,7 @@ def _checked(connection: sa.Connection, row: Row) -> dict[str, Any]:
     """Return the new row of a ledger, after all of its chain has been checked by the rules of format 1."""
     where = f"The ledger of {row['dataset']!r}"
     if row["format"] != 1:
-        raise AccountError(f"{where} needs a newer version of privfit; upgrade it.")
+        raise LedgerError(f"{where} needs a newer version of privfit; upgrade it.")
     if not re.fullmatch("[0-9a-f]{32}", row["account"]):  # it is written into a constraint
         raise BrokenChain(f"{where} was not written by privfit; {REMEDY}.")
     entries = _rows(connection, ENTRIES, ENTRIES.c.account == row["account"])
@@ -85,34 +85,34 @@ def _checked(connection: sa.Connection, row: Row) -> dict[str, Any]:
 _EMPTY_SECRET = "CASE WHEN settles IS NULL THEN NULL ELSE '' END"
 
 
-def _rebuild(connection: sa.Connection, accounts: sa.Table, ledgers: list[dict[str, Any]]) -> None:
+def _rebuild(connection: sa.Connection, new: sa.Table, ledgers: list[dict[str, Any]]) -> None:
     """Copy everything into new tables, because SQLite adds no constraints to those that are there."""
-    for table in (accounts, ENTRIES):
+    for table in (new, ENTRIES):
         connection.exec_driver_sql(f"ALTER TABLE {table.name} RENAME TO {table.name}_1")
         connection.execute(CreateTable(table))
     if ledgers:
-        connection.execute(sa.insert(accounts), ledgers)
+        connection.execute(sa.insert(new), ledgers)
     columns = [column.name for column in ENTRIES.c if not column.name.startswith("secret")]
     old = ", ".join(f'"{name}"' for name in columns)
     connection.exec_driver_sql(
         f"INSERT INTO {ENTRIES.name} ({old}, secret) SELECT {old}, {_EMPTY_SECRET} FROM {ENTRIES.name}_1"
     )
-    for table in (accounts, ENTRIES):
+    for table in (new, ENTRIES):
         connection.exec_driver_sql(f"DROP TABLE {table.name}_1")
 
 
-def _alter(connection: sa.Connection, accounts: sa.Table, ledgers: list[dict[str, Any]]) -> None:
+def _alter(connection: sa.Connection, new: sa.Table, ledgers: list[dict[str, Any]]) -> None:
     """Add columns and constraints to the tables of a server, which keep who may use them."""
-    connection.exec_driver_sql(f"ALTER TABLE {accounts.name} ADD COLUMN migrated INTEGER")
+    connection.exec_driver_sql(f"ALTER TABLE {new.name} ADD COLUMN migrated INTEGER")
     connection.exec_driver_sql(
         f"ALTER TABLE {ENTRIES.name} ADD COLUMN secret_hash TEXT, ADD COLUMN secret TEXT"
     )
     for row in ledgers:
-        change = sa.update(accounts).where(accounts.c.account == row["account"])
+        change = sa.update(new).where(new.c.account == row["account"])
         connection.execute(change.values(format=row["format"], migrated=row["migrated"]))
     connection.exec_driver_sql(f"UPDATE {ENTRIES.name} SET secret = {_EMPTY_SECRET}")
     # a copy, because constraints that were added once are no longer made with their table
-    for table in (accounts, ENTRIES.to_metadata(sa.MetaData())):
+    for table in (new, ENTRIES.to_metadata(sa.MetaData())):
         for rule in sorted(table.constraints, key=lambda rule: str(rule.name)):
             if isinstance(rule, sa.CheckConstraint):
                 connection.execute(AddConstraint(rule))

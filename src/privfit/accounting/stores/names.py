@@ -1,10 +1,10 @@
 # ruff: noqa: RUF001 because letters that look like others are what this file is about
 """Names of data sets that people can mistake for one another.
 
-Another name is another ledger, with a budget of its own, so a new name must not differ from an existing one
-by what nobody sees. Names are compared by how they look: characters that Unicode holds to be the same (NFKC),
-case, spaces, invisible characters, dashes, and letters of other alphabets that look like Latin ones. It is a
-short table, not all of Unicode's: pairs such as rn and m are told apart.
+Another name is another ledger, with a privacy budget of its own, so a new name must not differ from an
+existing one by what nobody sees. Names are compared by how they look: characters that Unicode holds to be the
+same (NFKC), case, spaces, invisible characters, dashes, and letters of other alphabets that look like Latin
+ones. It is a short table, not all of Unicode's: pairs such as rn and m are told apart.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ import sqlalchemy as sa
 
 from privfit.accounting.budget import PromiseKind, in_another_kind
 from privfit.accounting.promise import Promise, name_of
-from privfit.accounting.stores.accounts import create_account, find_account, has_ledgers, promise_of
-from privfit.accounting.stores.base import AccountError
+from privfit.accounting.stores.base import LedgerError
 from privfit.accounting.stores.database import Database
+from privfit.accounting.stores.ledgers import create_ledger, find_ledger, has_ledgers, promise_of
 from privfit.accounting.stores.migration import hold_off_others
-from privfit.accounting.stores.tables import ACCOUNTS, ENTRIES
+from privfit.accounting.stores.tables import ENTRIES, LEDGERS
 
 NOT_THE_OWNER = "Only the owner of its tables can change what a ledger promises; ask them to do it."
 
@@ -23,12 +23,12 @@ NOT_THE_OWNER = "Only the owner of its tables can change what a ledger promises;
 def change_promise(database: Database, dataset: str, kind: PromiseKind) -> Promise:
     """Let a ledger that was never charged keep a promise of another kind, and return that promise."""
     if not database.exists():
-        raise AccountError(f"{database.path} is not there; check the path.")
+        raise LedgerError(f"{database.path} is not there; check the path.")
     with database.changing() as connection:
         exists = has_ledgers(connection)
         if exists and not database.is_file:
             hold_off_others(connection, NOT_THE_OWNER)
-        row = find_account(connection, dataset) if exists else None
+        row = find_ledger(connection, dataset) if exists else None
         if row is None:
             raise ValueError(f"There is no ledger of {dataset!r} at {database.url}; check the name.")
         charged = sa.select(ENTRIES.c.number).where(ENTRIES.c.account == row["account"]).limit(1)
@@ -41,6 +41,6 @@ def change_promise(database: Database, dataset: str, kind: PromiseKind) -> Promi
         if name_of(kept) == kind:
             return kept
         promise = in_another_kind(kept, kind)
-        connection.execute(sa.delete(ACCOUNTS).where(ACCOUNTS.c.account == row["account"]))
-        create_account(connection, dataset, promise)
+        connection.execute(sa.delete(LEDGERS).where(LEDGERS.c.account == row["account"]))
+        create_ledger(connection, dataset, promise)
         return promise

@@ -18,10 +18,10 @@ import sqlalchemy as sa
 
 from privfit.accounting.amounts import ceiling, exactly_written, units
 from privfit.accounting.promise import Promise
-from privfit.accounting.stores.accounts import find_account, promise_of
-from privfit.accounting.stores.base import AccountError, BrokenChain, Entry
+from privfit.accounting.stores.base import BrokenChain, Entry, LedgerError
 from privfit.accounting.stores.chain import REMEDY, Chain, Row, Seal, hash_of, seal_of_entry
 from privfit.accounting.stores.database import Database
+from privfit.accounting.stores.ledgers import find_ledger, promise_of
 from privfit.accounting.stores.tables import ENTRIES
 
 
@@ -34,7 +34,7 @@ class SqlStore:
         Where it is.
     dataset : str
         Of which data set it is the ledger.
-    account : str
+    identifier : str
         Its name for machines, so that another ledger of the same data set is not taken for it.
     promise : Promise
         What it promises, which sets the limits that its entries are held to.
@@ -42,8 +42,8 @@ class SqlStore:
 
     lasting = True
 
-    def __init__(self, database: Database, dataset: str, account: str, promise: Promise) -> None:
-        self.database, self.dataset, self.account = database, dataset, account
+    def __init__(self, database: Database, dataset: str, identifier: str, promise: Promise) -> None:
+        self.database, self.dataset, self.identifier = database, dataset, identifier
         self._promise, self._promised_in = promise, ""  # the seal of the row that was found to promise it
         self._ceilings = ceiling(promise.rho), ceiling(promise.slack)
         self._connection: sa.Connection | None = None
@@ -59,7 +59,7 @@ class SqlStore:
                 yield
                 return
             seen, self._chain = self._seen, None
-            with self.database.writing(f"privfit: {self.account}", self._remember) as connection:
+            with self.database.writing(f"privfit: {self.identifier}", self._remember) as connection:
                 self._chain = self._read_on(connection, seen)
                 self._connection = connection
                 try:
@@ -91,7 +91,7 @@ class SqlStore:
         rho, delta = float(entry.rho) + 0.0, float(entry.delta) + 0.0  # -0.0 + 0.0 is 0.0
         total_rho, total_delta = self._chain.totals
         row = asdict(entry) | {
-            "account": self.account,
+            "account": self.identifier,
             "number": self._chain.number + 1,
             "rho": repr(rho),
             "delta": repr(delta),
@@ -153,13 +153,13 @@ class SqlStore:
     @property
     def _seen(self) -> Chain | None:
         """What this process has seen of the chain; to be read before a transaction begins, not after."""
-        return _SEEN.get((self.database.url, self.account))
+        return _SEEN.get((self.database.url, self.identifier))
 
     def _remember(self) -> None:
         """Remember the chain of a transaction that ended."""
         seen = self._seen
         if self._chain is not None and (seen is None or self._chain.number >= seen.number):
-            _SEEN[self.database.url, self.account] = self._chain
+            _SEEN[self.database.url, self.identifier] = self._chain
 
     def _read_on(self, connection: sa.Connection, seen: Chain | None) -> Chain:
         """Read and check the entries after those that were seen, all of them if none was."""
@@ -197,9 +197,9 @@ class SqlStore:
 
     def _beginning(self, connection: sa.Connection) -> Chain:
         """Return the chain before its first entry, if the ledger is still the one that was opened."""
-        row = find_account(connection, self.dataset)
-        if row is None or row["account"] != self.account:
-            raise AccountError(
+        row = find_ledger(connection, self.dataset)
+        if row is None or row["account"] != self.identifier:
+            raise LedgerError(
                 f"The ledger of {self.dataset!r} that is drawn on here is no longer at {self.database.url}; "
                 "open it with Ledger.open."
             )
@@ -214,7 +214,7 @@ class SqlStore:
 
     def _rows(self, connection: sa.Connection, first: int) -> Iterator[Row]:
         """Return the entries from this number on."""
-        query = sa.select(ENTRIES).where(ENTRIES.c.account == self.account)
+        query = sa.select(ENTRIES).where(ENTRIES.c.account == self.identifier)
         if first > 1:
             query = query.where(ENTRIES.c.number >= first)
         yield from connection.execute(query.order_by(ENTRIES.c.number)).mappings()

@@ -29,13 +29,13 @@ _NOT_NEGATIVE = f"substr({{amount}}, 1, 1) IN ({_DIGITS}) OR {{amount}} = '-0.0'
 _NOT_POSITIVE = "substr({amount}, 1, 1) = '-' OR {amount} = '0.0'"
 
 
-def accounts_table(tables: sa.MetaData, migrated: Iterable[str] = ()) -> sa.Table:
+def ledgers_table(tables: sa.MetaData, migrated: Iterable[str] = ()) -> sa.Table:
     """Return the table of ledgers, of which these were migrated from format 1.
 
     A constraint names them, so that nobody can insert another ledger that claims to be migrated: entries of
     format 1 were settled without a secret. Their own names are taken.
     """
-    names = ", ".join(repr(account) for account in migrated)
+    names = ", ".join(repr(identifier) for identifier in migrated)
     by_owner = f"migrated IS NULL OR account IN ({names})" if names else "migrated IS NULL"
     return sa.Table(
         "privfit_accounts",
@@ -53,7 +53,7 @@ def accounts_table(tables: sa.MetaData, migrated: Iterable[str] = ()) -> sa.Tabl
     )
 
 
-ACCOUNTS = accounts_table(TABLES)
+LEDGERS = ledgers_table(TABLES)
 ENTRIES = sa.Table(
     "privfit_entries",
     TABLES,

@@ -1,4 +1,4 @@
-"""What can be read off an account: what is promised of it, what was spent, and on what."""
+"""What can be read from a ledger: what it promises, what was spent, and on what."""
 
 from __future__ import annotations
 
@@ -14,33 +14,38 @@ from privfit.accounting.stores import Entry, Store
 ENTRIES_SHOWN = 10  # by a notebook
 
 
-class Account:
+class ReadableLedger:
     """A promise, and a store that holds what was charged to it.
 
     Parameters
     ----------
-    account : str
-        What tells the account from all others.
+    identifier : str
+        What tells the ledger from all others.
     promise : Promise
         What is promised of everything that is answered under it.
     store : Store
         Where its entries are.
-    parent : Account, optional
-        The account that pays, too, whatever this one pays.
+    parent : ReadableLedger, optional
+        The ledger that pays, too, whatever this one pays.
     """
 
     def __init__(
-        self, account: str, promise: Promise, store: Store, *, parent: Account | None = None
+        self, identifier: str, promise: Promise, store: Store, *, parent: ReadableLedger | None = None
     ) -> None:
-        self.account = account
+        self.identifier = identifier
         self.promise = promise
         self.rho, self.delta = promise.rho, promise.slack
         self._store, self._parent = store, parent
         self._ceilings = ceiling(self.rho), ceiling(self.delta)
 
     @property
+    def account(self) -> str:
+        """What `identifier` is, by its name in earlier versions."""
+        return self.identifier
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every charge so far, in order; in an account that lasts also what was reserved and returned."""
+        """Every charge so far, in order; in a ledger that lasts also what was reserved and returned."""
         return self._store.entries
 
     def spending(self) -> dict[str, float]:
@@ -98,7 +103,7 @@ class Account:
         if delta is not None:
             return self.promise.epsilon_at(delta)
         if self.promise.epsilon is None:
-            raise ValueError("This account was opened with rho=; name the delta, epsilon(delta=...).")
+            raise ValueError("This ledger was opened with rho=; name the delta, epsilon(delta=...).")
         return self.promise.epsilon
 
     def spent_epsilon(self, delta: float | None = None) -> float:
@@ -119,7 +124,7 @@ class Account:
         """
         at = self.promise.delta if delta is None else delta
         if at is None:
-            raise ValueError("This account was opened with rho=; name the delta, spent_epsilon(delta=...).")
+            raise ValueError("This ledger was opened with rho=; name the delta, spent_epsilon(delta=...).")
         rho, slack = _added(self.entries)
         worth = self.promise.worth(min(rounded_up(rho), self.rho), min(rounded_up(slack), self.delta), at)
         # what is rounded up twice could exceed by its last digits what was promised

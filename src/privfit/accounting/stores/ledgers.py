@@ -10,12 +10,12 @@ import sqlalchemy as sa
 
 from privfit.accounting.amounts import price
 from privfit.accounting.promise import Promise, from_dict, to_dict
-from privfit.accounting.stores.base import AccountError, BrokenChain
+from privfit.accounting.stores.base import BrokenChain, LedgerError
 from privfit.accounting.stores.chain import REMEDY, Row, check_seal, seal_of_ledger
 from privfit.accounting.stores.database import Database
 from privfit.accounting.stores.names import look_alike
 from privfit.accounting.stores.signing import today, user_name
-from privfit.accounting.stores.tables import ACCOUNTS, FORMAT, TABLES
+from privfit.accounting.stores.tables import FORMAT, LEDGERS, TABLES
 from privfit.leaks import warn_caller
 
 NEEDS_MIGRATION = (
@@ -28,30 +28,30 @@ def find_or_create(database: Database, dataset: str, promise: Promise | None) ->
     """Return the row of a data set's ledger; create it if there is none and a promise for it to keep.
 
     A name that looks like that of another ledger is refused, and a second ledger is warned of, because it is
-    another budget for what may be the same people.
+    another privacy budget for what may be the same people.
     """
     row = None
     if database.exists():
         with database.reading() as connection:
             if has_ledgers(connection):
-                row = find_account(connection, dataset)
+                row = find_ledger(connection, dataset)
                 if row is None:
                     _check_name(connection, dataset, database.url)
     if row is not None:
         return row
     if promise is None:
         raise ValueError(
-            f"There is no ledger of {dataset!r} at {database.url}; name its budget to open one, for example "
-            "epsilon=1.0, delta=1e-6."
+            f"There is no ledger of {dataset!r} at {database.url}; name epsilon and delta to open one, for "
+            "example epsilon=1.0, delta=1e-6."
         )
     database.create_file()
     others = []
     with database.writing("privfit: create an account") as connection:
         TABLES.create_all(connection)
-        row = find_account(connection, dataset)
+        row = find_ledger(connection, dataset)
         if row is None:
             others = _check_name(connection, dataset, database.url)
-            row = create_account(connection, dataset, promise)
+            row = create_ledger(connection, dataset, promise)
     if others:
         warn_caller(
             f"The store at {database.url} has another ledger already: the ledger of {dataset!r} is a privacy "
@@ -63,7 +63,7 @@ def find_or_create(database: Database, dataset: str, promise: Promise | None) ->
 
 def _check_name(connection: sa.Connection, dataset: str, url: str) -> list[str]:
     """Return the names of the other ledgers, or refuse a name that looks like one of them."""
-    names = [str(name) for name in connection.execute(sa.select(ACCOUNTS.c.dataset)).scalars()]
+    names = [str(name) for name in connection.execute(sa.select(LEDGERS.c.dataset)).scalars()]
     for name in names:
         if look_alike(name, dataset):
             raise ValueError(
@@ -75,26 +75,26 @@ def _check_name(connection: sa.Connection, dataset: str, url: str) -> list[str]:
 
 
 def has_ledgers(connection: sa.Connection) -> bool:
-    """Return whether a database has the tables of this format; raise `AccountError` if of an earlier one."""
+    """Return whether a database has the tables of this format; raise `LedgerError` if of an earlier one."""
     inspector = sa.inspect(connection)
-    if not inspector.has_table(ACCOUNTS.name):
+    if not inspector.has_table(LEDGERS.name):
         return False
-    if "migrated" not in {column["name"] for column in inspector.get_columns(ACCOUNTS.name)}:
-        raise AccountError(NEEDS_MIGRATION)
+    if "migrated" not in {column["name"] for column in inspector.get_columns(LEDGERS.name)}:
+        raise LedgerError(NEEDS_MIGRATION)
     return True
 
 
-def find_account(connection: sa.Connection, dataset: str) -> Row | None:
+def find_ledger(connection: sa.Connection, dataset: str) -> Row | None:
     """Return the row of a data set's ledger, checked, or None."""
-    everything = sa.select(sa.text("*")).select_from(ACCOUNTS)  # also of an earlier format
-    row = connection.execute(everything.where(ACCOUNTS.c.dataset == dataset)).mappings().one_or_none()
+    everything = sa.select(sa.text("*")).select_from(LEDGERS)  # also of an earlier format
+    row = connection.execute(everything.where(LEDGERS.c.dataset == dataset)).mappings().one_or_none()
     if row is not None:
         if not isinstance(row["format"], int):
             raise BrokenChain(f"The ledger of {dataset!r} was not written by privfit; {REMEDY}.")
         if row["format"] > FORMAT:
-            raise AccountError(f"The ledger of {dataset!r} needs a newer version of privfit; upgrade it.")
+            raise LedgerError(f"The ledger of {dataset!r} needs a newer version of privfit; upgrade it.")
         if row["format"] < FORMAT:
-            raise AccountError(NEEDS_MIGRATION)
+            raise LedgerError(NEEDS_MIGRATION)
         check_seal(row, partial(seal_of_ledger, row), f"The ledger of {dataset!r}")
     return row
 
@@ -110,7 +110,7 @@ def promise_of(row: Row) -> Promise:
     return promise
 
 
-def create_account(connection: sa.Connection, dataset: str, promise: Promise) -> Row:
+def create_ledger(connection: sa.Connection, dataset: str, promise: Promise) -> Row:
     """Insert a ledger for a data set that has none, and return its row."""
     row = {
         "dataset": dataset,
@@ -122,11 +122,11 @@ def create_account(connection: sa.Connection, dataset: str, promise: Promise) ->
         "migrated": None,
     }
     row["seal"] = seal_of_ledger(row)
-    connection.execute(sa.insert(ACCOUNTS).values(**row))
+    connection.execute(sa.insert(LEDGERS).values(**row))
     return row
 
 
 def datasets_in(database: Database) -> list[str]:
     """Return the names of the data sets that have a ledger, sorted."""
     with database.reading() as connection:
-        return sorted(connection.execute(sa.select(ACCOUNTS.c.dataset)).scalars())
+        return sorted(connection.execute(sa.select(LEDGERS.c.dataset)).scalars())
