@@ -351,7 +351,7 @@ def test_a_row_that_cannot_be_sealed_is_not_sealed_by_nothing(written, path, mon
         ("dataset = x'00'", "The ledger of 'census-2026' that is drawn on here is no longer at"),
         (
             "who = CAST(x'ff' AS TEXT)",
-            "The store at .* cannot be used: the file holds text that is none; restore",
+            "The store at .* cannot be used: the file holds text that cannot be decoded; restore",
         ),
     ],
 )

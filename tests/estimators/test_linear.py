@@ -183,7 +183,7 @@ def test_the_statement_says_what_the_budget_bought_and_what_was_decided(table):
     assert set(statement.spending) == {"number of records", "column scales", "norms", "moments", "gradient"}
     assert sum(statement.spending.values()) == pytest.approx(statement.rho)
     assert "privacy budget bought: number of records 0.2%" in statement.text
-    assert "a look at the released steps" in statement.text
+    assert "steps were planned, and what they released called for" in statement.text
 
 
 @pytest.mark.parametrize("labels", [(0, 1), (False, True), (0.0, 1.0)])

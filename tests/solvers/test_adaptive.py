@@ -342,7 +342,8 @@ def test_a_look_doubles_the_walk_to_a_far_optimum_only(optimum, flattest, steps)
     """Of two directions one is steep, and its optimum reached. No noise is drawn: what decides is known."""
     walk = walk_in_a_bowl((0.05, flattest), optimum)
     assert (walk.planned, walk.steps) == (300, steps)
-    said = "lengthened the walk from 300 to 600" if steps == 600 else "kept the walk at its planned 300"
+    called_for = "600" if steps == 600 else "no more"
+    said = f"300 steps were planned, and what they released called for {called_for}"
     assert said in walk.decision()
 
 

@@ -151,8 +151,8 @@ def test_a_look_doubles_the_plan_while_the_loss_falls_and_not_over_noise():
     X, far = correlated()
     noise = np.random.default_rng(1).permutation(far)
     kept, doubled = (fitted(X, y)[0].privacy_.notes[-1] for y in (noise, far))
-    assert "32 were planned, and a look" in kept
-    assert "32 were planned, and looks at what they released made them 64" in doubled
+    assert "32 were planned, and what they released called for no more" in kept
+    assert "32 were planned, and what they released called for 64" in doubled
 
 
 @pytest.mark.parametrize("loss", MODELS)

@@ -285,7 +285,7 @@ def test_what_is_not_minimised_is_not_released_and_stays_paid(solver, monkeypatc
     X, y = table()
     ledger = Ledger.keeping(Direct(1.0, 1e-6))
     curator = curator_of(Problem.of(X, y, LOSSES["logistic"]), ledger, TiltNoise(5), epsilon=1.0, delta=1e-6)
-    with pytest.raises(RuntimeError, match=r"no model is released and the budget stays spent; raise alpha"):
+    with pytest.raises(RuntimeError, match=r"no model is released and its price stays spent; raise alpha"):
         solver.solve(curator)
     assert ledger.remaining == 0.0
 

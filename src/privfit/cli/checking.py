@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 NoCheck = Annotated[
     bool,
     typer.Option(
-        "--no-check", help="Do not compare the table with the schema first; it tells of single records."
+        "--no-check",
+        help="Skip the comparison with the schema; whether it refuses depends on single records.",
     ),
 ]
 

@@ -51,9 +51,9 @@ def open_ledger(
     promise: Annotated[
         PromiseName | None,
         typer.Option(
-            help="What the ledger pays for. gaussian, the default: Gaussian noise alone, of which the same "
-            "epsilon buys most. concentrated, the default with --rho: any question. direct: one release with "
-            "a proof of its own."
+            help="What the ledger pays for. gaussian, the default: Gaussian noise alone, and more of it "
+            "for the same epsilon. concentrated, the default with --rho: any question. direct: one release "
+            "with a proof of its own."
         ),
     ] = None,
     as_json: Json = False,

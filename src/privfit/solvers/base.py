@@ -98,7 +98,7 @@ class Solver(Protocol):
         epsilon : float, optional
             The epsilon asked for.
         rho : float, optional
-            The budget in zCDP instead of epsilon; one of the two is given.
+            The privacy budget in zCDP instead of epsilon; one of the two is given.
         delta : float
             The delta asked for.
 
@@ -110,7 +110,7 @@ class Solver(Protocol):
         ...
 
     def solve(self, curator: Curator) -> Solution:
-        """Ask questions until the budget or the work is done.
+        """Ask questions until the privacy budget is spent or the work is done.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Solver(Protocol):
 
 
 class BudgetWarning(UserWarning):
-    """The budget was too small to learn anything."""
+    """The privacy budget was too small to learn anything."""
 
 
 SOLVERS: dict[str, type[Solver]] = {}
@@ -249,13 +249,13 @@ def _missing(solver: Solver | type[Solver], facts: Facts | Curator) -> list[str]
 
 
 def promise_nothing(*, epsilon: float | None = None, rho: float | None = None, delta: float) -> None:
-    """Promise nothing, whatever the budget: for references without privacy."""
+    """Promise nothing, whatever epsilon is: for references without privacy."""
 
 
 def warn_zero_model(curator: Curator, needed: float) -> None:
-    """Tell the user that the budget bought no step and how much one step needs."""
+    """Tell the user that the privacy budget bought no step and how much one step needs."""
     warnings.warn(
-        f"The budget bought no step, so the model is zero: one step needs rho = {needed:.4g} "
+        f"The privacy budget bought no step, so the model is zero: one step needs rho = {needed:.4g} "
         f"and {curator.remaining:.4g} was left; raise epsilon.",
         BudgetWarning,
         stacklevel=2,

@@ -121,5 +121,5 @@ class Descent:
         """Say what the released steps decided."""
         steps = f"Newton's steps in private curvature: {self.planned} were planned"
         if self.steps == self.planned:
-            return f"{steps}, and a look at what they released kept to that"
-        return f"{steps}, and looks at what they released made them {self.steps}"
+            return f"{steps}, and what they released called for no more"
+        return f"{steps}, and what they released called for {self.steps}"

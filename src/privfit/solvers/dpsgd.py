@@ -149,7 +149,7 @@ class SGDMA(PoissonSGD):
         if steps == 0:
             needed = sgd_epsilon(noise, q, 1, delta, self.accountant)
             warnings.warn(
-                f"The budget bought no step, so the model is zero: one step needs epsilon = {needed:.4g} "
+                f"The privacy budget bought no step, so the model is zero: one step needs epsilon = {needed:.4g} "
                 f"and {epsilon:.4g} was left; "
                 f"{remedy('raise epsilon or noise_multiplier', 'choose a larger --epsilon')}.",
                 BudgetWarning,

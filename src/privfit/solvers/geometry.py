@@ -129,7 +129,7 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
     )
     notes = []
     if shared.any():
-        notes.append(f"{shared.sum()} columns share one scale because the budget could not tell theirs apart")
+        notes.append(f"{shared.sum()} columns share one scale because the noise hides theirs")
         warnings.warn(
             f"The privacy budget could not resolve the scale of {shared.sum()} of {len(sizes)} columns, "
             "which share one now; declare feature_bounds=(low, high) and each is scaled by its own.",
@@ -149,7 +149,7 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
     center, scale, longer = np.zeros(p), np.ones(p), 1.0
     if reach <= ENOUGH:
         typical = math.sqrt(p)
-        bought = "nothing about the features was bought: the budget is too small for this table"
+        bought = "nothing about the features was bought: rho is too small for this table"
     else:
         edges = math.sqrt(p) * GRID
         typical = _quantile(curator.measure(Norms(edges), rho_norm), edges, 0.5, n)

@@ -95,7 +95,7 @@ class Newton:
         if walker.intercept:
             start[-1] = first_intercept(walker, budget, n) / BIAS
         w, trace = newton_steps(walker, n, start)
-        notes = (*features.notes, f"{len(trace)} Newton steps were planned for this table and budget")
+        notes = (*features.notes, f"{len(trace)} Newton steps were planned for this table and rho")
         return Solution(walker.raw_weights(w), trace, notes, walker.bounds)
 
 

@@ -146,7 +146,7 @@ class TiltedObjective:
         if self._misses(w, tolerance, certain):
             raise RuntimeError(
                 "The perturbed objective was not minimised to the precision its privacy proof needs, so no "
-                "model is released and the budget stays spent; raise alpha or lower curvature_share."
+                "model is released and its price stays spent; raise alpha or lower curvature_share."
             )
         return w
 

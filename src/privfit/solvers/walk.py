@@ -177,8 +177,8 @@ class Walk:
     def decision(self) -> str:
         """Say what the released steps decided."""
         if self.steps == self.planned:
-            return f"a look at the released steps kept the walk at its planned {self.planned} steps"
-        return f"looks at the released steps lengthened the walk from {self.planned} to {self.steps} steps"
+            return f"{self.planned} steps were planned, and what they released called for no more"
+        return f"{self.planned} steps were planned, and what they released called for {self.steps}"
 
 
 def iterate_weight(step: ArrayLike, steps: int) -> Vector:

@@ -181,7 +181,7 @@ class Database:
             "SQLITE_CONSTRAINT": REFUSED_ROW,
         }
         if "Could not decode" in str(error):
-            return "the file holds text that is none; restore it from a backup"
+            return "the file holds text that cannot be decoded; restore it from a backup"
         if "no such table" in str(error):
             return "the file holds no ledgers; name epsilon and delta to open one"
         known = [reason for name, reason in reasons.items() if code.startswith(name)]
