@@ -149,8 +149,8 @@ class SGDMA(PoissonSGD):
         if steps == 0:
             needed = sgd_epsilon(noise, q, 1, delta, self.accountant)
             warnings.warn(
-                f"The privacy budget bought no step, so the model is zero: one step needs epsilon = {needed:.4g} "
-                f"and {epsilon:.4g} was left; "
+                f"The privacy budget bought no step, so the model is zero: one step needs "
+                f"epsilon = {needed:.4g} and {epsilon:.4g} was left; "
                 f"{remedy('raise epsilon or noise_multiplier', 'choose a larger --epsilon')}.",
                 BudgetWarning,
                 stacklevel=2,
