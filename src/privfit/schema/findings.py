@@ -9,7 +9,7 @@ from enum import StrEnum
 from privfit.printable import printable
 
 FOR_THE_CUSTODIAN = (
-    "For the custodian of the data alone, not for publication: this counts records, which nobody paid for."
+    "For the custodian of the data alone: this counts records exactly, without noise. Do not publish it."
 )
 
 
