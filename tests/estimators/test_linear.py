@@ -364,7 +364,7 @@ def test_interrupting_a_fit_leaves_the_account_right_and_says_what_was_spent(tab
 def test_verbose_shows_the_budget_and_no_data(table, capsys):
     DPLogisticRegression(rho=0.01, noise="seeded", random_state=0, verbose=1).fit(*table)
     shown = capsys.readouterr()
-    assert "of the budget" in shown.err
+    assert "of the privacy budget" in shown.err
     assert shown.out == ""
 
 

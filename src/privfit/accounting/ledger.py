@@ -157,7 +157,7 @@ class Ledger(ReadableLedger):
             If the ledger was opened with another privacy budget or promise, or there is none and neither
             epsilon nor rho was named.
         """
-        from privfit.accounting.lasting import open_store  # late: it brings SQLAlchemy
+        from privfit.accounting.lasting import open_store  # imported late: SQLAlchemy is slow
 
         asked = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise)
         kept, store = open_store(url, timeout, dataset, asked)
@@ -381,7 +381,7 @@ def _recall(identifier: str, promise: dict[str, Any], entries: list[dict[str, An
 
 def _reopen(identifier: str, promise: dict[str, Any], url: str, timeout: float, dataset: str) -> Ledger:
     """Unpickle a ledger that lasts; its store is not connected to until it is used."""
-    from privfit.accounting.lasting import Database, SqlStore  # late: it brings SQLAlchemy
+    from privfit.accounting.lasting import Database, SqlStore  # imported late: SQLAlchemy is slow
 
     known = _LEDGERS.get(identifier)
     if known is not None:

@@ -21,7 +21,10 @@ def list_datasets(url: str, *, timeout: float = 30.0) -> list[str]:
     datasets : list of str
         Their names, sorted.
     """
-    from privfit.accounting.lasting import Database, datasets_in  # late: it brings SQLAlchemy
+    from privfit.accounting.lasting import (
+        Database,
+        datasets_in,
+    )  # imported late: SQLAlchemy is slow
 
     return datasets_in(Database(url, timeout))
 
@@ -51,7 +54,7 @@ def migrate(url: str, *, timeout: float = 30.0) -> list[str]:
     BrokenChain
         If an entry is not what was written; the sentence says which.
     """
-    from privfit.accounting import lasting  # late: it brings SQLAlchemy
+    from privfit.accounting import lasting  # imported late: SQLAlchemy is slow
 
     return lasting.migrate(lasting.Database(url, timeout))
 
@@ -85,6 +88,6 @@ def change_promise(url: str, *, dataset: str, promise: PromiseKind, timeout: flo
     ValueError
         If there is no such ledger, or it was ever charged: then its promise is fixed.
     """
-    from privfit.accounting import lasting  # late: it brings SQLAlchemy
+    from privfit.accounting import lasting  # imported late: SQLAlchemy is slow
 
     return lasting.change_promise(lasting.Database(url, timeout), dataset, promise)

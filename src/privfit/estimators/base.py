@@ -130,7 +130,7 @@ class DPLinearModel(PrivateFit):
             return self._fit(X, y)
 
     def _fit(self, X: Any, y: Any) -> Self:
-        from privfit.engine.problem import Problem  # late: it brings numba, which only a fit needs
+        from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
 
         solver, loss = self._checked_solver(), self._loss_of_fit()
         penalty = Ridge(self.alpha)

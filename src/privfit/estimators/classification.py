@@ -114,7 +114,7 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc] 
         return predicted
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the accuracy on X and y. It is an exact function of these records, which nobody paid for.
+        """Return the exact accuracy on X and y, which is not private: no noise is added.
 
         Parameters
         ----------

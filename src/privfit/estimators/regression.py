@@ -109,7 +109,7 @@ class DPLinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  #
         return self._link.mean(self._scores(X))
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return R^2 on X and y. It is an exact function of these records, which nobody paid for.
+        """Return the exact R^2 on X and y, which is not private: no noise is added.
 
         Parameters
         ----------

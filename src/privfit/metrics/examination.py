@@ -93,7 +93,7 @@ class Examination(PrivateFit):
         return (self._own_family, *([] if public is None else [family_of(public)]))
 
     def _examine(self, model: Any, X: Any, y: Any) -> Evaluation:
-        from privfit.engine.problem import Problem  # late: it brings numba, which only a look needs
+        from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
 
         check_switch("curves", self.curves)
         check_number("log_loss_clip", self.log_loss_clip, largest=0.25)

@@ -153,7 +153,7 @@ class Plan:
         path : str or Path
             Its ending names the format.
         """
-        from privfit.planning.drawing import draw  # late: matplotlib is an extra
+        from privfit.planning.drawing import draw  # imported late: matplotlib is an extra
 
         draw(self, Path(path))
 

@@ -124,7 +124,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
             return self._fit(X)
 
     def _fit(self, X: Any) -> Self:
-        from privfit.engine.table import Table  # late: it brings numba, which only a fit needs
+        from privfit.engine.table import Table  # imported late: it needs numba, which is slow to import
 
         terms = self._terms(Gaussian.of)
         self._check_quantiles()

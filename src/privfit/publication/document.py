@@ -94,7 +94,7 @@ def from_json(text: str) -> Published:
     ValueError
         If it is not a model file; the message completes a sentence that begins with the file's name.
     """
-    from jsonschema import Draft202012Validator  # late: only reading a file needs it
+    from jsonschema import Draft202012Validator  # imported late: only reading a file needs it
 
     try:
         written = json.loads(
