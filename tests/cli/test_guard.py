@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from privfit import BudgetExceeded, PrivacyLeakError, PrivacyLeakWarning
-from privfit.accounting import AccountError
+from privfit.accounting import LedgerError
 from privfit.cli import app
 from privfit.cli.guard import GuardedGroup, Mistake, make_safe
 from privfit.cli.options import spending
@@ -87,7 +87,7 @@ def test_ctrl_c_is_told_though_the_ledger_cannot_be_read():
         dataset = "census-2026"
 
         def statement(self):
-            raise AccountError("The file is damaged.")
+            raise LedgerError("The file is damaged.")
 
     def act():
         with spending(Unreadable()):

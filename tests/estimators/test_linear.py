@@ -180,7 +180,8 @@ def test_other_labels_want_declaring(labels, table):
 
 def test_the_statement_says_what_the_budget_bought_and_what_was_decided(table):
     statement = DPLogisticRegression(epsilon=4.0, noise="seeded", random_state=0).fit(*table).privacy_
-    assert set(statement.spending) == {"number of records", "column scales", "norms", "moments", "gradient"}
+    bought = {"number of records", "column scales", "norms", "moments", "targets", "gradient"}
+    assert set(statement.spending) == bought
     assert sum(statement.spending.values()) == pytest.approx(statement.rho)
     assert "privacy budget bought: number of records 0.2%" in statement.text
     assert "steps were planned, and what they released called for" in statement.text

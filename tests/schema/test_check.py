@@ -94,7 +94,7 @@ def test_a_table_that_fits_fits():
     schema = Schema(SCHEMA.columns, SCHEMA.label)
     assert schema.check(rows).found == ()
     assert "Everything fits the schema." in str(schema.check(rows))
-    assert "publication" in str(schema.check(rows))
+    assert "Do not publish it." in str(schema.check(rows))
     assert schema.check(rows).fits
 
 
