@@ -27,6 +27,7 @@ ALIKE = [
     ),
     *("census−2026", "сеnѕuѕ-2026", "cεnsυs-2026", "census-2O26", "ｃｅｎｓｕｓ-2026", "census\ufe0f-2026"),
     *("СЕNSUS-2026", "CΕNSUS-2026", "cen\u034fsus-2026"),
+    *("cen\u180bsus-2026", "census-2026\u180f", "census-2026\u2800", "cen\U0001d159sus-2026"),
 ]
 OTHERS = [
     "census-2027",

@@ -58,7 +58,7 @@ def test_a_bought_number_of_records_that_is_noise_alone_warns_of_nothing(solver)
 def test_scores_that_are_noise_alone_warn_of_nothing():
     fitted, settings = DPLogisticRegression(n_records=200).fit(X, Y), {"noise": "seeded", "random_state": 0}
     metrics.evaluate(
-        fitted, X, Y, epsilon=1e-5, delta=1e-6, curves=False, ledger=Ledger(epsilon=1.0), **settings
+        fitted, X, Y, epsilon=1e-7, delta=1e-6, curves=False, ledger=Ledger(epsilon=1.0), **settings
     )
 
 

@@ -68,8 +68,8 @@ def _check_name(connection: sa.Connection, dataset: str, url: str) -> list[str]:
         if look_alike(name, dataset):
             raise ValueError(
                 f"There is a ledger of {name!r} at {url}, and {dataset!r} differs from it only in case, "
-                "spaces or letters that look alike; write the name as it is there, or choose one that nobody "
-                "can mistake for it."
+                "spaces or letters that look alike; write the name as it is there or, for data of other "
+                "people, choose one that nobody can mistake for it."
             )
     return names
 

@@ -57,10 +57,13 @@ _LATIN = {
     "Z": "Ζ",
 }
 _LOOKS = {ord(other): latin for latin, others in _LATIN.items() for other in others}
-# Printable, but drawn as nothing: joiners, fillers and variation selectors.
-_INVISIBLE = dict.fromkeys(
-    [0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
-)
+# Printable, but drawn as nothing: joiners, fillers, variation selectors and a note without a head; a cell of
+# Braille without dots is drawn as a space.
+_INVISIBLE: dict[int, str | None] = {
+    **dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x1D159]),
+    **dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
+    0x2800: " ",
+}
 
 
 def look_alike(first: str, second: str) -> bool:
