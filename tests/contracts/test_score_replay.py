@@ -29,9 +29,9 @@ def model(probabilities):
     return made
 
 
-def replay(*, probabilities=True, **settings):
+def replay(*, probabilities=True, delta=1e-3, **settings):
     return replay_on_all_tables(
-        lambda table: lambda: metrics.evaluate(model(probabilities), *table, delta=1e-3, **settings)
+        lambda table: lambda: metrics.evaluate(model(probabilities), *table, delta=delta, **settings)
     )
 
 
@@ -45,6 +45,11 @@ def test_neighbours_are_told_apart_by_nothing_but_what_was_released(
     original = replay(probabilities=probabilities, curves=curves, n_records=n_records, epsilon=epsilon)
     assert [event.kind for event in original.tape.events if isinstance(event, Request)] == ["gaussian"]
     assert "accuracy" in original.visible["scores"]
+
+
+def test_neighbours_are_told_apart_by_no_warning_of_a_large_delta():
+    """1/delta lies between the number of records and that of a neighbour."""
+    replay(**PLAIN | {"epsilon": 20.0, "delta": 1 / 60.5})
 
 
 # -- planted bugs -------------------------------------------------------------------------------------------

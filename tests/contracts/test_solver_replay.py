@@ -104,6 +104,14 @@ def test_neighbours_are_told_apart_by_no_warning_of_a_budget_that_buys_nothing(s
     assert "BudgetWarning" in str(replay(solver, **settings).visible["warnings"])
 
 
+@pytest.mark.parametrize(
+    "solver", [Adaptive(), GradientDescent(), ObjectivePerturbation()], ids=lambda solver: solver.name
+)
+def test_neighbours_are_told_apart_by_no_warning_of_a_large_delta(solver):
+    """1/delta lies between the number of records and that of a neighbour."""
+    replay(solver, **PLAIN | {"delta": 1 / 60.5, "alpha": 0.05})
+
+
 @pytest.mark.parametrize("epsilon", [0.5, 20.0])
 def test_private_bounds_tell_neighbours_apart_by_nothing(epsilon):
     replay_on_all_tables(lambda table: lambda: PrivateBounds(epsilon, 1e-3).fit(table[0]))

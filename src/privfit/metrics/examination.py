@@ -122,9 +122,8 @@ class Examination(PrivateFit):
         self._settle(ledger)
         cells = Cells.estimated(released, strategy, self.n_records)
         if self.n_records is None:
-            warn_of_large_delta(
-                terms.delta, float(cells.counts.sum()), math.sqrt(float(cells.covariance.sum()))
-            )
+            noise = math.sqrt(max(float(cells.covariance.sum()), 0.0))
+            warn_of_large_delta(terms.delta, float(cells.counts.sum()), noise)
         first, second = predictions.labels.classes.tolist()
         return Evaluation(
             cells,
