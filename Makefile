@@ -1,11 +1,12 @@
-# The two commands: `make demo` and `make test`. Each sets everything up by itself. `make test-all` is what CI runs.
+# The two commands: `make demo` and `make test`. Each sets everything up by itself.
+# Three tiers of tests: `make test` in minutes, `make test-all` is what CI runs, `make test-deep` takes hours.
 # It also asks the system for SYSTEM_PACKAGES; tests that need one which cannot be had are skipped and say so.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := postgresql chromium chromium-driver
 
-.PHONY: demo test test-all test-postgres rivals docs check format clean
+.PHONY: demo test test-all test-deep test-postgres rivals docs check format clean
 .DEFAULT_GOAL := demo
 
 # What the demo needs, and nothing else.
@@ -32,6 +33,11 @@ test: $(VENV)/.installed
 test-all: $(VENV)/.installed
 	@tools/system_packages.sh $(SYSTEM_PACKAGES) || true
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+
+# Long fuzzing, planted bugs, crashes, large tables; goes on where it stopped. DEEP="-k NAME" or DEEP=--again.
+test-deep: $(VENV)/.installed
+	@tools/system_packages.sh postgresql || true
+	@$(BIN)/python tests/deep/run.py $(DEEP)
 
 # Ledgers in files and on a real server, which has to be there: without one these tests fail and say how.
 test-postgres: $(VENV)/.installed
@@ -65,5 +71,5 @@ format: $(VENV)/.installed
 	$(BIN)/python tests/markdown_lines.py
 
 clean:
-	rm -rf $(VENV) .rivals site .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) .rivals site .pytest_cache .mypy_cache .ruff_cache .hypothesis .deep .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""What holds for every test: one hypothesis profile, kernels compiled once, a word on what was left out."""
+"""What holds for every test: one hypothesis profile, kernels compiled once, three tiers of tests."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import more_examples
 import numpy as np
 import postgres_server
 import pytest
@@ -28,14 +29,31 @@ settings.load_profile("privfit")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the option that shows which tests hold by their seed only."""
+    """Add what the deep tests need, and the option that shows which tests hold by their seed only."""
     parser.addoption("--seed-shift", type=int, default=0, help="draw other numbers from every seed")
+    parser.addoption("--more-examples", type=int, default=1, help="multiply the examples of hypothesis")
+    parser.addoption("--deep", action="store_true", help="run the tests marked `deep`, and no others")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Shift seeds before any test module is imported, because some draw their tables then."""
     if shift := config.getoption("--seed-shift"):
         np.random.default_rng = seed_shift.shifted(np.random.default_rng, shift)
+    if (times := config.getoption("--more-examples")) > 1:
+        more_examples.multiply(times)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run deep tests, which take hours, only where they are asked for."""
+    left_out = [item for item in items if is_deep(item) != config.getoption("--deep")]
+    if left_out:
+        items[:] = [item for item in items if is_deep(item) == config.getoption("--deep")]
+        config.hook.pytest_deselected(items=left_out)
+
+
+def is_deep(item: pytest.Item) -> bool:
+    """Return whether a test is of the deepest tier."""
+    return item.get_closest_marker("deep") is not None
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
@@ -79,26 +97,29 @@ def postgres_url() -> Iterator[str]:
         yield url
 
 
-LEFT_OUT = pytest.StashKey[int]()
+LEFT_OUT = pytest.StashKey[dict[str, int]]()
 
 
 def pytest_deselected(items: list[pytest.Item]) -> None:
-    """Count slow tests that are left out; workers, which all see the same tests, tell the controller."""
+    """Count slow and deep tests that are left out; workers, which all see the same, tell the controller."""
     config = items[0].config
-    slow = sum(item.get_closest_marker("slow") is not None for item in items)
-    config.stash[LEFT_OUT] = config.stash.get(LEFT_OUT, 0) + slow
+    counts = config.stash.setdefault(LEFT_OUT, {"slow": 0, "deep": 0})
+    for tier in counts:
+        counts[tier] += sum(item.get_closest_marker(tier) is not None for item in items)
     if hasattr(config, "workeroutput"):
-        config.workeroutput["left_out"] = config.stash[LEFT_OUT]
+        config.workeroutput["left_out"] = counts
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Hear of it from a worker."""
-    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", 0)
+    node.config.stash[LEFT_OUT] = getattr(node, "workeroutput", {}).get("left_out", {})
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     """Say what was left out, and how to run it."""
-    if config.option.markexpr == "not slow":
-        left_out = config.stash.get(LEFT_OUT, 0)
-        terminalreporter.write_line(f"Left out: {left_out} slow tests; `make test-all` runs every test.")
+    if config.getoption("--deep"):
+        return
+    for tier, command in (("slow", "make test-all"), ("deep", "make test-deep")):
+        if left_out := config.stash.get(LEFT_OUT, {}).get(tier, 0):
+            terminalreporter.write_line(f"Left out: {left_out} {tier} tests; `{command}` runs them.")

@@ -59,9 +59,14 @@ AXES: dict[str, tuple[Any, ...]] = {
 }
 
 
+def all_settings() -> list[dict[str, Any]]:
+    """Return every combination of the settings."""
+    return [dict(zip(AXES, values, strict=True)) for values in itertools.product(*AXES.values())]
+
+
 def covering_settings(strength: int) -> list[dict[str, Any]]:
     """Return combinations of the settings among which every `strength` values of as many settings meet."""
-    everything = [dict(zip(AXES, values, strict=True)) for values in itertools.product(*AXES.values())]
+    everything = all_settings()
     meetings = [
         set(itertools.combinations([(name, str(value)) for name, value in settings.items()], strength))
         for settings in everything

@@ -129,7 +129,7 @@ def test_a_rival_that_is_not_there_is_skipped_with_its_reason(rivals, stub, clas
         rivals.missing("sklearn/logistic")
 
 
-@pytest.mark.slow
+@pytest.mark.deep
 def test_what_cannot_be_installed_is_remembered_with_the_installers_reason(rivals, tmp_path):
     environment = rivals.Environment("stub", tmp_path, tmp_path / "environments")
     environment.requirements.parent.mkdir()

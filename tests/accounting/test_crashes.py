@@ -41,9 +41,9 @@ def fit_again_and_again(ledger, diary, seed):
         os._exit(0)
 
 
-def run_and_kill(ledger, diary):
+def run_and_kill(ledger, diary, seed=0):
     """Keep eight processes at it, kill some and start others until nothing is left; return how many died."""
-    context, chance = multiprocessing.get_context("fork"), random.Random(0)
+    context, chance = multiprocessing.get_context("fork"), random.Random(seed)
     processes = []
     while len(processes) < PROCESSES + KILLS:
         running = [process for process in processes if process.exitcode is None]
@@ -88,6 +88,25 @@ def spent(ledger):
 @fork
 def test_eight_processes_killed_at_random_never_overspend_and_never_undercount(ledger, diary):
     assert run_and_kill(ledger, diary) >= KILLS / 4
+    assert_every_look_was_paid_for(ledger, diary)
+
+
+@fork
+@pytest.mark.deep
+@pytest.mark.parametrize("part", range(10))
+@pytest.mark.parametrize("store", ["sqlite", "postgres"])
+def test_however_often_processes_are_killed_every_look_was_paid_for(store, part, request, tmp_path):
+    """Ten parts of ten ledgers each, for each of which up to twelve processes are killed."""
+    url = f"sqlite:///{tmp_path}/people.db" if store == "sqlite" else request.getfixturevalue("postgres_url")
+    for seed in range(10 * part + 1, 10 * part + 11):
+        ledger = Ledger.open(url, dataset=uuid.uuid4().hex, rho=1.0, timeout=120.0)
+        diary = os.open(tmp_path / f"looks-{seed}", os.O_CREAT | os.O_RDWR | os.O_APPEND)
+        run_and_kill(ledger, diary, seed)
+        assert_every_look_was_paid_for(ledger, diary)
+        os.close(diary)
+
+
+def assert_every_look_was_paid_for(ledger, diary):
     assert 0 < looked(diary) <= spent(ledger) <= 1
     assert ledger.remaining < PORTION
     ledger.verify()

@@ -6,7 +6,15 @@ import warnings
 
 import numpy as np
 import pytest
-from neighbours import VARIANTS, base_table, covering_settings, fitting, neighbours, strange_tables
+from neighbours import (
+    VARIANTS,
+    all_settings,
+    base_table,
+    covering_settings,
+    fitting,
+    neighbours,
+    strange_tables,
+)
 from replay import Request, Tape, assert_paid_for, assert_same, run
 
 from privfit.curator import Curator
@@ -73,7 +81,7 @@ def named(settings):
 
 
 PLAIN = {"form": "dense", "loss": "logistic", "fit_intercept": True, "alpha": 0.0, "epsilon": 20.0}
-FEW, MANY = covering_settings(2), covering_settings(3)
+FEW, MANY, ALL = covering_settings(2), covering_settings(3), all_settings()
 
 
 @pytest.mark.parametrize("settings", FEW, ids=named)
@@ -88,6 +96,13 @@ def test_neighbours_are_told_apart_by_nothing_but_what_was_released(name, settin
 @pytest.mark.parametrize("name", VARIANTS)
 def test_neighbours_are_told_apart_by_nothing_in_many_settings(name, settings):
     replay(VARIANTS[name], **settings)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", VARIANTS)
+def test_neighbours_are_told_apart_by_nothing_in_any_setting(name):
+    for settings in ALL:
+        replay(VARIANTS[name], **settings)
 
 
 @pytest.mark.parametrize("settings", FEW, ids=named)

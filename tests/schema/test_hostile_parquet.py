@@ -104,17 +104,16 @@ def test_a_file_without_a_footer_is_refused(tmp_path, content):
         encode(tmp_path / "x.parquet", SCHEMA)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path, seed):
-    """Bytes of the footer, which says how large everything is, and of the columns are replaced."""
-    path, chance = tmp_path / "x.parquet", random.Random(seed)
+def outcomes_of_damage(path, seed, files):
+    """Replace bytes of the footer, which says how large everything is, and of the columns; then read."""
+    chance = random.Random(seed)
     town = pa.array(["a", "b", "c"] * 10).dictionary_encode()
     whole = pa.table({"income": [1.0] * 30, "town": town, "ill": ["no", "yes"] * 15})
     pq.write_table(whole, path, compression="none" if seed % 2 else "snappy")
     good = path.read_bytes()
     footer = len(good) - 8 - int.from_bytes(good[-8:-4], "little")
     outcomes = set()
-    for _ in range(100):
+    for _ in range(files):
         damaged = bytearray(good)
         for _ in range(chance.choice([1, 1, 2, 8])):
             place = chance.randrange(chance.choice([0, footer]), len(good))
@@ -125,7 +124,19 @@ def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path, seed):
             outcomes.add(None)
         except (ValueError, TypeError) as refusal:
             outcomes.add(type(refusal))
+    return outcomes
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path, seed):
+    outcomes = outcomes_of_damage(tmp_path / "x.parquet", seed, files=100)
     assert {None, ValueError} <= outcomes <= {None, ValueError, TypeError}
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", range(4, 12))
+def test_none_of_many_damaged_files_does_anything_else(tmp_path, seed):
+    assert outcomes_of_damage(tmp_path / "x.parquet", seed, files=25_000) <= {None, ValueError, TypeError}
 
 
 def test_codes_without_a_category_are_refused(tmp_path):
