@@ -262,6 +262,50 @@ else:
     raise AssertionError("newton ignored the set")
 """
 
+INTERVAL_LOSS = """
+from privfit.losses.arithmetic import compilable
+from privfit.losses.loss import Loss
+from privfit.losses.targets import Interval
+
+@compilable
+def value(prediction, target):
+    residual = abs(prediction - target)
+    return 0.5 * residual * residual if residual < 0.3 else 0.3 * (residual - 0.15)
+
+@compilable
+def derivative(prediction, target):
+    return max(-0.3, min(0.3, prediction - target))
+
+def link(mean):
+    return mean
+
+HUBER = Loss("toy_huber", value, derivative, lipschitz=0.3, smoothness=1.0, targets=Interval(), link=link)
+"""
+
+ESTIMATOR = """
+from privfit.estimators.regression import DPLinearRegressor
+
+class DPToyRegressor(DPLinearRegressor):
+    _loss, _kind, _title = "toy_huber", "toy", "Toy regression"
+"""
+
+USE_ESTIMATOR = """
+import tempfile
+from pathlib import Path
+import privfit
+from privfit.cli.train import kinds
+from privfit.publication.registry import MODELS
+DPToyRegressor = MODELS["toy"].estimator  # found without a line elsewhere
+assert kinds() == ["logistic", "svm", "toy"]
+targets = 50.0 + 10.0 * X[:, 0]
+model = DPToyRegressor(20.0, target_bounds=(0.0, 100.0), feature_bounds=(-4.0, 4.0)).fit(X, targets)
+assert model.score(X, targets) > 0.8
+path = Path(tempfile.mkdtemp()) / "model.json"
+model.save(path)
+loaded = privfit.load(path)
+assert type(loaded) is DPToyRegressor and np.array_equal(loaded.predict(X), model.predict(X))
+"""
+
 # What is added, the files it takes, and a program that uses it.
 ADDITIONS = {
     "a loss": ({"losses/squared_hinge.py": LOSS}, USE_LOSS),
@@ -270,10 +314,14 @@ ADDITIONS = {
         {"solvers/one_step.py": SOLVER, "solvers/__init__.py": "from privfit.solvers import one_step"},
         USE_SOLVER,
     ),
+    "an estimator": ({"estimators/toy.py": ESTIMATOR}, USE_ESTIMATOR),
     "a question": ({"questions/positives.py": QUESTION}, USE_QUESTION),
     "a constraint set": ({"penalties/non_negative.py": PENALTY}, USE_PENALTY),
     "a matrix": ({"engine/layouts/compressed.py": MATRIX}, USE_MATRIX),
 }
+
+# What an addition uses that is an addition of its own.
+BESIDES = {"an estimator": {"losses/toy_huber.py": INTERVAL_LOSS}}
 
 # What runs over every loss, whichever there are.
 LOSS_TESTS = (
@@ -301,7 +349,7 @@ def test_an_addition_works_and_takes_as_many_files_as_is_said(what: str, tmp_pat
     assert int(said) == len(files)
     copy = tmp_path / "privfit"
     shutil.copytree(ROOT / "src" / "privfit", copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for name, text in files.items():
+    for name, text in {**files, **BESIDES.get(what, {})}.items():
         with (copy / name).open("a") as file:
             file.write(f"\n{text}\n")
     environment = os.environ | {"PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}

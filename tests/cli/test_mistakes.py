@@ -168,7 +168,7 @@ def untidy(desk):
     model = (desk / "model.json").read_text()
     (desk / "cut.json").write_text(model[:200])
     document = json.loads(model)
-    (desk / "svm.json").write_text(json.dumps(document | {"kind": "svm"}))
+    (desk / "svm.json").write_text(json.dumps(document | {"kind": "svm", "link": "sign"}))
     import pyarrow
     from pyarrow import parquet
 

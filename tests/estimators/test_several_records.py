@@ -95,7 +95,7 @@ def publishable(model):
     """Return all of a model file but what the noise, the clock and the ledger's random name decide."""
     facts = model.published()
     written = {name: fact for name, fact in facts.privacy.items() if name != "origin"}
-    return written, facts.schema, facts.classes, facts.feature_names, facts.columns, len(facts.weights)
+    return written, facts.schema, facts.classes, facts.feature_names, facts.columns, facts.n_columns
 
 
 def entries(ledger):

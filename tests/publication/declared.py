@@ -9,6 +9,7 @@ import pandas as pd
 
 from privfit import DPLogisticRegression, Schema
 from privfit.estimators.publishing import restored
+from privfit.publication.targets import TwoLabels
 from privfit.schema import Boolean, Categorical, Date, Identifier, Ignored, Integer, Label, Numeric, Ordinal
 
 LABEL = Label("outcome", ["well", "unwell"], positive="unwell")
@@ -119,9 +120,9 @@ def trained(schema, seed=0, kind=DPLogisticRegression, **settings):
     p = len(schema.feature_names)
     facts = replace(
         fitted.published(),
-        weights=rng.normal(0, 2, p),
-        intercept=rng.normal() if fitted.fit_intercept else 0.0,
-        classes=tuple(sorted(schema.label.classes)),
+        weights=rng.normal(0, 2, (1, p)),
+        intercepts=np.array([rng.normal() if fitted.fit_intercept else 0.0]),
+        target=TwoLabels(tuple(sorted(schema.label.classes))),
         feature_names=tuple(fact.name for fact in schema.features),
         columns=schema.feature_names,
         bounds=(np.zeros(p), np.ones(p)),

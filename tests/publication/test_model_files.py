@@ -106,38 +106,65 @@ HOSTILE = {
     "cut off": (lambda w: json.dumps(w)[:-20], "not whole JSON"),
     "nested without end": (lambda _: "[" * 100_000, "not whole JSON"),
     "not a number": (
-        lambda w: json.dumps(w).replace('"intercept": ', '"intercept": NaN, "x": '),
+        lambda w: json.dumps(w).replace('"intercepts": [', '"intercepts": [NaN, '),
         "not whole JSON",
     ),
     "another document": (lambda _: '{"hello": 1}', "holds no privfit model"),
     "a list": (lambda _: "[]", "holds no privfit model"),
-    "a later version": (changed(["version"], 2), "not version 1"),
-    "an unknown entry": (
-        changed(["extra"], 1),
-        "its entry the document breaks the rule 'additionalProperties'",
+    "a later version": (
+        changed(["version"], 3),
+        "not version 1 or 2, which this privfit reads; update privfit",
     ),
-    "weights of text": (changed(["weights", 0], "1"), "its entry weights/0 breaks the rule 'type'"),
-    "a weight too many": (changed(["weights"], [1.0] * 6), "bounds are not as many"),
-    "an endless integer": (changed(["weights", 0], 10**400), "a number in it is too large"),
+    "a version that is no number": (changed(["version"], True), "not version 1 or 2"),
+    "an unknown entry of what predictions depend on": (
+        changed(["preprocessing", "extra"], 1),
+        "its entry preprocessing breaks the rule 'additionalProperties'",
+    ),
+    "no intercepts": (lambda w: json.dumps({k: w[k] for k in w if k != "intercepts"}), "the rule 'required'"),
+    "a link unheard of": (changed(["link"], "probit"), "its entry link breaks the rule 'enum'"),
+    "another link": (changed(["link"], "sign"), "models of the kind 'logistic' do not have the link 'sign'"),
+    "a link that its target cannot have": (
+        changed(["link"], "identity"),
+        "a model of 'two labels' cannot have the link 'identity'",
+    ),
+    "a target of another kind": (
+        lambda w: json.dumps(w | {"target": {"type": "interval", "low": 0, "high": 1}, "link": "identity"}),
+        "models of the kind 'logistic' do not have the link 'identity'",
+    ),
+    "a target unheard of": (
+        changed(["target", "type"], "forest"),
+        "its entry target breaks the rule 'oneOf'",
+    ),
+    "a kind unheard of": (changed(["kind"], "forest"), "none of those that this privfit has: logistic, svm"),
+    "a row too many": (
+        lambda w: json.dumps(w | {"weights": [*w["weights"], [1.0] * 5]}),
+        "with 1 score for each record needs 1 row of weights",
+    ),
+    "an intercept too many": (changed(["intercepts"], [1.0, 2.0]), "needs 1 intercept"),
+    "rows of different lengths": (changed(["weights"], [[1.0], [1.0, 2.0]]), "have different lengths"),
+    "a covariance that is too small": (changed(["covariance"], [[1.0]]), "must have 6 rows and columns"),
+    "weights of text": (changed(["weights", 0, 0], "1"), "its entry weights/0/0 breaks the rule 'type'"),
+    "a weight too many": (changed(["weights"], [[1.0] * 6]), "bounds are not as many"),
+    "an endless integer": (changed(["weights", 0, 0], 10**400), "a number in it is too large"),
     "an endless integer that no check reads": (
         changed(["steps", 0, "step"], 10**400),
         "a number in it is too",
     ),
     "a number beyond the largest": (
-        lambda w: json.dumps(w).replace('"intercept": ', '"intercept": 1e400, "x": '),
+        lambda w: json.dumps(w).replace('"intercepts": [', '"intercepts": [1e400, '),
         "a number in it is too large",
     ),
     "integers of a million digits": (
-        lambda w: json.dumps(w).replace('"version": 1', '"version": ' + 1_000_000 * "9"),
+        lambda w: json.dumps(w).replace('"version": 2', '"version": ' + 1_000_000 * "9"),
         "a number in it is too large",
     ),
     "a label that is half a character": (
-        changed(["classes"], ["no", "\ud800"]),
+        changed(["target", "classes"], ["no", "\ud800"]),
         "not valid Unicode: it holds",
     ),
     "a name that is half a character": (changed(["versions"], {"\udfff": ""}), "not valid Unicode: it holds"),
     "two intercepts": (
-        lambda w: json.dumps(w).replace('"intercept": ', '"intercept": 1.0, "intercept": '),
+        lambda w: json.dumps(w).replace('"intercepts": ', '"intercepts": [1.0], "intercepts": '),
         "it names a key twice in one place",
     ),
     "two kinds of promise": (
@@ -164,8 +191,8 @@ HOSTILE = {
         "breaks the rule 'maximum'",
     ),
     "bounds upside down": (changed(["preprocessing", "clip", "low", 0], 1e9), "a lower bound in it is above"),
-    "one class": (changed(["classes"], ["no", "no"]), "not two different labels"),
-    "two kinds of class": (changed(["classes"], ["no", 1]), "not two different labels of one type"),
+    "one class": (changed(["target", "classes"], ["no", "no"]), "not two different labels"),
+    "two kinds of class": (changed(["target", "classes"], ["no", 1]), "not two different labels of one type"),
     "a name too many": (changed(["feature_names"], list("abcdef")), "feature names are not as many"),
     "a negative promise": (
         changed(["privacy", "promise", "rho"], -1.0),
@@ -240,7 +267,7 @@ def test_a_refusal_that_quotes_a_long_name_is_cut_off(tmp_path):
     path = tmp_path / "model.json"
     fitted().save(path)
     long = 10_000 * "x"
-    written = json.loads(path.read_text()) | {"feature_names": ["a"], "columns": ["a"], "weights": [1.0]}
+    written = json.loads(path.read_text()) | {"feature_names": ["a"], "columns": ["a"], "weights": [[1.0]]}
     column = {"name": "a", "type": "categorical", "categories": [long, long]}
     written["preprocessing"] |= {"schema": {"columns": [column], "label": {"name": "y"}}, "clip": None}
     path.write_text(json.dumps(written))

@@ -62,7 +62,7 @@ def test_levels_that_drift_together_are_shown_as_the_same():
     """A number added to all levels and taken from the intercept changes no score, and no row."""
     facts = trained(schema_of(town("indicator"), Ordinal("health", ["poor", "good"]))).published()
     drifted = replace(
-        facts, weights=facts.weights + np.array([8.0] * 4 + [0.0]), intercept=facts.intercept - 8
+        facts, weights=facts.weights + np.array([8.0] * 4 + [0.0]), intercepts=facts.intercepts - 8
     )
     before, after = weights_of(facts), weights_of(drifted)
     assert [row.weight for row in after] == pytest.approx([row.weight for row in before])
@@ -101,9 +101,9 @@ def test_the_table_says_what_each_row_is_compared_with():
 def test_the_raw_weights_stay_in_coef_and_in_the_file():
     model = trained(schema_of(town()))
     raw = json.loads(to_json(model.published()))
-    assert raw["weights"] == model.coef_[0].tolist()
-    assert raw["intercept"] == model.intercept_[0] != model.weights_.intercept
-    assert len(model.weights_) == len(raw["weights"]) + 1  # what is no town at all
+    assert raw["weights"] == model.coef_.tolist()
+    assert raw["intercepts"] == [model.intercept_[0]] != [model.weights_.intercept]
+    assert len(model.weights_) == len(raw["weights"][0]) + 1  # what is no town at all
 
 
 def test_odds_ratios_are_those_of_logistic_models_alone():
@@ -113,9 +113,9 @@ def test_odds_ratios_are_those_of_logistic_models_alone():
     assert {row.odds_ratio for row in svm} == {None}
     assert "odds" not in str(svm) + svm._repr_html_()
     facts = trained(schema_of(town())).published()
-    huge = weights_of(replace(facts, weights=np.full(3, [0.0, 0.0, 1e300])))
+    huge = weights_of(replace(facts, weights=np.array([[0.0, 0.0, 1e300]])))
     assert huge[2].odds_ratio == 0.0 != huge[3].odds_ratio  # speaks for the first class
-    assert weights_of(replace(facts, weights=np.array([0.0, 0.0, -1e300])))[2].odds_ratio == np.inf
+    assert weights_of(replace(facts, weights=np.array([[0.0, 0.0, -1e300]])))[2].odds_ratio == np.inf
 
 
 def test_notebooks_show_a_table_in_which_names_are_text():

@@ -55,7 +55,7 @@ def spoken(model, text):
 
 def of_numbers(text):
     model = fitted(noise="seeded", random_state=0).published()
-    names = tuple(f"{text}{i}" for i in range(len(model.weights)))
+    names = tuple(f"{text}{i}" for i in range(model.n_columns))
     return spoken(replace(model, classes=(f"{text}no", f"{text}yes"), feature_names=names), text)
 
 

@@ -31,6 +31,7 @@ def explain(
     Example: privfit explain model.json --top 10
     """
     fitted = read_model(model)
+    from privfit.publication.targets import to_dict
     from privfit.publication.weights import Weights, weights_of
 
     facts: Published = fitted.published()
@@ -42,6 +43,7 @@ def explain(
     promise = in_a_line(fitted.privacy_, model)
     show(
         {
+            "target": to_dict(facts.target),
             "classes": list(facts.classes),
             "speaks_for": weights.positive,
             "intercept": weights.intercept,

@@ -87,6 +87,11 @@ class DPLinearModel(PrivateFit):
         """Keep what predictions need to know about the targets, of their encoder or of a published model."""
         raise NotImplementedError
 
+    @classmethod
+    def _declaring(cls, target: Target) -> dict[str, Any]:
+        """Return the settings that declare a published target, or refuse one of another type."""
+        raise NotImplementedError
+
     @property
     def _target(self) -> Target:
         """What the fitted model predicts."""
@@ -238,8 +243,13 @@ class DPLinearModel(PrivateFit):
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         """Keep a solution's weights, the intercept, if any, last: a row for each output."""
         rows = np.atleast_2d(w.T)
-        self.coef_ = (rows[:, :-1] if self.fit_intercept else rows).copy()
-        self.intercept_ = rows[:, -1].copy() if self.fit_intercept else np.zeros(len(rows))
+        if self.fit_intercept:
+            self._keep_weights(rows[:, :-1].copy(), rows[:, -1].copy())
+        else:
+            self._keep_weights(rows.copy(), np.zeros(len(rows)))
+
+    def _keep_weights(self, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> None:
+        self.coef_, self.intercept_ = weights, intercepts
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the score of every row, or one for each output."""

@@ -76,6 +76,12 @@ class DPLinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc] 
     def _keep_target(self, known: Any) -> None:
         self.classes_ = np.asarray(known.classes)
 
+    @classmethod
+    def _declaring(cls, target: Target) -> dict[str, Any]:
+        if not isinstance(target, TwoLabels):
+            raise ValueError(f"a {cls.__name__} predicts two labels.")
+        return {"classes": target.classes}
+
     @property
     def _target(self) -> Target:
         labels = tuple(self.classes_.tolist())

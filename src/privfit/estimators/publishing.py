@@ -18,7 +18,6 @@ from privfit.publication.document import LARGEST_FILE
 from privfit.publication.origin import Origin
 from privfit.publication.published import ONE_RECORD_EACH, versions
 from privfit.publication.registry import MODELS
-from privfit.publication.targets import TwoLabels
 from privfit.schema import Schema
 from privfit.solvers import Step
 
@@ -33,16 +32,13 @@ def published(model: DPLinearModel) -> Published:
     names = getattr(model, "feature_names_in_", None)
     preparation: Preparation = model.preparation_
     schema: Schema | None = model.schema_
-    target = model._target
-    if not isinstance(target, TwoLabels):
-        raise ValueError("Only models of two labels can be published.")
-    return Published(
+    facts = Published(
         kind=model._kind,
         link=model._link,
-        weights=model.coef_.ravel().astype(np.float64),
-        intercept=float(model.intercept_[0]),
+        target=model._target,
+        weights=np.atleast_2d(model.coef_).astype(np.float64),
+        intercepts=np.atleast_1d(model.intercept_).astype(np.float64),
         has_intercept=preparation.intercept,
-        classes=target.classes,
         feature_names=None if names is None else tuple(map(str, names)),
         columns=None if schema is None else schema.feature_names,
         bounds=preparation.bounds,
@@ -52,16 +48,20 @@ def published(model: DPLinearModel) -> Published:
         privacy=statement_to_dict(model.privacy_),
         versions=versions(),
     )
+    misfit = facts.misfit()
+    if misfit is not None:
+        raise ValueError(f"The model cannot be published: {misfit}.")
+    return facts
 
 
 def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     """Give an unfitted estimator what a published model knows; it then predicts the same."""
-    model._keep_target(facts)
-    model.coef_, model.intercept_ = facts.weights.reshape(1, -1).copy(), np.array([facts.intercept])
+    model._keep_target(facts.target)
+    model._keep_weights(facts.weights.copy(), facts.intercepts.copy())
     model.n_iter_, model.trace_ = len(facts.steps), tuple(Step(**step) for step in facts.steps)
     model.preparation_ = Preparation(facts.bounds, facts.has_intercept, facts.unit_rows)
     model.schema_ = Schema.of(model.schema) if model.schema is not None else None
-    model.n_features_in_ = len(facts.weights if model.schema_ is None else model.schema_.features)
+    model.n_features_in_ = facts.n_columns if model.schema_ is None else len(model.schema_.features)
     if facts.feature_names is not None:
         model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
     model.ledger_ = None  # the ledger stays where the data are
@@ -79,7 +79,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    model : DPLogisticRegression or DPLinearSVC
+    model : DPLogisticRegression, DPLinearSVC or another estimator
         It predicts as the saved one did, and states the same promise.
     """
     path = Path(path)
@@ -92,12 +92,15 @@ def load(path: str | Path) -> Any:
             known = ", ".join(sorted(MODELS))
             raise ValueError(f"its kind of model is none of those that this privfit has: {known}.")
         estimator = MODELS[facts.kind].estimator
+        if facts.link is not MODELS[facts.kind].link:
+            raise ValueError(f"models of the kind {facts.kind!r} do not have the link {facts.link.name!r}.")
         schema = None if facts.schema is None else _schema(facts)
         if schema is not None and schema.identifier is not None:
             # files of earlier versions assume it of every table
             others = tuple(a for a in statement.assumptions if a != ONE_RECORD_EACH)
             statement = replace(statement, assumptions=others)
-        model = estimator(classes=facts.classes) if schema is None else estimator(schema=schema)
+        declaring = estimator._declaring(facts.target)
+        model = estimator(**declaring) if schema is None else estimator(schema=schema)
         if statement.promise is not None:
             model.set_params(epsilon=statement.epsilon, delta=statement.delta)
         return restored(model, facts, statement)

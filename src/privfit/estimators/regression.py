@@ -84,13 +84,21 @@ class DPLinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  #
     def _keep_target(self, known: Any) -> None:
         self.target_bounds_ = known.low, known.high
 
+    @classmethod
+    def _declaring(cls, target: Target) -> dict[str, Any]:
+        if not isinstance(target, Interval):
+            raise ValueError(f"a {cls.__name__} predicts numbers.")
+        return {"target_bounds": (target.low, target.high)}
+
     @property
     def _target(self) -> Target:
         return Interval(*self.target_bounds_)
 
-    def _set_weights(self, w: NDArray[np.float64]) -> None:
-        super()._set_weights(w)
-        self.coef_, self.intercept_ = self.coef_[0], self.intercept_[0]  # as scikit-learn's regressors do
+    def _keep_weights(self, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> None:
+        self.coef_, self.intercept_ = (
+            weights[0],
+            intercepts[0],
+        )  # the shapes of scikit-learn's regressors
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Return the predicted number of every row.

@@ -10,24 +10,31 @@ from typing import Any
 import numpy as np
 
 from privfit.printable import printable
-from privfit.publication.links import LOGIT, SIGN
+from privfit.publication import targets
+from privfit.publication.links import LINKS
 from privfit.publication.published import Published
 
-FORMAT, VERSION = "privfit-model", 1
+FORMAT, VERSION = "privfit-model", 2
+_SCHEMAS = {1: "model.version1.schema.json", 2: "model.schema.json"}  # by version
 LONE_SURROGATE = "is not valid Unicode: it holds half of a surrogate pair"
-_LINKS = {"logistic": LOGIT, "svm": SIGN}  # the kinds of this version
+_LINKS_OF_VERSION_1 = {"logistic": "logit", "svm": "sign"}  # by kind
 LARGEST_FILE = 200_000_000  # bytes: a million columns with their bounds and names
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema(version: int = VERSION) -> dict[str, Any]:
     """Return the JSON Schema of model files.
+
+    Parameters
+    ----------
+    version : {1, 2}
+        Of the format. This privfit writes version 2 and reads both.
 
     Returns
     -------
     schema : dict
         Of draft 2020-12.
     """
-    text = files("privfit.publication").joinpath("model.schema.json").read_text(encoding="utf-8")
+    text = files("privfit.publication").joinpath(_SCHEMAS[version]).read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
     return schema
 
@@ -55,11 +62,13 @@ def to_json(model: Published) -> str:
         "format": FORMAT,
         "version": VERSION,
         "kind": model.kind,
-        "classes": list(model.classes),
+        "link": model.link.name,
+        "target": targets.to_dict(model.target),
         "feature_names": None if model.feature_names is None else list(model.feature_names),
         "columns": None if model.columns is None else list(model.columns),
         "weights": model.weights.tolist(),
-        "intercept": model.intercept,
+        "intercepts": model.intercepts.tolist(),
+        **({} if model.covariance is None else {"covariance": model.covariance.tolist()}),
         "preprocessing": {
             "schema": model.schema,
             "clip": None if bounds is None else {"low": bounds[0], "high": bounds[1]},
@@ -110,17 +119,27 @@ def from_json(text: str) -> Published:
         raise ValueError("it is not whole JSON; was it cut off, or edited by hand?") from None
     if not isinstance(written, dict) or written.get("format") != FORMAT:
         raise ValueError("it holds no privfit model.")
-    if written.get("version") != VERSION:
-        raise ValueError(
-            f"its format is not version {VERSION}, which is what this privfit reads; update privfit."
-        )
+    version = written.get("version")
+    if type(version) is not int or version not in _SCHEMAS:
+        raise ValueError("its format is not version 1 or 2, which this privfit reads; update privfit.")
     if not _is_unicode(json.dumps(written, ensure_ascii=False)):
         raise ValueError(f"a text in it {LONE_SURROGATE}.")
-    worst = next(iter(Draft202012Validator(json_schema()).iter_errors(written)), None)
+    worst = next(iter(Draft202012Validator(json_schema(version)).iter_errors(written)), None)
     if worst is not None:
         where = printable("/".join(map(str, worst.absolute_path)))[:200] or "the document"
         raise ValueError(f"its entry {where} breaks the rule {worst.validator!r} of the format.")
-    return _checked(written)
+    return _checked(written if version == VERSION else _as_version_2(written))
+
+
+def _as_version_2(written: dict[str, Any]) -> dict[str, Any]:
+    """Return what a file of version 1 says, as version 2 says it."""
+    return {
+        **written,
+        "link": _LINKS_OF_VERSION_1[written["kind"]],
+        "target": {"type": "two labels", "classes": written["classes"]},
+        "weights": [written["weights"]],
+        "intercepts": [written["intercept"]],
+    }
 
 
 class _Ambiguous(ValueError):
@@ -162,10 +181,11 @@ def _is_unicode(text: str) -> bool:
 def _checked(written: dict[str, Any]) -> Published:
     """Return the model, having checked what a JSON Schema cannot say."""
     prepared = written["preprocessing"]
-    weights = _numbers("weights", written["weights"])
+    weights = _matrix("weights", written["weights"])
+    n_columns = weights.shape[1]
     clip = prepared["clip"]
     bounds = None if clip is None else (_numbers("low", clip["low"]), _numbers("high", clip["high"]))
-    if bounds is not None and not (len(bounds[0]) == len(bounds[1]) == len(weights)):
+    if bounds is not None and not (len(bounds[0]) == len(bounds[1]) == n_columns):
         raise ValueError("its bounds are not as many as its weights.")
     if bounds is not None and (bounds[0] > bounds[1]).any():
         raise ValueError("a lower bound in it is above the upper one.")
@@ -173,18 +193,16 @@ def _checked(written: dict[str, Any]) -> Published:
         None if written[key] is None else tuple(written[key]) for key in ("feature_names", "columns")
     )
     named = names if columns is None else columns
-    if named is not None and len(named) != len(weights):
+    if named is not None and len(named) != n_columns:
         raise ValueError("its feature names are not as many as its weights.")
-    first, second = written["classes"]
-    if type(first) is not type(second) or first == second:
-        raise ValueError("its classes are not two different labels of one type.")
-    return Published(
+    covariance = written.get("covariance")
+    model = Published(
         kind=written["kind"],
-        link=_LINKS[written["kind"]],
+        link=LINKS[written["link"]],
+        target=targets.from_dict(written["target"]),
         weights=weights,
-        intercept=float(_numbers("intercept", [written["intercept"]])[0]),
+        intercepts=_numbers("intercepts", written["intercepts"]),
         has_intercept=prepared["has_intercept"],
-        classes=(first, second),
         feature_names=names,
         columns=columns,
         bounds=bounds,
@@ -193,7 +211,18 @@ def _checked(written: dict[str, Any]) -> Published:
         steps=tuple(written["steps"]),
         privacy=written["privacy"],
         versions=written["versions"],
+        covariance=None if covariance is None else _matrix("covariances", covariance),
     )
+    misfit = model.misfit()
+    if misfit is not None:
+        raise ValueError(f"{misfit}.")
+    return model
+
+
+def _matrix(name: str, written: list[list[float]]) -> np.ndarray[Any, np.dtype[np.float64]]:
+    if len({len(row) for row in written}) > 1:
+        raise ValueError(f"the rows of its {name} have different lengths.")
+    return np.stack([_numbers(name, row) for row in written])
 
 
 def _numbers(name: str, written: list[float]) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
-from privfit.publication import numpy_rows
+from privfit.publication import numpy_links, numpy_rows
 from privfit.publication.plain import without_idle_clipping
 from privfit.publication.published import Published
 
@@ -18,37 +19,26 @@ import json
 
 import numpy as np
 
-CLASSES = np.array(json.loads({classes}))  # positive scores mean the second
-FEATURES = json.loads({features})  # the columns in order, if they have names
+{classes}FEATURES = json.loads({features})  # the columns in order, if they have names
 WEIGHTS = np.array(json.loads({weights}))
-INTERCEPT = {intercept}
+INTERCEPT = {intercepts}
 LOW, HIGH = (np.array(side) for side in json.loads({bounds}))  # values beyond are clipped, as in the fit
 
 
-def decision_function(X):
-    """Return the score of every row of a 2-d array; positive means the second class."""
+def {scorer}(X):
+    """Return {score} of every row of a 2-d array{meaning}."""
     X = np.clip(np.asarray(X, dtype=float), LOW, HIGH)
 {scores}
 
 
-{probabilities}def predict(X):
-    """Return the label of every row."""
-    return CLASSES[(decision_function(X) > 0).astype(int)]
-'''
-
-_PROBABILITIES = '''def predict_proba(X):
-    """Return the probability of each class for every row."""
-    positive = 0.5 + 0.5 * np.tanh(0.5 * decision_function(X))
-    return np.column_stack([1 - positive, positive])
-
-
-'''
+{predictions}'''
 
 
 def numpy_source(model: Published) -> str:
-    """Return the source of a module with `decision_function`, `predict` and, where it can, `predict_proba`.
+    """Return the source of a module that predicts.
 
-    They take a 2-d array; with a schema, a dict of raw columns or a list of dicts, which `encode` makes
+    It has `predict` and, for labels, `decision_function` and `predict_proba` as the model has them. They
+    take a 2-d array; with a schema, a dict of raw columns or a list of dicts, which `encode` makes
     numbers of. Cells are texts, numbers, truth values, dates or missing.
 
     Parameters
@@ -65,22 +55,37 @@ def numpy_source(model: Published) -> str:
         return _for_raw_rows(model)
     infinite = ([float("-inf")], [float("inf")])
     bounds = infinite if model.bounds is None else tuple(side.tolist() for side in model.bounds)
-    scores = ["    scores = X @ WEIGHTS + INTERCEPT"]
+    scores = ["    return X @ WEIGHTS + INTERCEPT"]
     if model.unit_rows:
         one = " + 1" if model.has_intercept else ""
-        scores.append(f"    return scores / np.sqrt((X * X).sum(axis=1){one})  # rows are scaled to norm 1")
-    else:
-        scores = ["    return X @ WEIGHTS + INTERCEPT"]
+        norms = f"np.sqrt((X * X).sum(axis=1){one})"
+        scores = [
+            "    scores = X @ WEIGHTS + INTERCEPT",
+            f"    return (scores.T / {norms}).T  # rows are scaled to norm 1",
+        ]
+    labels = f"CLASSES = np.array(json.loads({_literal(model.classes)}))\n"
     return _SOURCE.format(
         promise=_promise(model),
-        classes=_literal(model.classes),
+        classes=labels if model.classes else "",
         features=_literal(model.weight_names),
-        weights=_literal(model.weights.tolist()),
-        intercept=repr(model.intercept),
+        weights=_literal(_weights(model)),
+        intercepts=repr(_intercepts(model)),
         bounds=_literal(bounds),
         scores="\n".join(scores),
-        probabilities=_PROBABILITIES if model.link.probabilities is not None else "",
+        **numpy_links.scoring(model),
+        predictions=numpy_links.predictions(model, "X", "\n\n\n"),
     )
+
+
+def _weights(model: Published) -> list[Any]:
+    """Return what a table of columns is multiplied with: a list, or for several scores a list of lists."""
+    one = model.target.outputs == 1
+    numbers: list[Any] = (model.weights[0] if one else model.weights.T).tolist()
+    return numbers
+
+
+def _intercepts(model: Published) -> float | list[float]:
+    return float(model.intercepts[0]) if model.target.outputs == 1 else model.intercepts.tolist()
 
 
 def _for_raw_rows(model: Published) -> str:
@@ -88,21 +93,23 @@ def _for_raw_rows(model: Published) -> str:
     bounds = None if model.bounds is None or idle else [side.tolist() for side in model.bounds]
     facts = {
         "classes": model.classes,
-        "weights": model.weights.tolist(),
-        "intercept": model.intercept,
+        "weights": _weights(model),
+        "intercept": _intercepts(model),
         "bounds": bounds,
         "columns": numpy_rows.columns_of(model),
     }
     scores = 'X @ WEIGHTS + MODEL["intercept"]'
     if model.unit_rows:
         norms = f"np.sqrt((X * X).sum(axis=1){' + 1' if model.has_intercept else ''})"
-        scores = f"({scores}) / np.maximum({norms}, np.finfo(float).tiny)  # rows are scaled to norm 1"
+        norms = f"np.maximum({norms}, np.finfo(float).tiny)"
+        scores = f"(({scores}).T / {norms}).T  # rows are scaled to norm 1"
     return numpy_rows.SOURCE.format(
         promise=_promise(model),
         model=_literal(facts),
         clipped="encode(rows)" if bounds is None else 'np.clip(encode(rows), *MODEL["bounds"])',
         scores=scores,
-        probabilities=numpy_rows.PROBABILITIES if model.link.probabilities is not None else "",
+        **numpy_links.scoring(model),
+        predictions=numpy_links.predictions(model, "rows", "\n\n"),
     )
 
 

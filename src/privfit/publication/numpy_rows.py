@@ -14,7 +14,7 @@ from privfit.schema.column import Feature
 SOURCE = r'''"""Predicts as a model that privfit published; needs NumPy only. {promise}"""
 import datetime, decimal, json, numbers, re
 import numpy as np
-MODEL = json.loads({model})  # columns are what a schema says in public; positive scores mean the second class
+MODEL = json.loads({model})  # columns are what a schema says in public
 CLASSES, WEIGHTS, COLUMNS = np.array(MODEL["classes"]), np.array(MODEL["weights"]), MODEL["columns"]
 NUMBER = re.compile(r"[+-]?(?:([0-9]+)|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
 
@@ -57,22 +57,12 @@ def encode(rows):
             row[found[0]] = found[1]
     return np.hstack(features)
 
-def decision_function(rows):
-    """Return the score of every row; positive means the second class."""
+def {scorer}(rows):
+    """Return {score} of every row{meaning}."""
     X = {clipped}
     return {scores}
 
-{probabilities}def predict(rows):
-    """Return the label of every row."""
-    return CLASSES[(decision_function(rows) > 0).astype(int)]
-'''
-
-PROBABILITIES = '''def predict_proba(rows):
-    """Return the probability of each class for every row."""
-    positive = 0.5 + 0.5 * np.tanh(0.5 * decision_function(rows))
-    return np.column_stack([1 - positive, positive])
-
-'''
+{predictions}'''
 
 
 def columns_of(model: Published) -> dict[str, dict[str, Any]]:

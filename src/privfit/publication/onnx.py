@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.publication.cells import Cells, cells_of
+from privfit.publication.links import LOG
 from privfit.publication.plain import without_idle_clipping
 from privfit.publication.published import Published, Vector
 
@@ -31,8 +32,9 @@ def to_onnx(model: Published, *, encoded: bool = False) -> bytes:
     graph : bytes
         The input is `X`, doubles of shape (n, number of columns). With a schema there is an input of shape
         (n, 1) for every raw column, by its name: doubles, with NaN for gaps, or strings, with "" for them.
-        Outputs are `label` and, of shape (n, 2), `probabilities` or for SVMs `scores`. A cell that the
-        schema refuses makes them NaN, because a graph cannot refuse.
+        Outputs are `label` and, of shape (n, number of classes), `probabilities` or, if the model has none,
+        `scores`; of a model that predicts numbers the output is `prediction`. A cell that the schema
+        refuses makes them NaN, because a graph cannot refuse.
 
     Raises
     ------
@@ -41,7 +43,7 @@ def to_onnx(model: Published, *, encoded: bool = False) -> bytes:
     """
     graph = _Graph()
     if model.schema is None or encoded:
-        features = graph.input("X", np.float64, len(model.weights))
+        features = graph.input("X", np.float64, model.n_columns)
     else:
         model = without_idle_clipping(model)
         columns = [_raw(graph, column) for column in cells_of(model)]
@@ -149,12 +151,12 @@ def _listed(graph: _Graph, cell: str, column: Cells, missing: Vector) -> str:
 
 
 def _scored(graph: _Graph, model: Published, features: str) -> None:
-    """Add the outputs: what `Preparation.scores` computes, labels and probabilities."""
+    """Add what `Preparation.scores` computes, and the outputs that the link makes of it."""
     if model.bounds is not None:
         low, high = (graph.constant(side) for side in model.bounds)
         features = graph.node("Min", [graph.node("Max", [features, low]), high])
-    product = graph.node("MatMul", [features, graph.constant(model.weights.reshape(-1, 1))])
-    score = graph.node("Add", [product, graph.constant(model.intercept)])
+    product = graph.node("MatMul", [features, graph.constant(model.weights.T)])
+    score = graph.node("Add", [product, graph.constant(model.intercepts)])
     if model.unit_rows:
         squares = graph.node("Mul", [features, features])
         norm = graph.node("ReduceSum", [squares, graph.constant([1], np.int64)], keepdims=1)
@@ -163,9 +165,20 @@ def _scored(graph: _Graph, model: Published, features: str) -> None:
         # a row of zeros has the score zero, whatever it is divided by
         norm = graph.node("Max", [norm, graph.constant(np.finfo(float).tiny)])
         score = graph.node("Div", [score, graph.node("Sqrt", [norm])])
+    if model.target.outputs > 1:
+        _output_classes(graph, model, score)
+    elif model.link.predicts_classes:
+        _output_two_labels(graph, model, score)
+    else:
+        number = graph.node("Squeeze", [score, graph.constant([1], np.int64)])
+        number = graph.node("Exp", [number]) if model.link is LOG else number
+        graph.output("prediction", np.float64, ["n"], number)
+
+
+def _output_two_labels(graph: _Graph, model: Published, score: str) -> None:
     flat = graph.node("Squeeze", [score, graph.constant([1], np.int64)])
     is_second = graph.node("Greater", [flat, graph.constant(0.0)])
-    dtype = {str: str, float: np.float64}.get(type(model.classes[0]), np.int64)  # booleans become 0 and 1
+    dtype = _dtype(model)
     first, second = (graph.constant(label, dtype) for label in model.classes)
     graph.output("label", dtype, ["n"], graph.node("Where", [is_second, second, first]))
     negative = graph.node("Neg", [score])
@@ -174,3 +187,18 @@ def _scored(graph: _Graph, model: Published, features: str) -> None:
         graph.output("probabilities", np.float64, ["n", 2], graph.node("Sigmoid", [both]))
     else:
         graph.output("scores", np.float64, ["n", 2], both)
+
+
+def _output_classes(graph: _Graph, model: Published, scores: str) -> None:
+    place = graph.node("ArgMax", [scores], axis=1, keepdims=0)
+    dtype = _dtype(model)
+    graph.output("label", dtype, ["n"], graph.node("Gather", [graph.constant(model.classes, dtype), place]))
+    shape = ["n", len(model.classes)]
+    if model.link.probabilities is not None:
+        graph.output("probabilities", np.float64, shape, graph.node("Softmax", [scores], axis=1))
+    else:
+        graph.output("scores", np.float64, shape, scores)
+
+
+def _dtype(model: Published) -> Any:
+    return {str: str, float: np.float64}.get(type(model.classes[0]), np.int64)  # booleans become 0 and 1

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor, SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
 from privfit.publication.frame import frame_encoder
-from privfit.publication.published import Published, Vector
+from privfit.publication.published import Matrix, Published, Vector
 
 
 def to_sklearn(model: Published, *, encoded: bool = False) -> Any:
@@ -32,7 +33,7 @@ def to_sklearn(model: Published, *, encoded: bool = False) -> Any:
 
     Returns
     -------
-    estimator : LogisticRegression, SGDClassifier or Pipeline
+    estimator : LogisticRegression, SGDClassifier, LinearRegression, PoissonRegressor or Pipeline
         It takes dense arrays where columns are clipped, because scikit-learn's scaler does.
 
     Raises
@@ -68,18 +69,18 @@ def without_idle_clipping(model: Published) -> Published:
 
 
 def _of_numbers(model: Published) -> list[Any]:
-    weights, intercept = model.weights, model.intercept
+    weights, intercepts = model.weights, model.intercepts
     if model.unit_rows:
         steps = _unit_rows(model)
         if model.has_intercept:
-            weights, intercept = np.append(intercept, weights), 0.0
+            weights, intercepts = np.column_stack([intercepts, weights]), np.zeros(len(intercepts))
     elif model.bounds is not None:
         low, high = model.bounds
         steps = [_clip(low, high)]
-        weights, intercept = weights * (high - low), intercept + float(weights @ low)
+        weights, intercepts = weights * (high - low), intercepts + weights @ low
     else:
         steps = []
-    return [*steps, _classifier(model, weights, intercept)]
+    return [*steps, _last_step(model, weights, intercepts)]
 
 
 def _clip(low: Vector, high: Vector) -> MinMaxScaler:
@@ -93,7 +94,7 @@ def _clip(low: Vector, high: Vector) -> MinMaxScaler:
 
 def _unit_rows(model: Published) -> list[Any]:
     """Return what clips the columns and scales rows to norm 1, a one for the intercept in front included."""
-    p = len(model.weights)
+    p = model.n_columns
     low, high = model.bounds or (np.zeros(p), np.ones(p))
     first: Any = None if model.bounds is None else _clip(low, high)
     if model.has_intercept:
@@ -125,13 +126,27 @@ def _with_ones(clip: MinMaxScaler | None, n_features: int) -> ColumnTransformer:
     return column
 
 
-def _classifier(model: Published, weights: Vector, intercept: float) -> Any:
-    classifier = LogisticRegression() if model.link.probabilities is not None else SGDClassifier(loss="hinge")
-    classifier.classes_ = np.array(model.classes)
-    classifier.coef_, classifier.intercept_ = weights.reshape(1, -1), np.array([intercept])
-    classifier.n_features_in_ = len(weights)
-    classifier.n_iter_ = np.array([len(model.steps)])
-    return classifier
+_ESTIMATORS: dict[str, Any] = {  # by the name of the link
+    "sign": partial(SGDClassifier, loss="hinge"),
+    "logit": LogisticRegression,
+    "softmax": LogisticRegression,
+    "identity": LinearRegression,
+    "log": PoissonRegressor,
+}
+
+
+def _last_step(model: Published, weights: Matrix, intercepts: Vector) -> Any:
+    estimator = _ESTIMATORS[model.link.name]()
+    estimator.n_features_in_ = weights.shape[1]
+    if model.link.predicts_classes:
+        estimator.classes_ = np.array(model.classes)
+        estimator.coef_, estimator.intercept_ = weights, intercepts
+        estimator.n_iter_ = np.array([len(model.steps)])
+    else:
+        estimator.coef_, estimator.intercept_ = weights[0], float(intercepts[0])
+        if isinstance(estimator, PoissonRegressor):
+            estimator._base_loss = estimator._get_loss()  # where it keeps its link once it is fitted
+    return estimator
 
 
 def _name_features(first: Any, names: Any) -> None:

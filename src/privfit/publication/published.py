@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.publication.links import Link
+from privfit.publication.targets import Classes, Target, TwoLabels
 
 Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
 
 # With this assumption a promise about one record is one about a person. Statements make it unless the schema
 # declares an id column, because then a person may have several records.
@@ -29,14 +31,14 @@ class Published:
         Which estimator it is of: a key of `registry.MODELS`.
     link : Link
         How scores become predictions.
-    weights : array
-        One for each encoded column.
-    intercept : float
-        Added to every score; 0 if there is none.
+    target : Target
+        What is predicted: two labels, classes, an interval or counts.
+    weights : array of shape (number of scores, number of encoded columns)
+        A row for each score.
+    intercepts : array
+        One for each score, to which it is added; 0 if there is none.
     has_intercept : bool
         Whether a row has a 1 for the intercept, which counts where rows are scaled to norm 1.
-    classes : tuple
-        The two labels; positive scores mean the second.
     feature_names : tuple of str, optional
         Of the columns that were given to the fit, if they had names.
     columns : tuple of str, optional
@@ -53,14 +55,16 @@ class Published:
         The statement: promise, assumptions, spending, words.
     versions : dict
         Of privfit and of what it was made with.
+    covariance : array, optional
+        Of the weights: row by row, the intercept, if there is one, after the weights of its row.
     """
 
     kind: str
     link: Link
-    weights: Vector
-    intercept: float
+    target: Target
+    weights: Matrix
+    intercepts: Vector
     has_intercept: bool
-    classes: tuple[Any, ...]
     feature_names: tuple[str, ...] | None
     columns: tuple[str, ...] | None
     bounds: tuple[Vector, Vector] | None
@@ -69,6 +73,38 @@ class Published:
     steps: tuple[dict[str, Any], ...]
     privacy: dict[str, Any]
     versions: dict[str, str]
+    covariance: Matrix | None = None
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """The labels; none if numbers are predicted."""
+        return self.target.classes if isinstance(self.target, TwoLabels | Classes) else ()
+
+    @property
+    def n_columns(self) -> int:
+        """The number of encoded columns."""
+        return int(self.weights.shape[1])
+
+    def misfit(self) -> str | None:
+        """Return what does not fit together, as a clause without a subject's name; None if all does.
+
+        Returns
+        -------
+        clause : str or None
+            It can follow a colon.
+        """
+        scores = self.target.outputs
+        described = f"a model of {self.target.type!r} with {scores} score{'s' * (scores > 1)} for each record"
+        if self.link.name not in self.target.links:
+            return f"a model of {self.target.type!r} cannot have the link {self.link.name!r}"
+        if self.weights.ndim != 2 or len(self.weights) != scores:
+            return f"{described} needs {scores} row{'s' * (scores > 1)} of weights"
+        if self.intercepts.shape != (scores,):
+            return f"{described} needs {scores} intercept{'s' * (scores > 1)}"
+        size = scores * (self.n_columns + self.has_intercept)
+        if self.covariance is not None and self.covariance.shape != (size, size):
+            return f"the covariance of its weights must have {size} rows and columns"
+        return None
 
     @property
     def is_about_people(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 
@@ -80,3 +80,49 @@ class Counts:
 
 
 Target = TwoLabels | Classes | Interval | Counts
+_TYPES: dict[str, type[Target]] = {target.type: target for target in (TwoLabels, Classes, Interval, Counts)}
+
+
+def to_dict(target: Target) -> dict[str, Any]:
+    """Write a target as plain data.
+
+    Parameters
+    ----------
+    target : Target
+        What is predicted.
+
+    Returns
+    -------
+    written : dict
+        Its type and its attributes.
+    """
+    return {"type": target.type, **asdict(target)}
+
+
+def from_dict(written: dict[str, Any]) -> Target:
+    """Read a target, and check what a JSON Schema cannot say.
+
+    Parameters
+    ----------
+    written : dict
+        What `to_dict` returned, or a document that follows the JSON Schema.
+
+    Returns
+    -------
+    target : Target
+        The same target.
+
+    Raises
+    ------
+    ValueError
+        If it makes no sense; the message completes a sentence that begins with the file's name.
+    """
+    entries = {name: value for name, value in written.items() if name != "type"}
+    if "classes" in entries:
+        classes = entries["classes"] = tuple(entries["classes"])
+        if len({type(label) for label in classes}) > 1 or len(set(classes)) < len(classes):
+            count = "two " if len(classes) == 2 else ""
+            raise ValueError(f"its classes are not {count}different labels of one type.")
+    if "low" in entries and not entries["low"] < entries["high"]:
+        raise ValueError("the lower bound of its target is not below the upper one.")
+    return _TYPES[written["type"]](**entries)

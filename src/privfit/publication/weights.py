@@ -9,6 +9,7 @@ from textwrap import fill
 from typing import Any, NamedTuple
 
 from privfit.printable import printable
+from privfit.publication.links import LOG
 from privfit.publication.published import Published
 from privfit.schema import Categorical, Schema
 
@@ -48,7 +49,7 @@ class Weights(tuple[Weight, ...]):
     Attributes
     ----------
     positive : object
-        The class for which positive weights speak.
+        The class for which positive weights speak; None if numbers are predicted.
     intercept : float
         What a score is before any of these weights is added. With a schema, `intercept_` of the model and the
         references' entries of `coef_` add up to it.
@@ -144,11 +145,11 @@ def weights_of(model: Published) -> Weights:
     weights : Weights
         With a schema a row for each category and each number; otherwise one for each column.
     """
+    if model.target.outputs > 1:
+        raise ValueError("The weights of a model with several scores for each record have no table yet.")
     schema = None if model.schema is None else Schema.from_dict(model.schema)
-    first, second = model.classes
-    turned = schema is not None and schema.label.positive is not None and schema.label.positive == first
-    sign, positive = (-1.0, first) if turned else (1.0, second)
-    raw, intercept = (sign * model.weights).tolist(), sign * model.intercept
+    sign, positive = _positive(model, schema)
+    raw, intercept = (sign * model.weights[0]).tolist(), sign * float(model.intercepts[0])
     if schema is not None:
         rows, added = _in_words(schema, raw)
         change = (
@@ -176,10 +177,26 @@ def weights_of(model: Published) -> Weights:
         meaning=(
             change,
             *["The score is then divided by the norm of the record's columns."] * model.unit_rows,
-            f"Positive weights speak for {printable(str(positive))}.",
+            _spoken_for(model, positive),
             f"The intercept, {intercept:+.4g}, is the score of a record with {start}.",
         ),
     )
+
+
+def _positive(model: Published, schema: Schema | None) -> tuple[float, Any]:
+    """Return the class that positive weights speak for, and -1 if the weights have to be turned for it."""
+    if not model.link.predicts_classes:
+        return 1.0, None
+    first, second = model.classes
+    turned = schema is not None and schema.label.positive is not None and schema.label.positive == first
+    return (-1.0, first) if turned else (1.0, second)
+
+
+def _spoken_for(model: Published, positive: Any) -> str:
+    if model.link.predicts_classes:
+        return f"Positive weights speak for {printable(str(positive))}."
+    predicted = "e to the power of the score" if model.link is LOG else "the score"
+    return f"The predicted number is {predicted}."
 
 
 def _in_words(schema: Schema, raw: Sequence[float]) -> tuple[list[Weight], float]:
@@ -218,7 +235,7 @@ def _over_ranges(model: Published, raw: Sequence[float]) -> tuple[list[Weight], 
 
 
 def _names(model: Published) -> Sequence[str]:
-    return model.weight_names or [f"column {i}" for i in range(len(model.weights))]
+    return model.weight_names or [f"column {i}" for i in range(model.n_columns)]
 
 
 def _with_odds(rows: Iterable[Weight]) -> Iterator[Weight]:

@@ -13,6 +13,7 @@ from privfit.accounting.group import for_records
 from privfit.printable import printable
 from privfit.publication.published import Published
 from privfit.publication.registry import title_of
+from privfit.publication.targets import Classes, Counts, Interval, Target, TwoLabels
 from privfit.publication.weights import Weights, weights_of
 from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
@@ -116,14 +117,15 @@ def _warnings(model: Published, scores: Mapping[str, Any] | None) -> str:
 
 def _facts(model: Published, weights: Weights) -> str:
     promise = model.privacy["promise"]
-    facts = [("model", title_of(model.kind)), ("weights", f"{len(model.weights):,}")]
+    facts = [("model", title_of(model.kind)), ("weights", f"{model.weights.size:,}")]
     if promise is not None and promise["epsilon"] is not None:
         facts = [
             ("epsilon", written_up(promise["epsilon"])),
             ("delta", written_up(promise["delta"])),
             *facts,
         ]
-    facts.append(("positive class", str(weights.positive)))
+    if model.classes:
+        facts.append(("positive class", str(weights.positive)))
     cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
     return f'<dl class="facts">{cells}</dl>'
 
@@ -244,12 +246,22 @@ def _range(interval: Sequence[float]) -> str:
 def _card(model: Published, card: Mapping[str, str]) -> str:
     fields = {
         "Kind of model": title_of(model.kind),
-        "Labels": " and ".join(map(str, model.classes)),
+        **_predicted(model.target),
         **{name: card.get(name, "not stated") for name in CARD_FIELDS},
         **{name: text for name, text in card.items() if name not in CARD_FIELDS},
         "Made with": ", ".join(f"{name} {version}" for name, version in model.versions.items()),
     }
     return table(("field", "entry"), fields.items(), "What to know before using it")
+
+
+def _predicted(target: Target) -> dict[str, str]:
+    match target:
+        case Interval(low=low, high=high):
+            return {"Predicts": f"a number; the fit clipped targets to {low:.6g} and {high:.6g}"}
+        case Counts(largest=largest):
+            return {"Predicts": f"the mean of a count; the fit clipped counts to {largest:,}"}
+        case TwoLabels(classes=classes) | Classes(classes=classes):
+            return {"Labels": " and ".join(map(str, classes))}
 
 
 def _verify(model: Published) -> str:

@@ -16,10 +16,12 @@ def weights_section(model: Published, weights: Weights) -> str:
     by_size = sorted(range(len(weights)), key=lambda i: -abs(weights[i].weight))
     compared = [weights[i] for i in by_size if weights[i].weight]  # not the references
     drawn = [(_label(row), row.weight, f"{row.weight:+.2f}") for row in compared[:WEIGHTS_DRAWN]]
-    (negative,) = (value for value in model.classes if value != weights.positive)
+    others = [value for value in model.classes if value != weights.positive]
+    left = f"speak for <b>{escape(str(others[0]))}</b>" if others else "lower it"
+    to_the_right = "Their bars go" if others else "Bars of positive weights go"
     intro = (
-        f"<p>{escape(' '.join(weights.meaning[:-1]))} Their bars go to the right; bars to the left speak for "
-        f"<b>{escape(str(negative))}</b>. {escape(weights.meaning[-1])} "
+        f"<p>{escape(' '.join(weights.meaning[:-1]))} {to_the_right} to the right; bars to the left {left}. "
+        f"{escape(weights.meaning[-1])} "
         + ("A weight of 0.69 doubles the odds. " if weights.has_odds else "")
         + "The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
     )
