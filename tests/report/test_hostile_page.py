@@ -8,6 +8,7 @@ import pytest
 from test_page import Scores, fitted
 
 from privfit import DPLogisticRegression, Schema
+from privfit.publication.targets import TwoLabels
 from privfit.report import render
 from privfit.schema import Categorical, Label, Numeric
 
@@ -56,7 +57,8 @@ def spoken(model, text):
 def of_numbers(text):
     model = fitted(noise="seeded", random_state=0).published()
     names = tuple(f"{text}{i}" for i in range(model.n_columns))
-    return spoken(replace(model, classes=(f"{text}no", f"{text}yes"), feature_names=names), text)
+    labels = TwoLabels((f"{text}no", f"{text}yes"))
+    return spoken(replace(model, target=labels, feature_names=names), text)
 
 
 def of_tables(text):
