@@ -210,7 +210,7 @@ def test_labels_and_numbers_as_they_come(tmp_path, monkeypatch):
     privfit("train", "flowers.csv", "--schema", "schema.toml", "--epsilon", 4, "--out", "model.json")
     text = (tmp_path / "model.json").read_text()
     assert "120" not in text
-    assert json.loads(text)["classes"] == ["not virginica", "virginica"]
+    assert json.loads(text)["target"]["classes"] == ["not virginica", "virginica"]
     scores = json.loads(privfit("evaluate", "model.json", "flowers.csv", "--public-data", "--json").stdout)
     assert scores["accuracy"] > 0.8
     bought = json.loads(privfit("evaluate", "model.json", "flowers.csv", "--rho", 1, "--json").stdout)
