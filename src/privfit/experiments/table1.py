@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privfit.accounting import Ledger
+from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, Measurement, SealedPoint
 from privfit.datasets import load
 from privfit.engine.problem import Problem
@@ -80,6 +81,7 @@ def table1(seed: int) -> list[Iteration]:
         noise=noise_source(stream(seed, "table1")),
         epsilon=EPSILON,
         delta=DELTA,
+        relation=ONE_RECORD,
     )
     solver.solve(curator)
     return curator.seen
