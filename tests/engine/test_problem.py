@@ -232,14 +232,14 @@ def test_a_pickled_problem_gives_the_same_bits_on_the_same_path(
 SECOND_PROCESS = """
 import numpy as np
 from privfit.engine.kernels import dense, ladder, views
-from privfit.engine.kernels.gradients import gradients
+from privfit.engine.kernels.gradients import dense_combination, gradients
 from privfit.engine.problem import Problem
 from privfit.losses.logistic import LOGISTIC
 point = Problem.of(np.eye(3), [1, 1, -1], LOGISTIC).at(np.zeros(4))
 point.along(point.gradient_sum(1.0)).loss_sums(0.1, 3, 1.0)
 point.problem.gradient_at(point.w, 1.0)
 used = [dense.dense_predictions, views.folded, ladder.softplus_sums]
-used += [gradients(LOGISTIC).dense, gradients(LOGISTIC).dense_there]
+used += [gradients(LOGISTIC).dense, dense_combination]
 print(sum(sum(kernel.stats.cache_hits.values()) for kernel in used))
 """
 

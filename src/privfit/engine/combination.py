@@ -1,24 +1,8 @@
-"""Sums of given coefficients times rows, by the loops that sum gradients."""
+"""The joint clip of a record's coefficients."""
 
 import numpy as np
 
 from privfit.engine.exact.grids import FloatArray
-from privfit.losses.arithmetic import compilable
-from privfit.losses.loss import Loss
-
-
-@compilable
-def _product(prediction: float, target: float) -> float:
-    return target * prediction
-
-
-@compilable
-def _target(prediction: float, target: float) -> float:
-    return target
-
-
-# Its derivative is its target, so that its gradient sum combines rows with the targets as coefficients.
-LINEAR = Loss("linear", _product, _target, lipschitz=np.inf, smoothness=0.0)
 
 
 def shrunk(values: FloatArray, most: FloatArray | float) -> FloatArray:

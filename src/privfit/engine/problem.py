@@ -235,10 +235,7 @@ class Point:
         Guarantee: with a finite clip the sum is exact (bit-identical in any order of the records), and
         one record more moves it by at most `Problem.gradient_bound(clip)` in L2 norm.
         """
-        problem = self.problem
-        if not problem.is_plain:
-            return problem.table.combination(general.coefficients(problem, self.predictions), clip)
-        return problem.table.gradient_there(problem.loss, problem.targets, self.predictions, clip)
+        return self.problem.table.combination(general.coefficients(self.problem, self.predictions), clip)
 
     def slope_sum(self, clip: float) -> FloatArray:
         """Sum the derivatives of the records' losses, clipped to norm `clip`, by output. No pass over X.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
-from privfit.engine.combination import LINEAR, shrunk
+from privfit.engine.combination import shrunk
 from privfit.engine.exact import bounds
 from privfit.engine.exact.bounds import LARGEST_RADIUS, SMALLEST_RADIUS
 from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
@@ -24,7 +24,6 @@ from privfit.engine.parallel import threads
 from privfit.engine.parallel.chunks import chunk_size, cut, shares
 from privfit.engine.remembered import remembered
 from privfit.engine.view import View
-from privfit.losses.loss import Loss
 
 APART = 32  # float64s between two threads' sums: cache lines are fetched in pairs
 SQUARES = Loops(dense_squares, csr_squares)
@@ -205,26 +204,18 @@ class Table:
             )
         if coefficients.ndim == 2:
             short = shrunk(coefficients, clip * self.reciprocals)
-            sums = [self.combination(np.ascontiguousarray(output), clip) for output in short.T]
-            return np.stack(sums, axis=1)
-        return self.gradient_there(LINEAR, coefficients, coefficients, clip)
+            return np.stack([self.combination(np.ascontiguousarray(c), clip) for c in short.T], axis=1)
+        layout, rounding = self.layout, self.rounding(clip)
+
+        def add(rows: slice, out: FloatArray) -> None:
+            layout.add_combination(rows, coefficients, self.reciprocals, clip, rounding, out)
+
+        sums = self.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
+        return self.view.fold(*layout.totals(sums))
 
     def combination_bound(self, clip: float, outputs: int = 1) -> float:
         """Bound the L2 distance that one record moves a `combination`: `clip` and the rounding."""
         return bounds.combination_bound(self.rounding(clip).bound, clip, outputs)
-
-    def gradient_there(
-        self, loss: Loss, targets: FloatArray, predictions: FloatArray, clip: float
-    ) -> FloatArray:
-        """Sum the clipped gradients of a loss of one output, given the predictions. One pass over X."""
-        layout, rounding = self.layout, self.rounding(clip)
-        records = loss, targets, self.reciprocals, predictions
-
-        def add(rows: slice, out: FloatArray) -> None:
-            layout.add_gradient_there(rows, *records, clip, rounding, out)
-
-        sums = self.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
-        return self.view.fold(*layout.totals(sums))
 
     # -- weights -------------------------------------------------------------------------------------------
 
@@ -305,7 +296,7 @@ class Table:
 
 def _as_layout(X: Any) -> Layout:
     """Wrap X: as it is if its type, order and precision are supported, else converted once."""
-    if hasattr(X, "add_gradient_there"):  # a layout of somebody's own
+    if hasattr(X, "add_combination"):  # a layout of somebody's own
         layout: Layout = X
         return layout
     sparse = issparse(X)

@@ -1,7 +1,8 @@
 """The compiled loops of a whole gradient: predictions, slopes and sums of a tile of rows at a time.
 
 Rows come from memory once, and are still in the cache when they are summed. What is computed for a record
-is what `dense`, `sparse` and `pointwise` compute for it in separate passes, bit for bit.
+is what `dense`, `sparse` and `pointwise` compute for it in separate passes, bit for bit. The loops of a
+combination do the last part alone, for given slopes.
 """
 
 import functools
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privfit.engine.exact.grids import FloatArray
+from privfit.engine.kernels.compiling import compiled
 from privfit.engine.kernels.dense import Rows, begun, dense_combine, dense_predictions, finished
 from privfit.engine.kernels.packing import TILE, Packed
 from privfit.engine.kernels.pointwise import coefficient, compiled_for
@@ -24,14 +26,12 @@ class Gradients(NamedTuple):
     """A loss's compiled gradients; see the functions inside `gradients`."""
 
     dense: Callable[..., Any]
-    dense_there: Callable[..., Any]
     sparse: Callable[..., Any]
-    sparse_there: Callable[..., Any]
 
 
 @functools.cache
 def gradients(loss: Loss) -> Gradients:
-    """Return the gradients of a loss, compiled on first use: at weights, and where predictions are known."""
+    """Return the gradients of a loss at weights, compiled on first use."""
     derivative = loss.derivative
 
     @compiled_for(loss)
@@ -60,24 +60,6 @@ def gradients(loss: Loss) -> Gradients:
         finished(sums, magics, out)
 
     @compiled_for(loss)
-    def dense_there(
-        X: Rows,
-        targets: FloatArray,
-        reciprocals: FloatArray,
-        predictions: FloatArray,
-        clip: float,
-        magics: FloatArray,
-        out: FloatArray,
-    ) -> None:
-        """Do the same for rows whose predictions are known."""
-        c = np.empty(len(predictions))
-        for i in range(len(c)):
-            c[i] = coefficient(derivative(predictions[i], targets[i]), reciprocals[i], clip)
-        sums = begun(magics)
-        dense_combine(X, c, X[:0], sums)
-        finished(sums, magics, out)
-
-    @compiled_for(loss)
     def sparse(
         at_weights: Packed,
         to_sums: Packed,
@@ -101,27 +83,44 @@ def gradients(loss: Loss) -> Gradients:
             tile_combine(to_sums, start + first, c, magics, ones_alike, scratch, phrases, out)
         merge(phrases, out)
 
-    @compiled_for(loss)
-    def sparse_there(
-        to_sums: Packed,
-        start: int,
-        targets: FloatArray,
-        reciprocals: FloatArray,
-        predictions: FloatArray,
-        clip: float,
-        magics: FloatArray,
-        ones_alike: bool,
-        out: FloatArray,
-    ) -> None:
-        """Do the same for rows whose predictions are known."""
-        tile, scratch, phrases = np.empty(TILE), np.empty(TILE), np.zeros((COPIES, len(to_sums.parents)))
-        for first in range(0, len(targets), TILE):
-            t, r = targets[first : first + TILE], reciprocals[first : first + TILE]
-            p = predictions[first : first + TILE]
-            c = tile[: len(t)]
-            for i in range(len(c)):
-                c[i] = coefficient(derivative(p[i], t[i]), r[i], clip)
-            tile_combine(to_sums, start + first, c, magics, ones_alike, scratch, phrases, out)
-        merge(phrases, out)
+    return Gradients(dense, sparse)
 
-    return Gradients(dense, dense_there, sparse, sparse_there)
+
+@compiled()
+def dense_combination(
+    X: Rows,
+    slopes: FloatArray,
+    reciprocals: FloatArray,
+    clip: float,
+    magics: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Add clipped slope times (row, 1) over the rows to `out`, rounded to the columns' grids."""
+    c = np.empty(len(slopes))
+    for i in range(len(c)):
+        c[i] = coefficient(slopes[i], reciprocals[i], clip)
+    sums = begun(magics)
+    dense_combine(X, c, X[:0], sums)
+    finished(sums, magics, out)
+
+
+@compiled()
+def sparse_combination(
+    to_sums: Packed,
+    start: int,
+    slopes: FloatArray,
+    reciprocals: FloatArray,
+    clip: float,
+    magics: FloatArray,
+    ones_alike: bool,
+    out: FloatArray,
+) -> None:
+    """Add clipped slope times (row, 1) over the rows from `start` on, rounded, to `out`."""
+    tile, scratch, phrases = np.empty(TILE), np.empty(TILE), np.zeros((COPIES, len(to_sums.parents)))
+    for first in range(0, len(slopes), TILE):
+        s, r = slopes[first : first + TILE], reciprocals[first : first + TILE]
+        c = tile[: len(s)]
+        for i in range(len(c)):
+            c[i] = coefficient(s[i], r[i], clip)
+        tile_combine(to_sums, start + first, c, magics, ones_alike, scratch, phrases, out)
+    merge(phrases, out)

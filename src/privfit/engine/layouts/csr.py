@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from privfit.engine.combination import LINEAR
 from privfit.engine.exact import bounds
 from privfit.engine.exact.grids import FloatArray, grids, magic, magics
 from privfit.engine.kernels import columns, csr, sparse
-from privfit.engine.kernels.gradients import gradients
+from privfit.engine.kernels.gradients import gradients, sparse_combination
 from privfit.engine.kernels.outputs import output_loops
 from privfit.engine.kernels.packing import Packed
 from privfit.engine.layouts import packed
@@ -126,21 +125,18 @@ class SparseLayout:
         how = clip, rounding.magics, rounding.ones_alike
         gradients(loss).sparse(*matrices, *records, weights.parts, *how, out)
 
-    def add_gradient_there(
+    def add_combination(
         self,
         rows: slice,
-        loss: Loss,
-        targets: FloatArray,
+        slopes: FloatArray,
         reciprocals: FloatArray,
-        predictions: FloatArray,
         clip: float,
         rounding: Rounding,
         out: FloatArray,
     ) -> None:
-        """Do the same where these predictions are known."""
-        records = targets[rows], reciprocals[rows], predictions[rows]
+        """Add clipped slope times (row, 1), rounded, to `out`: a gradient whose slopes are known."""
         how = clip, rounding.magics, rounding.ones_alike
-        gradients(loss).sparse_there(self.for_sums(rounding), rows.start, *records, *how, out)
+        sparse_combination(self.for_sums(rounding), rows.start, slopes[rows], reciprocals[rows], *how, out)
 
     def add_gradients(
         self,
@@ -165,7 +161,7 @@ class SparseLayout:
         output_loops(loss).coefficients(coefficients, *records, clip)
         matrix, how = self.for_sums(rounding), (clip, rounding.magics, rounding.ones_alike)
         for share, sums in zip(coefficients, out, strict=True):
-            gradients(LINEAR).sparse_there(matrix, rows.start, share, records[1], share, *how, sums)
+            sparse_combination(matrix, rows.start, share, records[1], *how, sums)
 
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Spread the sums of phrases over their columns, and add ones to other values.

@@ -11,7 +11,7 @@ from privfit.engine.exact import bounds
 from privfit.engine.exact.grids import FloatArray, grids, magic, magics
 from privfit.engine.kernels import columns, dense
 from privfit.engine.kernels.dense import Rows
-from privfit.engine.kernels.gradients import gradients
+from privfit.engine.kernels.gradients import dense_combination, gradients
 from privfit.engine.kernels.outputs import output_loops
 from privfit.engine.layouts.layout import Loops, Rounding
 from privfit.engine.parallel import threads
@@ -90,21 +90,18 @@ class DenseLayout:
         for part, X in self.parts(rows):
             add(X, targets[part], reciprocals[part], *weights, clip, rounding.magics, out)
 
-    def add_gradient_there(
+    def add_combination(
         self,
         rows: slice,
-        loss: Loss,
-        targets: FloatArray,
+        slopes: FloatArray,
         reciprocals: FloatArray,
-        predictions: FloatArray,
         clip: float,
         rounding: Rounding,
         out: FloatArray,
     ) -> None:
-        """Do the same where these predictions are known."""
-        add = gradients(loss).dense_there
+        """Add clipped slope times (row, 1), rounded, to `out`: a gradient whose slopes are known."""
         for part, X in self.parts(rows):
-            add(X, targets[part], reciprocals[part], predictions[part], clip, rounding.magics, out)
+            dense_combination(X, slopes[part], reciprocals[part], clip, rounding.magics, out)
 
     def add_gradients(
         self,

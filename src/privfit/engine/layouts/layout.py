@@ -75,18 +75,16 @@ class Layout(Protocol):
         """Add clipped slope of the loss at the weights times (row, 1), rounded, to the sums in `out`."""
         ...
 
-    def add_gradient_there(
+    def add_combination(
         self,
         rows: slice,
-        loss: Loss,
-        targets: FloatArray,
+        slopes: FloatArray,
         reciprocals: FloatArray,
-        predictions: FloatArray,
         clip: float,
         rounding: Rounding,
         out: FloatArray,
     ) -> None:
-        """Do the same where these predictions are known."""
+        """Add clipped slope times (row, 1), rounded, to `out`: a gradient whose slopes are known."""
         ...
 
     def add_gradients(
