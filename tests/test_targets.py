@@ -13,6 +13,7 @@ from scripted import ScriptedNoise
 
 from privfit.accounting import Ledger
 from privfit.engine.problem import Problem
+from privfit.estimators.targets import IntervalEncoder
 from privfit.losses import LOSSES, Loss
 from privfit.losses.targets import TWO_LABELS, Classes, Counts, Interval
 from privfit.questions import GradientAt, SlopesAt, TargetSums
@@ -35,6 +36,31 @@ def test_targets_hold_what_they_say_and_nothing_else(kind):
     loss = Loss("any", abs, abs, 1.0, 1.0, targets=targets)
     with pytest.raises(ValueError, match=re.escape(f"must be {targets.described}")):
         Problem.of(np.zeros((1, 1)), [others[0]], loss)
+
+
+@pytest.mark.parametrize(
+    "ends", [(-math.inf, math.inf), (0.0, 1e308), (0.0, 5e-324), (1.0, 1.0), (1.0, 0.0), (math.nan, 1.0)]
+)
+def test_an_interval_without_ends_has_no_bound(ends):
+    with pytest.raises(ValueError, match="The ends of targets must be two different numbers"):
+        Interval(*ends)
+
+
+@pytest.mark.parametrize("largest", [0, -1, 2**20 + 1, math.inf, math.nan])
+def test_counts_whose_sums_may_round_are_refused(largest):
+    with pytest.raises(ValueError, match="The largest count must lie between 1 and 1048576"):
+        Counts(largest)
+
+
+@pytest.mark.parametrize("bounds", [(0.0, 1e-100), (-1e100, 1e100), (1e100, 1.0000001e100), (-3.0, 7.0)])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.filterwarnings("error")
+def test_targets_far_beyond_their_bounds_are_encoded_without_a_word(bounds, intercept):
+    """Which a quotient that overflows would cause, of one record alone."""
+    encoded = IntervalEncoder(*bounds, intercept).encode(np.array([-1.7e308, *bounds, 1.7e308]))
+    assert encoded[0] == encoded[1]
+    assert encoded[2] == encoded[3]
+    assert np.all(np.abs(encoded) <= 1.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -75,7 +75,9 @@ class IntervalEncoder:
 
     def encode(self, y: NDArray[Any]) -> Vector:
         """Return numbers between -1 and 1."""
-        encoded: Vector = np.clip((y - self._middle) / self._unit, *self._ends)
+        # first in the units of the target, because a quotient that overflows would be warned of
+        within = np.clip(y, self.low, self.high)
+        encoded: Vector = np.clip((within - self._middle) / self._unit, *self._ends)
         return encoded
 
     def in_units(self, w: Vector) -> Vector:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 SUM_BITS = 20  # sums of 2^32 multiples of bound / 2^20 are exact in float64
+LARGEST_END = 1e100  # of an interval, so that no power of two near it overflows or underflows
 
 
 class Targets(Protocol):
@@ -123,6 +124,14 @@ class Interval:
     low: float = -1.0
     high: float = 1.0
 
+    def __post_init__(self) -> None:
+        size = max(abs(self.low), abs(self.high))
+        if not (self.low < self.high and 1.0 / LARGEST_END <= size <= LARGEST_END):
+            raise ValueError(
+                f"The ends of targets must be two different numbers, the lower first, and the larger of them "
+                f"between {1.0 / LARGEST_END:g} and {LARGEST_END:g} in size; got {self.low!r}, {self.high!r}."
+            )
+
     @property
     def described(self) -> str:
         """The values in words."""
@@ -167,6 +176,13 @@ class Counts:
     """
 
     largest: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.largest <= 2**SUM_BITS:
+            raise ValueError(
+                f"The largest count must lie between 1 and {2**SUM_BITS}, so that sums are exact; got "
+                f"{self.largest!r}."
+            )
 
     @property
     def described(self) -> str:
