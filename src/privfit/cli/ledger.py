@@ -60,8 +60,8 @@ def open_ledger(
 ) -> None:
     """Open the ledger of a data set, and fix its privacy budget.
 
-    One ledger for all that is ever published about these people: every fit and every set of scores is charged
-    to it, whoever asks, until the privacy budget is spent. The privacy budget cannot be raised later.
+    Use one ledger for all that is ever published about these people. Every fit and every set of scores is
+    charged to it, whoever asks, until the privacy budget is spent. It cannot be raised later.
 
     A Gaussian ledger cannot pay for solvers that make noisy choices (dpagd, dpagd-modern, frank-wolfe,
     privgene), for output-perturbation, and for releases with a proof of their own.
@@ -127,8 +127,8 @@ def verify(
 ) -> None:
     """Check every entry: its hash, the sums, the settlements.
 
-    The entries alone cannot show that the last ones were removed, or that all were written anew. Note the
-    seal that is printed somewhere else: with --seal a later verification shows that everything up to it is
+    The entries alone cannot show that the last ones were removed, or that all were written anew. Note
+    down the printed seal somewhere else: with --seal, a later verification shows that everything up to it is
     still there.
 
     Example: privfit ledger verify people.db --dataset census-2026
@@ -147,8 +147,8 @@ def change(
 ) -> None:
     """Change what a ledger pays for, while nothing was charged.
 
-    Only the owner of the store can. The privacy budget stays as it is. Once anything was charged, the promise
-    is fixed.
+    Only the owner of the store can do this. The privacy budget stays as it is. Once anything was charged, the
+    promise is fixed.
 
     Example: privfit ledger change people.db --dataset census-2026 --promise gaussian
     """
@@ -164,9 +164,9 @@ def change(
 def migrate(store: Store, as_json: Json = False) -> None:
     """Bring a store of an earlier version up to date.
 
-    Only the owner of the store can. All its ledgers are checked first; then all are brought up to date, or
-    none. Entries stay as they were written, and a seal that was noted down is still found. What is reserved
-    and not settled stays spent.
+    Only the owner of the store can do this. All its ledgers are checked first; then all are brought up to
+    date, or none. Entries stay as they were written, and a seal that was noted down is still found. What is
+    reserved and not settled stays spent.
 
     Example: privfit ledger migrate people.db
     """

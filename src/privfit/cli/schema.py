@@ -53,7 +53,7 @@ def check(
 ) -> None:
     """List by column what of a table does not fit its schema.
 
-    For the custodian of the data alone and not for publication, because it counts records, though it quotes
+    The output is for the custodian of the data alone. Do not publish it: it counts records, though it quotes
     no value. The exit code is 1 if something does not fit.
 
     Example: privfit schema check people.csv --schema schema.toml
