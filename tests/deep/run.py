@@ -125,9 +125,8 @@ def main() -> None:
     parser.add_argument("-k", metavar="EXPRESSION", help="run the tests whose names match, as pytest does")
     options = parser.parse_args()
     everything = collect([])
-    rows = {test: row for test, row in read(RESULTS).items() if test in everything}
     chosen = collect(["-k", options.k]) if options.k else everything
-    waiting = due(chosen, rows, {test: sources_of(test) for test in chosen}, again=options.again)
+    waiting = due(chosen, read(RESULTS), {test: sources_of(test) for test in chosen}, again=options.again)
     print(f"{len(chosen)} deep tests, {len(waiting)} of them due", flush=True)
     failed = 0
     for place, test in enumerate(waiting, 1):
@@ -139,10 +138,14 @@ def main() -> None:
             sys.exit("stopped; `make test-deep` goes on with this test")
         failed += outcome == "failed"
         print(f"{outcome} in {seconds:.0f} s", flush=True)
-        rows[test] = Row(
+        row = Row(
             test, outcome, f"{seconds:.0f}", f"{started:%Y-%m-%dT%H:%MZ}", *version_and_commit(), sources
         )
-        write(RESULTS, rows)
+        # read again, because another run may have written since
+        write(
+            RESULTS,
+            {name: known for name, known in read(RESULTS).items() if name in everything} | {test: row},
+        )
     sys.exit(f"{failed} deep tests failed; their output is in .deep/" if failed else 0)
 
 
