@@ -49,8 +49,8 @@ def test_millions_of_records_give_one_model_in_every_form(table, form):
 
 @pytest.mark.deep
 def test_millions_of_records_show_the_weights_they_were_made_with(table):
-    """At n = 3,000,000 both the sample's and the noise's standard deviations are below .01."""
-    assert fitted(DPLogisticRegression, *table).coef_[0] == pytest.approx(WEIGHTS, abs=0.1)
+    """The sample's and the noise's standard deviations are .004 each, measured over six noises."""
+    assert fitted(DPLogisticRegression, *table).coef_[0] == pytest.approx(WEIGHTS, abs=0.05)
 
 
 @pytest.mark.deep

@@ -42,7 +42,17 @@ def test_rows_are_read_as_they_were_written(tmp_path):
     assert run.read(tmp_path / "none.csv") == {}
 
 
-def test_a_stopped_run_goes_on_with_the_test_that_it_was_stopped_in(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """Let the runner find three deep tests and keep its table elsewhere."""
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "results.csv")
+    monkeypatch.setattr(run, "collect", lambda selection: TESTS)
+    monkeypatch.setattr(run, "sources_of", SOURCES.get)
+    monkeypatch.setattr("sys.argv", ["run.py"])
+
+
+@pytest.mark.usefixtures("project")
+def test_a_stopped_run_goes_on_with_the_test_that_it_was_stopped_in(monkeypatch, capsys):
     ran = []
 
     def stopped_in_the_second(test):
@@ -51,11 +61,7 @@ def test_a_stopped_run_goes_on_with_the_test_that_it_was_stopped_in(tmp_path, mo
             raise KeyboardInterrupt
         return ("failed" if test == "b.py::three" else "passed"), 3.0
 
-    monkeypatch.setattr(run, "RESULTS", tmp_path / "results.csv")
-    monkeypatch.setattr(run, "collect", lambda selection: TESTS)
-    monkeypatch.setattr(run, "sources_of", SOURCES.get)
     monkeypatch.setattr(run, "run", stopped_in_the_second)
-    monkeypatch.setattr("sys.argv", ["run.py"])
     with pytest.raises(SystemExit, match="goes on with this test"):
         run.main()
     with pytest.raises(SystemExit, match="1 deep tests failed"):
@@ -64,6 +70,21 @@ def test_a_stopped_run_goes_on_with_the_test_that_it_was_stopped_in(tmp_path, mo
     rows = run.read(run.RESULTS)
     assert [rows[test].outcome for test in TESTS] == ["passed", "passed", "failed"]
     assert "3 deep tests, 2 of them due" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("project")
+def test_rows_of_another_run_are_kept_and_those_of_tests_that_are_gone_are_not(monkeypatch):
+    def passed_elsewhere(test):
+        if run.RESULTS.exists():
+            raise KeyboardInterrupt
+        rows = [replace(ROW, test=name) for name in ("b.py::three", "gone.py::four")]
+        run.write(run.RESULTS, {row.test: row for row in rows})
+        return "passed", 3.0
+
+    monkeypatch.setattr(run, "run", passed_elsewhere)
+    with pytest.raises(SystemExit):
+        run.main()
+    assert list(run.read(run.RESULTS)) == ["a.py::one", "b.py::three"]
 
 
 DEEP = """
