@@ -10,7 +10,6 @@ from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from privfit.accounting import Concentrated, Gaussian, Ledger, LedgerError, Promise
 from privfit.accounting.budget import pays_for
@@ -18,6 +17,7 @@ from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.promise import Kind
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.family import Family
+from privfit.estimators.pickled import PickledForOneVersion
 from privfit.estimators.pipelines import (
     drawn_with_repetition,
     is_cut_off,
@@ -83,7 +83,7 @@ class HiddenSeed(int):
     __str__ = __repr__
 
 
-class PrivateFit(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class PrivateFit(PickledForOneVersion):
     """The settings epsilon, delta, rho, ledger, noise and random_state, and what they mean."""
 
     default_epsilon: ClassVar[float] = 1.0

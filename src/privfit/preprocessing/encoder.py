@@ -7,13 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 
+from privfit.estimators.pickled import PickledForOneVersion
 from privfit.schema import Schema, encode
 from privfit.schema.frames import columns_of, opened
 
 
-class SchemaEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
+class SchemaEncoder(TransformerMixin, PickledForOneVersion):  # type: ignore[misc]  # scikit-learn is untyped
     """Rescale numbers to [0, 1] and one-hot encode categories, learning nothing from the data.
 
     Guarantee: each encoded row is a function of what was written in that row and the schema (claim C1 of
