@@ -91,6 +91,7 @@ FACTS = {
     "dollars": Numeric("x", -3, 2000, unit="$", thousands=",", missing="indicator"),
     "commas": Numeric("x", -3, 2000, decimal=",", missing="indicator"),
     "francs": Numeric("x", -3, 2000, unit="$", thousands=" ", decimal=",", fill=7),
+    "points": Numeric("x", -3, 2000, unit="$", thousands=".", decimal=",", fill=7),
     "groups": Numeric("x", -3, 2000, thousands="_", fill=7),
     "brackets": Numeric("x", -3, 2000, unit="(.*)", fill=7),
     "integer": Integer("x", -3, 9, missing="indicator"),

@@ -218,6 +218,11 @@ REMEDIES = {
         ["$1,500,000", "$2,250,000"],
         'thousands = "," reads most of them',
     ),
+    "points in groups": (
+        Numeric("x", 0, 9),
+        ["1.500,00", "2.250,50"],
+        'thousands = "." with decimal = "," reads most of them',
+    ),
     "a unit": (
         Numeric("x", 0, 9),
         ["5 kg", "-7.5kg", "kg 1"],

@@ -82,8 +82,8 @@ def test_bounds_of_integers_are_whole():
         Integer("x", 0.5, 2)
 
 
-@pytest.mark.parametrize("mark", [".", ",,", "x"])
-def test_only_marks_that_no_reader_takes_for_a_point_group_digits(mark):
+@pytest.mark.parametrize("mark", [",,", "x", ".."])
+def test_only_known_marks_group_digits(mark):
     with pytest.raises(ValueError, match="thousands of column 'x' must be one of"):
         Numeric("x", 0, 1, thousands=mark)
 
@@ -103,6 +103,33 @@ def test_a_declared_comma_stands_before_decimals(cell, number):
 
 
 @pytest.mark.parametrize(
+    ("cell", "number"),
+    [
+        *[("20.000,50", 20000.5), ("1.234", 1234), ("-1.234.567", -1234567), ("Fr. 2.143,00", 2143)],
+        *[("1,5", 1.5), ("17", 17), (b"1.234,5", 1234.5), ("1e3", 1000), (1.5, 1.5), (" 1.234\0", 1234)],
+        *[(cell, None) for cell in ("1.5", "1234.5", "1.23.456", "1.234.5", ".5", "1.", "1,234.5", ".", "")],
+    ],
+)
+def test_a_declared_point_groups_digits_and_is_no_decimal_point(cell, number):
+    said = Numeric("x", 0, 1, unit="Fr.", thousands=".", decimal=",").read(cell)
+    assert math.isnan(said) if number is None else said == number
+
+
+def test_numbers_that_a_library_may_have_misread_are_refused_where_points_group_digits():
+    fact = Numeric("x", 0, 2000, thousands=".", decimal=",")
+    for column in (
+        pd.Series([1.234]),
+        pl.Series([1.234]),
+        np.array([1.234]),
+        pd.Series([1.2, "2"], dtype=object),
+    ):
+        with pytest.raises(
+            TypeError, match="may have taken points between groups of digits for decimal points"
+        ):
+            feature(fact, column)
+
+
+STORED = pytest.mark.parametrize(
     "column",
     [
         list,
@@ -115,6 +142,15 @@ def test_a_declared_comma_stands_before_decimals(cell, number):
     ],
     ids=["list", "pandas", "polars", "arrow", "array", "bytes", "category"],
 )
+
+
+@STORED
+def test_points_between_digits_are_the_same_however_they_are_stored(column):
+    fact = Numeric("x", 0, 10_000, thousands=".", decimal=",", fill=0)
+    assert feature(fact, column(["2.500,0", "5.000", "7500", "1.5"])) == pytest.approx([0.25, 0.5, 0.75, 0.0])
+
+
+@STORED
 def test_decimal_commas_are_the_same_however_they_are_stored(column):
     fact = Numeric("x", 0, 10, decimal=",", fill=10)
     assert feature(fact, column(["2,5", "5", "7.5", "?"])) == pytest.approx([0.25, 0.5, 0.75, 1.0])
@@ -127,6 +163,8 @@ def test_the_decimal_mark_is_a_point_or_a_comma_and_groups_no_digits():
             Numeric("x", 0, 1, decimal=mark)
     with pytest.raises(ValueError, match="thousands and decimal of column 'x' are both a comma"):
         Numeric("x", 0, 1, thousands=",", decimal=",")
+    with pytest.raises(ValueError, match='are both a point; declare decimal = ",", too'):
+        Numeric("x", 0, 1, thousands=".")
     assert "decimal" not in Schema([Numeric("x", 0, 1)], Label("y", [0, 1])).to_toml()
     assert 'decimal = ","' in Schema([Numeric("x", 0, 1, decimal=",")], Label("y", [0, 1])).to_toml()
 

@@ -36,10 +36,10 @@ def entry(cell, column):  # which of the column's features a cell sets, and to w
             return column["missing"]
     elif "words" in column:
         return next((found for word, found in column["words"] if word == known), column["missing"])
-    elif isinstance(known, str):
-        sign, body = re.fullmatch(column["number"], known, re.DOTALL).groups()  # without the unit
+    elif isinstance(known, str) or column["mark"] == "." and isinstance(cell, str) and "." in cell:
+        sign, body = re.fullmatch(column["number"], str(cell).rstrip("\0").strip(), re.S).groups()  # no unit
         body = body.replace(column["mark"], "") if re.fullmatch(column["marked"], body) else body
-        known = said(sign + body.replace(column["decimal"], "."))
+        known = said(sign + body.translate(str.maketrans(*column["decimal"])))
     if known is None or isinstance(known, str) or known != known or column["whole"] and known % 1 > 0:
         return column["missing"]
     low, high = column["ends"]
@@ -106,7 +106,6 @@ def _reading(fact: Feature) -> dict[str, Any]:
     # a unit may stand before or after the number, and white space around it
     unit = re.escape(fact.unit)
     number = rf"([+-]?)\s*(?:{unit})?\s*(.*?)\s*(?:{unit})?" if fact.unit else r"([+-]?)(.*)"
-    groups = rf"[+-]?[0-9]{{1,3}}(?:{fact.thousands}[0-9]{{3}})+(?:[.{fact.decimal}][0-9]*)?"
-    marked = groups if fact.thousands else "(?!)"
-    ways = {"number": number, "mark": fact.thousands, "marked": marked, "decimal": fact.decimal}
+    marked = fact.grouped if fact.thousands else "(?!)"
+    ways = {"number": number, "mark": fact.thousands, "marked": marked, "decimal": fact.decimal_marks}
     return {**ways, "ends": fact.ends, "whole": isinstance(fact, Integer)}

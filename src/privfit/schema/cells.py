@@ -49,6 +49,13 @@ def reading(cell: Any) -> int | float | str | None:
     return None
 
 
+def text_with_point(cell: Any) -> str | None:
+    """Return a cell of text that has a point in it, without surrounding white space; None for others."""
+    if isinstance(cell, bytes):
+        cell = cell.decode("utf-8", errors="replace")
+    return cell.rstrip("\0").strip() if isinstance(cell, str) and "." in cell else None
+
+
 def day(cell: Any, pattern: re.Pattern[str] | None = None) -> float:
     """Return the day that a cell says, counted from 0001-01-01 as Python does, NaN if it says none.
 

@@ -12,8 +12,8 @@ from privfit.schema.ids import id_counts
 from privfit.schema.label import Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
-from privfit.schema.remedies import other_spelling, unit_beside
 from privfit.schema.schema import Schema
+from privfit.schema.spelling import other_spelling, unit_beside
 from privfit.schema.tally import Tally, tally
 
 Purpose = Literal["train", "evaluate", "predict"]

@@ -159,7 +159,7 @@ def _by_cells(guess: _Guess, column: Any) -> _Guess:
     if said and all(_text(cell).lower() in ("true", "false") for cell in said.values()):
         return _Guess("boolean")
     for unit in _UNITS:
-        for mark in ({"thousands": ","}, {"decimal": ","}):
+        for mark in ({"thousands": ","}, {"decimal": ","}, {"decimal": ",", "thousands": "."}):
             numeric = Numeric("-", 0, 1, unit=unit, **mark)
             numbers = [numeric.read(cell) for cell in said.values()]
             if numbers and not any(map(math.isnan, numbers)):

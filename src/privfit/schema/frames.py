@@ -22,7 +22,7 @@ from privfit.schema.document import TYPE_NAMES
 from privfit.schema.files import read_files, sources_of
 from privfit.schema.label import Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
-from privfit.schema.numbers import Date
+from privfit.schema.numbers import Date, Numeric
 
 _NUMBERS = (int, float, Decimal, np.bool_, np.integer, np.floating)
 _TEXT = (str, bytes)
@@ -152,6 +152,9 @@ def check_dtype(fact: Column, dtype: Any) -> None:
     kind = kind_of(dtype)
     declared = "the label" if isinstance(fact, Label) else f"declared {TYPE_NAMES[type(fact)]}"
     arrives = f"Column {fact.name!r} is {declared} but arrives with dtype {dtype_name(dtype)}"
+    as_text = remedy(
+        "read it as text, with dtype='string' in pandas or schema_overrides= in polars", "write it as text"
+    )
     if isinstance(fact, Date):
         if kind == "neither" or (kind == "numbers" and dtype_name(dtype).lower().startswith(_WHOLE)):
             raise TypeError(f"{arrives}, which holds no dates; convert it to dates or to text first.")
@@ -165,11 +168,11 @@ def check_dtype(fact: Column, dtype: Any) -> None:
         raise TypeError(f"{arrives}, which holds neither numbers nor text; convert it to {wanted} first.")
     elif isinstance(fact, Categorical | Ordinal | Label) and fact.places.only_as_text and kind != "text":
         raise TypeError(
-            f"{arrives}, which may have rounded the integers beyond 2^53 that it lists; "
-            + remedy(
-                "read it as text, with dtype='string' in pandas or schema_overrides= in polars.",
-                "write it as text.",
-            )
+            f"{arrives}, which may have rounded the integers beyond 2^53 that it lists; {as_text}."
+        )
+    elif isinstance(fact, Numeric) and fact.points_group_digits and kind != "text":
+        raise TypeError(
+            f"{arrives}, which may have taken points between groups of digits for decimal points; {as_text}."
         )
 
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from privfit.schema.cells import ISO_DATE, day, reading
+from privfit.schema.cells import ISO_DATE, day, reading, text_with_point
 from privfit.schema.column import Numbers, Scale
 
-_GROUPING = (",", " ", "'", "_")  # not ".", which a library may have taken for a decimal point
+_GROUPING = (",", " ", "'", "_")
 _DECIMAL = (".", ",")
 
 
@@ -38,9 +38,12 @@ class Numeric(Scale):
     fill : float, optional
         A public number for such cells; by default the middle between the bounds.
     thousands : str
-        What may stand between groups of three digits: a comma, a space, "'" or "_".
+        What may stand between groups of three digits: a comma, a space, "'" or "_"; or a point, if `decimal`
+        is a comma. With a point the column must be text, because a library that took 1.234 for a decimal
+        number has lost what it says.
     decimal : {".", ","}
-        What stands before the decimals of a number in text; a point is read in either case.
+        What stands before the decimals of a number in text. A point does in either case, unless it groups
+        digits.
     """
 
     low: float
@@ -58,17 +61,20 @@ class Numeric(Scale):
         self._keep_bounds()
         if not 0 < self.ends[1] - self.ends[0] < math.inf:
             raise ValueError(f"Column {self.name!r} needs low < high, a finite distance apart, not {bounds}.")
-        if self.thousands and self.thousands not in _GROUPING:
+        if self.thousands and self.thousands not in (*_GROUPING, "."):
             raise ValueError(
-                f"thousands of column {self.name!r} must be one of , space ' _ or nothing; a point is always "
-                "read as a decimal point."
+                f"thousands of column {self.name!r} must be one of , . space ' _ or nothing, "
+                f"not {self.thousands!r}."
             )
         if self.decimal not in _DECIMAL:
             raise ValueError(f'decimal of column {self.name!r} must be "." or ",", not {self.decimal!r}.')
         if self.thousands == self.decimal:
-            raise ValueError(
-                f"thousands and decimal of column {self.name!r} are both a comma; correct one of them."
+            mark, remedy = (
+                ("comma", "correct one of them")
+                if self.decimal == ","
+                else ("point", 'declare decimal = ",", too')
             )
+            raise ValueError(f"thousands and decimal of column {self.name!r} are both a {mark}; {remedy}.")
         self._check_fill()
 
     def _keep_bounds(self) -> None:
@@ -82,21 +88,36 @@ class Numeric(Scale):
 
     def read(self, cell: Any) -> float:
         """Return the number that a cell says, NaN if it says none."""
-        said = reading(cell)
+        said = text_with_point(cell) if self.points_group_digits else None
+        said = reading(cell) if said is None else said
         if isinstance(said, str) and (self.unit or self.thousands or self.decimal != "."):
             said = reading(self._bare(said))
         return math.nan if said is None or isinstance(said, str) else float(said)
+
+    @property
+    def points_group_digits(self) -> bool:
+        """Whether the text 1.234 says one thousand two hundred and thirty-four."""
+        return self.thousands == "."
+
+    @property
+    def decimal_marks(self) -> tuple[str, str]:
+        """Decimal marks, and what they are in Python; a point that should group digits is then none."""
+        return (",.", ".,") if self.points_group_digits else (self.decimal, ".")
+
+    @property
+    def grouped(self) -> str:
+        """What a number with grouping marks looks like, as a regular expression."""
+        decimal = "," if self.points_group_digits else f".{self.decimal}"
+        return rf"[+-]?[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+(?:[{decimal}][0-9]*)?"
 
     def _bare(self, text: str) -> str:
         """Take unit and grouping marks out of a text that is no number as it is, and put a decimal point."""
         sign, body = (text[0], text[1:]) if text[0] in "+-" else ("", text)
         if self.unit:
             body = body.strip().removeprefix(self.unit).removesuffix(self.unit).strip()
-        if self.thousands and re.fullmatch(
-            rf"[+-]?\d{{1,3}}(?:{self.thousands}\d{{3}})+(?:[.{self.decimal}]\d*)?", body, re.ASCII
-        ):
+        if self.thousands and re.fullmatch(self.grouped, body):
             body = body.replace(self.thousands, "")
-        return sign + body.replace(self.decimal, ".")
+        return sign + body.translate(str.maketrans(*self.decimal_marks))
 
     def read_numbers(self, numbers: Numbers) -> Numbers:
         """Numbers are what they are."""
@@ -126,9 +147,12 @@ class Integer(Numeric):
     fill : int, optional
         A public number for such cells; by default the middle between the bounds.
     thousands : str
-        What may stand between groups of three digits: a comma, a space, "'" or "_".
+        What may stand between groups of three digits: a comma, a space, "'" or "_"; or a point, if `decimal`
+        is a comma. With a point the column must be text, because a library that took 1.234 for a decimal
+        number has lost what it says.
     decimal : {".", ","}
-        What stands before the decimals of a number in text; a point is read in either case.
+        What stands before the decimals of a number in text. A point does in either case, unless it groups
+        digits.
     """
 
     low: int

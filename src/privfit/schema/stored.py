@@ -18,6 +18,7 @@ from privfit.schema.cells import EPOCH, day, reading
 from privfit.schema.column import Feature, Numbers
 from privfit.schema.frames import is_arrow, kind_of
 from privfit.schema.label import Label
+from privfit.schema.numbers import Numeric
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def read_stored(fact: Feature | Label, cells: NDArray[Any] | Distinct | Sequence
 def _once(fact: Feature | Label, column: Distinct) -> Numbers:
     """Read every distinct cell; texts that are plain numbers all at once."""
     said = np.empty(len(column.cells))
-    plain = _plain_numbers(column.cells)
+    points_group_digits = isinstance(fact, Numeric) and fact.points_group_digits
+    plain = _plain_numbers(column.cells, r"[0-9]{1,15}" if points_group_digits else r"[0-9]{1,15}(\.[0-9]*)?")
     others = np.arange(len(said))
     if plain is not None:
         which, numbers = plain
@@ -67,8 +69,8 @@ def _once(fact: Feature | Label, column: Distinct) -> Numbers:
     return said
 
 
-def _plain_numbers(cells: Any) -> tuple[NDArray[np.bool_], Numbers] | None:
-    """Return which texts are decimal numbers without exponent, and these numbers, correctly rounded."""
+def _plain_numbers(cells: Any, pattern: str) -> tuple[NDArray[np.bool_], Numbers] | None:
+    """Return which texts are numbers written like this, and these numbers, correctly rounded."""
     if not is_arrow(cells):
         return None
     import pyarrow
@@ -77,7 +79,7 @@ def _plain_numbers(cells: Any) -> tuple[NDArray[np.bool_], Numbers] | None:
     if not (types.is_large_binary(cells.type) or types.is_large_string(cells.type)):
         return None
     # integers so short are exact, as `read` has them
-    which = compute.match_substring_regex(cells, r"^-?[0-9]{1,15}(\.[0-9]*)?$").fill_null(False)
+    which = compute.match_substring_regex(cells, f"^-?{pattern}$").fill_null(False)
     numbers = cells.filter(which).cast(pyarrow.large_string()).cast(pyarrow.float64())
     return np.asarray(which.to_numpy(zero_copy_only=False)), np.asarray(
         numbers.to_numpy(zero_copy_only=False)

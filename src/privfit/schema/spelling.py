@@ -58,13 +58,15 @@ def unit_beside(fact: Feature, counted: Tally) -> str:
 
 def _other_marks(fact: Numeric) -> Iterator[tuple[str, Numeric]]:
     """Yield other marks as the schema would write them, and the column with them."""
-    if fact.thousands == ",":
+    if fact.thousands in (",", "."):
         yield 'decimal = "," without thousands', replace(fact, thousands="", decimal=",")
     else:
         yield 'decimal = ","', replace(fact, decimal=",")
     for mark in (",", " ", "'", "_"):
         if mark not in (fact.thousands, fact.decimal):
             yield f'thousands = "{mark}"', replace(fact, thousands=mark)
+    if not fact.points_group_digits:
+        yield 'thousands = "." with decimal = ","', replace(fact, thousands=".", decimal=",")
 
 
 def _most_fit(cells: list[Any], fact: Feature) -> bool:
