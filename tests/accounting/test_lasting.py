@@ -187,6 +187,15 @@ def test_a_gaussian_account_pays_for_gaussian_noise_alone(url):
     assert ledger.spent == pytest.approx(0.01)
 
 
+def test_an_existing_ledger_is_found_by_terms_that_open_no_new_one(url):
+    """Without a promise these are the terms of Gaussian noise, which needs a delta."""
+    terms = {"dataset": "census", "epsilon": 1.0, "delta": 0.0}
+    with pytest.raises(ValueError, match="delta"):
+        Ledger.open(url, **terms)
+    opened = Ledger.open(url, **terms, promise="direct")
+    assert Ledger.open(url, **terms).promise == opened.promise
+
+
 def test_a_direct_account_pays_for_one_release(url):
     ledger = Ledger.open(url, **BUDGET | {"promise": "direct"})
     assert ledger.promise == Direct(3.0, 1e-6)

@@ -90,7 +90,7 @@ MISTAKES = {
     ),
     "more than the ledger has": (
         (*TRAIN, *PAID, "--epsilon", "100"),
-        "this fit of DPLogisticRegression needs epsilon = 100",
+        "this fit of a logistic regression needs epsilon = 100",
     ),
     "a server that is not there": (
         (*TRAIN, "--ledger", "postgresql://nobody:secret@127.0.0.1:1/none"),

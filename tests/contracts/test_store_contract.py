@@ -20,7 +20,7 @@ def in_memory(request):
 
 def in_a_database(url, dataset):
     database, ample = Database(url, 30.0), Concentrated(1e308, 1e308)
-    return SqlStore(database, dataset, find_or_create(database, dataset, ample)["account"], ample)
+    return SqlStore(database, dataset, find_or_create(database, dataset, lambda: ample)["account"], ample)
 
 
 def in_a_file(request):

@@ -48,7 +48,7 @@ def test_a_fit_reserves_its_portion_before_the_first_look_and_settles_after_the_
     fitted = clone(estimator).set_params(ledger=ledger).fit(X, Y)
     assert set(looks) == {fitted.privacy_.rho}
     reserved, settled = ledger.entries
-    assert reserved.what == settled.what == f"this fit of {type(estimator).__name__}"
+    assert reserved.what == settled.what == f"this fit of {estimator._noun}"
     assert settled.settles == 1
     assert ledger.spent == pytest.approx(fitted.ledger_.spent, rel=1e-12)
     assert ledger.spent >= fitted.ledger_.spent
@@ -74,7 +74,7 @@ def test_a_fit_that_does_not_end_well_leaves_all_that_it_reserved_spent(ledger, 
 
 def test_a_refused_fit_reserves_nothing_and_looks_at_nothing(ledger, looks):
     ledger.charge(0.99 * ledger.rho, kind="gaussian")
-    with pytest.raises(BudgetExceeded, match="this fit of DPLogisticRegression needs epsilon = "):
+    with pytest.raises(BudgetExceeded, match="this fit of a logistic regression needs epsilon = "):
         DPLogisticRegression(**FIT, ledger=ledger).fit(X, Y)
     assert len(ledger.entries) == 1
     assert looks == []

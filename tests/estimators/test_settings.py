@@ -157,7 +157,7 @@ def test_whoever_spoke_epsilon_is_refused_in_epsilon_first_and_hears_of_no_ledge
         model(epsilon=0.9, ledger=ledger).fit(X, Y)
     text = str(refusal.value)
     assert text.startswith(
-        f"this fit of {model.__name__} needs epsilon = 0.9 (rho = 0.02304) at delta = 1e-06, and "
+        f"this fit of {model()._noun} needs epsilon = 0.9 (rho = 0.02304) at delta = 1e-06, and "
     )
     assert text.endswith("is left of epsilon = 1 (rho = 0.02801); ask for no more than that.")
     for word in ("raise", "portion", "sub-account"):
@@ -167,7 +167,7 @@ def test_whoever_spoke_epsilon_is_refused_in_epsilon_first_and_hears_of_no_ledge
 def test_whoever_spoke_rho_is_refused_in_rho_first():
     ledger = Ledger(rho=0.1)
     with pytest.raises(
-        BudgetExceeded, match=r"this fit of PrivateBounds needs rho = 0\.2 .* left of rho = 0\.1 "
+        BudgetExceeded, match=r"this fit of private bounds needs rho = 0\.2 .* left of rho = 0\.1 "
     ):
         PrivateBounds(rho=0.2, ledger=ledger).fit(X)
 

@@ -30,7 +30,8 @@ def test_the_same_seed_forecasts_the_same(small):
 
 
 def test_a_plan_is_shown_as_text_html_json_and_picture(small, tmp_path):
-    assert "4,000 people, 8 features, 30% positive" in str(small)
+    assert "4,000 people, 8 features, 30% positive." in str(small)
+    assert max(map(len, str(small).splitlines())) <= 80
     assert "<table>" in small._repr_html_()
     assert json.loads(json.dumps(small.to_dict()))["forecasts"][0]["epsilon"] == 0.05
     small.plot(tmp_path / "plan.png")
@@ -50,12 +51,34 @@ def test_progress_ends_at_its_total():
 
 
 def test_people_needed_finds_the_smallest_table_that_is_enough():
-    answer = privfit.people_needed(8, accuracy=0.7, epsilon=1.0, runs=2)
+    seen = []
+    answer = privfit.people_needed(
+        8, accuracy=0.7, epsilon=1.0, runs=2, progress=lambda done, total: seen.append((done, total))
+    )
     tried = dict(answer.tried)
+    assert [done for done, _ in seen] == list(range(1, 2 * len(tried) + 1))  # after every fit
+    totals = [total for _, total in seen]
+    assert totals == sorted(totals, reverse=True)
+    assert seen[-1][0] <= seen[-1][1]
     assert tried[answer.n] >= 0.7
     assert all(accuracy < 0.7 for n, accuracy in tried.items() if n < answer.n)
     assert str(answer).startswith(f"About {answer.n:,} people for an accuracy of 0.700 with epsilon = 1")
     assert privfit.people_needed(8, accuracy=0.7, epsilon=0.2, runs=2).n > 2 * answer.n
+
+
+def test_the_largest_table_that_is_tried_is_bounded(monkeypatch):
+    """An epsilon that no table can make up for ends after tables that take a minute in all."""
+    tried = []
+
+    def accuracy(scene, n, epsilon, tick):
+        tried.append(n)
+        return 0.5
+
+    monkeypatch.setattr(forecast.Scene, "mean_accuracy", accuracy)
+    answer = privfit.people_needed(10, accuracy=0.7, epsilon=1e-12)
+    assert answer.n is None
+    assert len(tried) < 10
+    assert 2_500_000 < max(tried) <= 5_000_000
 
 
 def test_people_needed_says_when_no_table_is_large_enough(monkeypatch):
@@ -95,4 +118,4 @@ def test_forecasts_need_matplotlib_for_pictures_only(small, monkeypatch, tmp_pat
     monkeypatch.setitem(__import__("sys").modules, "matplotlib.figure", None)
     with pytest.raises(ValueError, match="Drawing needs matplotlib"):
         small.plot(tmp_path / "plan.png")
-    assert forecast.CAUTION in str(small)
+    assert forecast.CAUTION in str(small).replace("\n", " ")

@@ -342,8 +342,11 @@ def test_a_look_doubles_the_walk_to_a_far_optimum_only(optimum, flattest, steps)
     """Of two directions one is steep, and its optimum reached. No noise is drawn: what decides is known."""
     walk = walk_in_a_bowl((0.05, flattest), optimum)
     assert (walk.planned, walk.steps) == (300, steps)
-    called_for = "600" if steps == 600 else "no more"
-    said = f"300 steps were planned, and what they released called for {called_for}"
+    said = (
+        "300 steps were too few, so the fit took 600"
+        if steps == 600
+        else "the fit took the planned 300 steps"
+    )
     assert said in walk.decision()
 
 
@@ -419,7 +422,8 @@ def test_noisy_weights_get_a_scale_and_an_intercept_that_go_with_them():
             0.06, 1e-8, feature_bounds=(0, 1), n_records=20_000, noise="seeded", random_state=seed
         )
         model.fit(X, y)
-        assert "the last 8 scaled its margins" in model.privacy_.notes[-1]
+        said = "the fit took 90 of its 100 planned steps; 8 further steps scaled its margins by "
+        assert said in model.privacy_.notes[-1]
         assert model.n_iter_ == len(model.trace_) == 98
         assert [step.iteration for step in model.trace_] == list(range(1, 99))
         assert model.ledger_.spent == model.ledger_.rho

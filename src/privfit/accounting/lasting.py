@@ -24,7 +24,7 @@ def open_store(url: str, timeout: float, dataset: str, asked: Budget) -> tuple[P
     if not 0.0 < number("timeout", timeout) < 1e6:
         raise ValueError(f"timeout must be a positive number of seconds, got {timeout!r}.")
     database = Database(url, timeout)
-    row = find_or_create(database, dataset, asked.buy() if asked.is_named else None)
+    row = find_or_create(database, dataset, asked.buy if asked.is_named else None)
     kept = promise_of(row)
     if not asked.is_kept_by(kept):
         raise ValueError(

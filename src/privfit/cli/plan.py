@@ -11,7 +11,7 @@ import typer
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.options import Delta, Json
-from privfit.cli.output import progress, show
+from privfit.cli.output import progress, show, wrapped
 from privfit.cli.train import Kind, check_kind
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -67,7 +67,7 @@ def plan(
         if accuracy is not None:
             budget = epsilon[0] if epsilon else 1.0
             needed = people_needed(features, accuracy=accuracy, epsilon=budget, progress=tick, **assumed)
-            return show(needed.to_dict(), str(needed), as_json=as_json)
+            return show(needed.to_dict(), wrapped(needed), as_json=as_json)
         assert people is not None  # one of the two was given
         budgets = epsilon or (0.1, 0.3, 1.0, 3.0)
         planned = forecast(people, features, epsilons=budgets, progress=tick, **assumed)

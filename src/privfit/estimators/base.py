@@ -69,6 +69,10 @@ class DPLinearModel(PrivateFit):
         if "_kind" in cls.__dict__:
             register(Model(cls._kind, cls._title, cls._link, cls))
 
+    @property
+    def _noun(self) -> str:
+        return f"a {self._title.lower()}"
+
     # -- what subclasses say of their loss and their targets -----------------------------------------------
 
     def _loss_of_fit(self) -> Loss:
@@ -155,7 +159,7 @@ class DPLinearModel(PrivateFit):
         preparation = Preparation(bounds, bool(self.fit_intercept))
         problem = Problem.of(X, targets, loss, intercept=preparation.intercept)
         ledger = self._open_ledger(terms)
-        with budget_bar(type(self).__name__, self.verbose) as show:
+        with budget_bar(f"Fitting {self._noun}", self.verbose) as show:
             curator = Curator(
                 preparation.of_fit(problem),
                 ledger,

@@ -141,8 +141,13 @@ class PrivateFit(PickledForOneVersion):
         return promised
 
     @property
+    def _noun(self) -> str:
+        """What is fitted, in words that commands can show, too."""
+        raise NotImplementedError
+
+    @property
     def _purchase(self) -> str:
-        return f"this {self._subject} of {type(self).__name__}"
+        return f"this {self._subject} of {self._noun}"
 
     @property
     def _asked_epsilon(self) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from privfit.publication.registry import MODELS
 
 TESTED_ON = 20_000  # people a simulated model is tried on: accuracy is then known to .003
 CONFIDENCE = 0.9  # that the accuracy of one fit is within the range that is stated
+WIDEST = 80  # characters of a line
 LARGEST = 200_000_000  # cells of a table that are simulated: 800 MB
 
 Progress = Callable[[int, int], None]
@@ -123,18 +125,18 @@ class Plan:
 
     @property
     def heading(self) -> str:
-        """What was assumed, in a sentence."""
+        """What was assumed, and what the forecasts are to be held against."""
         return (
-            f"{self.n:,} people, {self.n_features} features, {self.positives:.0%} positive; without privacy "
-            f"AUC about {self.auc:.2f} and accuracy {self.without_privacy:.3f}; the commoner label alone "
-            f"{self.majority:.3f}."
+            f"{self.n:,} people, {self.n_features} features, {self.positives:.0%} positive. Without privacy: "
+            f"AUC about {self.auc:.2f}, accuracy {self.without_privacy:.3f}. The commoner label alone: "
+            f"accuracy {self.majority:.3f}."
         )
 
     def __str__(self) -> str:
         rows = self.rows()
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-        return "\n".join([self.heading, "", *lines, "", CAUTION])
+        return "\n".join([fill(self.heading, WIDEST), "", *lines, "", fill(CAUTION, WIDEST)])
 
     def _repr_html_(self) -> str:
         head, *body = self.rows()
@@ -311,9 +313,13 @@ class Scene:
             seconds,
         )
 
-    def mean_accuracy(self, n: int, epsilon: float) -> float:
+    def mean_accuracy(self, n: int, epsilon: float, tick: Callable[[], None]) -> float:
         """Return the mean accuracy of as many fits as `runs` says."""
-        return float(np.mean([self._accuracy(self._private(n, epsilon, run)) for run in range(self.runs)]))
+        scores = []
+        for run in range(self.runs):
+            scores.append(self._accuracy(self._private(n, epsilon, run)))
+            tick()
+        return float(np.mean(scores))
 
     def _private(self, n: int, epsilon: float, run: int) -> Any:
         return self._fit(n, run, epsilon=epsilon, noise="seeded", random_state=self.seed + run)

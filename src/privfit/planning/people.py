@@ -6,11 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from privfit.planning.forecast import LARGEST, Progress, Scene
+from privfit.planning.forecast import Progress, Scene
 
 FEWEST = 100
+LARGEST = 50_000_000  # cells of a table that is tried: five fits of it take about a minute on two cores
 REFERENCE = 20_000  # people whom the model without privacy learns from: more of them hardly help it
 STEPS_PER_DOUBLING = 2  # forecasts of tables closer in size than this cannot be told apart
+STRIDE = 2 * STEPS_PER_DOUBLING  # steps from one table to the next on the way up
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ def people_needed(
 ) -> PeopleNeeded:
     """Find how many people a private model needs to be right about so many of them.
 
+    Tables of up to 50 million cells are tried, so of 5 million people with 10 features.
+
     Parameters
     ----------
     n_features : int
@@ -83,8 +87,11 @@ def people_needed(
         What is wanted, on people whom the model has not seen.
     epsilon, delta : float
         The promise.
-    positives, auc, model, runs, seed, progress
+    positives, auc, model, runs, seed
         As in `plan`.
+    progress : callable, optional
+        Called as progress(done, total) after each fit; `total` is the most that may still be needed, and
+        falls as the search goes on.
 
     Returns
     -------
@@ -104,21 +111,28 @@ def people_needed(
         for k in range(int(doublings * STEPS_PER_DOUBLING) + 1)
     ]
     tried: dict[int, float] = {}
+    fits = 0
 
-    def enough(k: int) -> bool:
-        if sizes[k] not in tried:
-            tried[sizes[k]] = scene.mean_accuracy(sizes[k], epsilon)
+    def enough(k: int, further: int) -> bool:
+        """Return whether a table of this size is enough; at most so many others will be tried after it."""
+
+        def tick() -> None:
+            nonlocal fits
+            fits += 1
             if progress is not None:
-                progress(len(tried), len(tried) + 1)
+                progress(fits, runs * (len(tried) + 1 + further))
+
+        tried[sizes[k]] = scene.mean_accuracy(sizes[k], epsilon, tick)
         return tried[sizes[k]] >= accuracy
 
     # Upwards in large strides, because large tables take longest; then halve what is left.
     low, high = -1, 0
-    while not enough(high):
-        low, high = high, min(high + 2 * STEPS_PER_DOUBLING, len(sizes) - 1)
+    halvings = STRIDE.bit_length() - 1
+    while not enough(high, math.ceil((len(sizes) - 1 - high) / STRIDE) + halvings):
+        low, high = high, min(high + STRIDE, len(sizes) - 1)
         if low == high:
             return PeopleNeeded(None, epsilon, accuracy, tuple(sorted(tried.items())))
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if enough(middle, (high - low) // 2 - 1) else (middle, high)
     return PeopleNeeded(sizes[high], epsilon, accuracy, tuple(sorted(tried.items())))

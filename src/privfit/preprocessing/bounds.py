@@ -123,6 +123,10 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         with self._as_strictly_as_made():
             return self._fit(X)
 
+    @property
+    def _noun(self) -> str:
+        return "private bounds"
+
     def _fit(self, X: Any) -> Self:
         from privfit.engine.table import Table  # imported late: it needs numba, which is slow to import
 

@@ -106,7 +106,8 @@ def calibrated(features: Curator, w: Vector, n: float, bias: float, noise: float
         state[0] = max(state[0], 0.0)
         trace.append(Step(taken + t + 1, 1.0, g.rho, 0.0, g.sigma))
     decision = (
-        f"the last {CALIBRATION_STEPS} scaled its margins by {state[0] / size:.2f} and found their intercept"
+        f"{CALIBRATION_STEPS} further steps scaled its margins by {state[0] / size:.2f} and found their "
+        "intercept"
     )
     return Calibration(state @ basis, tuple(trace), decision)
 

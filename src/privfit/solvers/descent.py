@@ -118,8 +118,10 @@ class Descent:
         return bool(fall > max(WORTH, self.certain_fall * math.sqrt(variance)))
 
     def decision(self) -> str:
-        """Say what the released steps decided."""
-        steps = f"Newton's steps in private curvature: {self.planned} were planned"
-        if self.steps == self.planned:
-            return f"{steps}, and what they released called for no more"
-        return f"{steps}, and what they released called for {self.steps}"
+        """Say how many steps were taken, which the released steps decided."""
+        if self.steps > self.planned:
+            return (
+                f"the released steps showed that {self.planned} Newton steps were too few, so the fit took "
+                f"{len(self.trace)}"
+            )
+        return f"the fit took the planned {self.planned} Newton steps"

@@ -175,10 +175,15 @@ class Walk:
         return spread * _damping(MEAN_CURVATURE / self.d * self.length * taken)
 
     def decision(self) -> str:
-        """Say what the released steps decided."""
-        if self.steps == self.planned:
-            return f"{self.planned} steps were planned, and what they released called for no more"
-        return f"{self.planned} steps were planned, and what they released called for {self.steps}"
+        """Say how many steps were taken, which the released steps decided."""
+        taken = len(self.trace)
+        if self.steps > self.planned:
+            return (
+                f"the released steps showed that {self.planned} steps were too few, so the fit took {taken}"
+            )
+        if taken < self.planned:
+            return f"the fit took {taken} of its {self.planned} planned steps"
+        return f"the fit took the planned {self.planned} steps"
 
 
 def iterate_weight(step: ArrayLike, steps: int) -> Vector:

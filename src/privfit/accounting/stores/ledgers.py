@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
+from collections.abc import Callable
 from functools import partial
 
 import sqlalchemy as sa
@@ -24,9 +25,10 @@ NEEDS_MIGRATION = (
 )
 
 
-def find_or_create(database: Database, dataset: str, promise: Promise | None) -> Row:
+def find_or_create(database: Database, dataset: str, buy: Callable[[], Promise] | None) -> Row:
     """Return the row of a data set's ledger; create it if there is none and a promise for it to keep.
 
+    A promise is bought for a new ledger alone, because what is named to find one may be a part of its terms.
     A name that looks like that of another ledger is refused, and a second ledger is warned of, because it is
     another privacy budget for what may be the same people.
     """
@@ -39,11 +41,12 @@ def find_or_create(database: Database, dataset: str, promise: Promise | None) ->
                     _check_name(connection, dataset, database.url)
     if row is not None:
         return row
-    if promise is None:
+    if buy is None:
         raise ValueError(
             f"There is no ledger of {dataset!r} at {database.url}; name epsilon and delta to open one, for "
             "example epsilon=1.0, delta=1e-6."
         )
+    promise = buy()
     database.create_file()
     others = []
     with database.writing("privfit: create an account") as connection:
