@@ -210,7 +210,7 @@ def test_an_exported_file_of_numpy_runs(desk):
 def test_log_tells_who_asked_what_and_verify_gives_a_seal_that_lasts(desk):
     log = privfit("ledger", "log", "people.db").stdout.splitlines()
     assert log[0].split() == ["day", "who", "what", "how", "rho", "delta"]
-    assert "this fit of a logistic regression" in log[1]
+    assert "fit of a logistic regression" in log[1]
     verified = json.loads(privfit("ledger", "verify", "people.db", "--json").stdout)
     assert "as far as they alone can show" in verified["shows"]
     seal = verified["seal"]
@@ -219,6 +219,7 @@ def test_log_tells_who_asked_what_and_verify_gives_a_seal_that_lasts(desk):
     assert f"those up to number {verified['entries']} are the ones" in " ".join(shown.split())
     refused = privfit("ledger", "verify", "people.db", "--seal", "0" * 64, code=2)
     assert "does not hold the seal" in refused.stderr
+    assert "nothing is charged until" not in refused.stderr  # a seal that was mistyped stops nobody
 
 
 def test_one_promise_in_every_unit(desk):

@@ -100,7 +100,7 @@ MISTAKES = {
     "a store that is no database": ((*TRAIN, "--ledger", "bad.toml"), "the file is no SQLite database"),
     "another budget": (
         ("ledger", "open", "people.db", "--dataset", "census-2026", "--epsilon", "9"),
-        "The ledger of 'census-2026' was opened with epsilon = 3.0",
+        "not with epsilon = 9.0; --ledger uses it as it is.",
     ),
     "a kind of model that there is not": (
         (*TRAIN, "--model", "forest"),

@@ -10,6 +10,7 @@ from privfit.accounting.stores.ledgers import datasets_in, find_or_create, promi
 from privfit.accounting.stores.migration import migrate
 from privfit.accounting.stores.promises import change_promise
 from privfit.accounting.stores.sql import SqlStore
+from privfit.remedies import remedy
 
 __all__ = ["Database", "SqlStore", "change_promise", "datasets_in", "migrate", "open_store"]
 
@@ -28,7 +29,7 @@ def open_store(url: str, timeout: float, dataset: str, asked: Budget) -> tuple[P
     kept = promise_of(row)
     if not asked.is_kept_by(kept):
         raise ValueError(
-            f"The ledger of {dataset!r} was opened with {named(kept)}, not with {asked}; leave that out to "
-            "use it as it is."
+            f"The ledger of {dataset!r} was opened with {named(kept)}, not with {asked}; "
+            + remedy("leave that out to use it as it is.", "--ledger uses it as it is.")
         )
     return kept, SqlStore(database, dataset, row["account"], kept)

@@ -176,7 +176,9 @@ class DPLinearModel(PrivateFit):
             try:
                 solution = solver.solve(curator)
             except KeyboardInterrupt as interrupt:
-                interrupt.add_note(f"The fit was interrupted and released no model. {ledger.statement()}")
+                interrupt.add_note(
+                    f"The fit was interrupted and released no model. {self._still_spent(ledger)}"
+                )
                 raise
         self._settle(ledger)
         self.schema_ = declared.schema

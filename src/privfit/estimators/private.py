@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from privfit.accounting import Concentrated, Gaussian, Ledger, LedgerError, Promise
-from privfit.accounting.budget import pays_for
+from privfit.accounting.budget import in_words, pays_for
 from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.promise import Kind
 from privfit.accounting.zcdp import MIN_RHO
@@ -194,6 +194,12 @@ class PrivateFit(PickledForOneVersion):
         if self.ledger is None:
             return Ledger.keeping(terms.promise)
         return self.ledger.portion(terms.promise, what=self._purchase)
+
+    def _still_spent(self, ledger: Ledger) -> str:
+        """Say what an interrupted fit has spent: where an account lasts, all that it reserved."""
+        if self.ledger is None or self.ledger.dataset is None:
+            return ledger.statement()
+        return f"All that it reserved stays spent: {in_words(ledger.promise)}."
 
     def _settle(self, ledger: Ledger) -> None:
         """Give back what a fit that ended well reserved and did not spend."""

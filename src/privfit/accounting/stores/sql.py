@@ -138,8 +138,9 @@ class SqlStore:
             )
         if noted not in seals:
             raise BrokenChain(
-                f"The ledger of {self.dataset!r} does not hold the seal that was noted down: its last "
-                f"entries were removed, or all were written anew; {REMEDY}."
+                f"The ledger of {self.dataset!r} does not hold the seal that was noted down. Unless the seal "
+                "is another ledger's or was copied wrongly, the last entries were removed, or all were "
+                "written anew."
             )
         return Seal(
             chain.seal,
