@@ -88,8 +88,8 @@ class Numeric(Scale):
 
     def read(self, cell: Any) -> float:
         """Return the number that a cell says, NaN if it says none."""
-        said = text_with_point(cell) if self.points_group_digits else None
-        said = reading(cell) if said is None else said
+        grouped = text_with_point(cell) if self.points_group_digits else None
+        said = reading(cell) if grouped is None else grouped
         if isinstance(said, str) and (self.unit or self.thousands or self.decimal != "."):
             said = reading(self._bare(said))
         return math.nan if said is None or isinstance(said, str) else float(said)
