@@ -69,7 +69,8 @@ def test_a_fit_that_does_not_end_well_leaves_all_that_it_reserved_spent(ledger, 
     assert entry.mechanism == "reserved"
     assert ledger.spent == entry.rho > 0.005
     if isinstance(blow, KeyboardInterrupt):
-        assert "All of it is reserved on the ledger of 'census'" in failure.value.__notes__[0]
+        said = "All that it reserved on the ledger of 'census' stays spent: epsilon = "
+        assert said in failure.value.__notes__[0]
 
 
 def test_a_refused_fit_reserves_nothing_and_looks_at_nothing(ledger, looks):

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from privfit import DPLogisticRegression
 from privfit.schema import Categorical, Integer, Label, Numeric, Schema, encode, labels_of
 from privfit.schema.files import CsvText, bytes_in, read_files, sources_of
 
@@ -151,3 +152,9 @@ def test_a_bad_line_late_in_a_large_file_is_refused(tmp_path):
     with pytest.raises(ValueError, match="has a line that does not have as many values") as refusal:
         encode(tmp_path / "a.csv", SCHEMA)
     assert CANARY not in str(refusal.value)
+
+
+@pytest.mark.parametrize("takes", [Schema.check, Schema.draft, DPLogisticRegression.fit])
+def test_who_takes_several_files_says_so(takes):
+    assert "list of paths" in takes.__doc__
+    assert "a directory of Parquet" in " ".join(takes.__doc__.split())

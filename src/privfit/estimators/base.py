@@ -109,8 +109,8 @@ class DPLinearModel(PrivateFit):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            One row per person. With a schema, a raw table: a frame of pandas or polars, an Arrow table, or
-            the path of a CSV or Parquet file.
+            One row per person. With a schema, a raw table: a frame of pandas or polars, an Arrow table, the
+            path of a CSV or Parquet file or of a directory of Parquet files, or a list of paths.
         y : array of shape (n_records,), optional
             Targets: labels of two classes, or numbers if the model predicts numbers. With a schema they are a
             column of the table, unless given.
@@ -123,7 +123,7 @@ class DPLinearModel(PrivateFit):
         Raises
         ------
         BudgetExceeded
-            If the ledger has less left than the fit asks for. The data are then not read.
+            If the ledger has less left than the fit asks for. Nothing was then charged or released.
         PrivacyLeakError
             In strict mode, if the guarantee would not cover everything that the fit takes from the data.
         ValueError

@@ -196,10 +196,11 @@ class PrivateFit(PickledForOneVersion):
         return self.ledger.portion(terms.promise, what=self._purchase)
 
     def _still_spent(self, ledger: Ledger) -> str:
-        """Say what an interrupted fit has spent: where an account lasts, all that it reserved."""
+        """Say what an interrupted fit has spent: of a ledger that lasts, all that it reserved."""
         if self.ledger is None or self.ledger.dataset is None:
             return ledger.statement()
-        return f"All that it reserved stays spent: {in_words(ledger.promise)}."
+        owner = f"the ledger of {self.ledger.dataset!r}"
+        return f"All that it reserved on {owner} stays spent: {in_words(ledger.promise)}."
 
     def _settle(self, ledger: Ledger) -> None:
         """Give back what a fit that ended well reserved and did not spend."""

@@ -34,7 +34,7 @@ _REVEALED = (
 
 _HEAD = """\
 # What is public about the table. Fill in what is left blank, "" or [], from public knowledge: a code book, a
-# law, common sense. Do not look at the records for it, because what is found there is nobody's to publish.
+# law, common sense. Do not take it from the records: a schema is public, and what the records hold is not.
 """
 _LEAK_HEAD = """\
 # NOT FOR PUBLICATION, AND NOT COVERED BY ANY PROMISE:

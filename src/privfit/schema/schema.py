@@ -213,8 +213,9 @@ class Schema:
 
         Parameters
         ----------
-        table : data frame, pyarrow table, or path of a CSV or Parquet file
-            Of a CSV file, which has no dtypes, the first line is read.
+        table : data frame, pyarrow table, path or list of paths
+            A path is that of a CSV or Parquet file, or of a directory of Parquet files. Of CSV files, which
+            have no dtypes, the first line is read.
         label : str, optional
             The column to predict.
         leak : bool
@@ -240,8 +241,8 @@ class Schema:
 
         Parameters
         ----------
-        table : data frame, dict of columns, pyarrow table, or path of a CSV or Parquet file
-            The records.
+        table : data frame, dict of columns, pyarrow table, path or list of paths
+            The records. A path is that of a CSV or Parquet file, or of a directory of Parquet files.
         purpose : {"train", "evaluate", "predict"}
             What the table is for. Only training asks for the declared number of records, and predictions need
             neither label nor id.
