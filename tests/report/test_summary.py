@@ -178,6 +178,20 @@ def test_the_sum_of_two_promises_is_exact_where_it_can_be_and_never_too_small():
     assert composed([Concentrated(0.1), Concentrated(0.1)]) == (math.inf, 0.0)
 
 
+@pytest.mark.parametrize("delta", [1e-300, 1e-20, 5e-16, 1e-15, 1e-14])
+@pytest.mark.parametrize("other", [Direct(1.0, 0.0), Direct(1.0, 1e-15), Concentrated(0.1, 0.4, 1.5, 0.45)])
+def test_promises_of_any_delta_add_up(delta, other):
+    """zCDP converts to deltas from 1e-15 on; a release with a proof of its own may have a smaller one."""
+    epsilon, total = composed([Direct(1.0, delta), other])
+    assert epsilon <= 1.0 + other.epsilon
+    assert delta <= total < 1.0
+
+
+def test_deltas_that_add_up_to_one_promise_nothing():
+    assert composed([Direct(1.0, 0.4), Direct(1.0, 0.4)]) == (2.0, 0.8)
+    assert composed([Direct(1.0, 0.5), Direct(1.0, 0.5)]) == (math.inf, 1.0)
+
+
 def test_what_each_step_cost_is_no_chart_because_it_is_the_same_for_all(paid):
     page = render(paid.published())
     assert "The privacy budget by what it bought" in page

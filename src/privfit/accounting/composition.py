@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privfit.accounting.amounts import rounded_up, units, written_up
-from privfit.accounting.promise import Concentrated, Gaussian, Promise
+from privfit.accounting.promise import Gaussian, Promise
+from privfit.accounting.zcdp import MIN_DELTA, epsilon_of_sum
 
 
 def composed(promises: Sequence[Promise]) -> tuple[float, float]:
@@ -24,18 +25,19 @@ def composed(promises: Sequence[Promise]) -> tuple[float, float]:
     Returns
     -------
     epsilon, delta : float
-        Rounded up. epsilon is infinite if one of the promises names none.
+        Rounded up. epsilon is infinite if one of the promises names none, or nothing is promised any more
+        because the deltas add up to 1.
     """
     epsilons = [math.inf if promise.epsilon is None else promise.epsilon for promise in promises]
     deltas = [promise.delta or 0.0 for promise in promises]
-    plain = _sum(epsilons), _sum(deltas)
-    slack, free = _sum([promise.slack for promise in promises]), max(deltas)
-    if free == 0.0 or len(promises) == 1:
-        return plain
-    rho, delta = _sum([promise.rho for promise in promises]), _sum([slack, free])
-    if all(isinstance(promise, Gaussian) for promise in promises):
-        return promises[0].worth(rho, 0.0, free), free  # the sum may be larger than any one promise
-    return min(plain, (Concentrated(rho, slack).epsilon_at(delta), delta))
+    ways = [(_sum(epsilons), _sum(deltas))]
+    free = max(deltas)  # what a conversion of zCDP may use up, where it has one for so small a delta
+    if len(promises) > 1 and free >= MIN_DELTA:
+        rho = _sum([promise.rho for promise in promises])
+        if all(isinstance(promise, Gaussian) for promise in promises):
+            return promises[0].worth(rho, 0.0, free), free  # the sum may be larger than any one promise
+        ways.append((epsilon_of_sum(rho, free), _sum([free, *(promise.slack for promise in promises)])))
+    return min(((epsilon, delta) for epsilon, delta in ways if delta < 1.0), default=(math.inf, 1.0))
 
 
 def _sum(amounts: list[float]) -> float:
