@@ -2,11 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sklearn.base import clone, is_regressor
 from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 
 from privfit import BudgetExceeded, Ledger
 from privfit.estimators.targets import IntervalEncoder
+from privfit.metrics import evaluate
 
 TRUE = np.array([30.0, -20.0, 0.0])
 BOUNDS = (-50.0, 250.0)
@@ -89,6 +92,13 @@ def test_targets_that_are_no_numbers_are_refused_without_quoting_one(ToyRegresso
     assert ledger.spent == 0.0
 
 
+@given(st.floats(-1e60, 1e60), st.floats(-1e60, 1e60), st.floats(allow_nan=False), st.booleans())
+def test_no_code_is_beyond_one_whatever_is_rounded(one, other, y, intercept):
+    low, high = sorted((one, other))
+    if high - low >= 1e-60:
+        assert abs(IntervalEncoder(low, high, intercept).encode(np.array([y]))[0]) <= 1.0
+
+
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize(("low", "high"), [(-50.0, 250.0), (0.1, 0.3), (-1e60, 1e60), (1e9, 1e9 + 1)])
 def test_codes_are_between_minus_one_and_one_and_come_back(low, high, intercept):
@@ -102,3 +112,13 @@ def test_codes_are_between_minus_one_and_one_and_come_back(low, high, intercept)
         back = np.array([encoder.in_units(np.array([code]))[0] for code in codes])
     np.testing.assert_allclose(back, np.clip(y, low, high), rtol=1e-12)
     assert "public" in encoder.assumption
+
+
+def test_scores_of_labels_are_not_bought_for_numbers(ToyRegressor):  # noqa: F811
+    ledger = Ledger(epsilon=3.0, delta=1e-5)
+    X, y = table(500)
+    model = ToyRegressor(1.0, ledger=ledger, **SETTINGS).fit(X, y)
+    spent = ledger.spent
+    with pytest.raises(ValueError, match="Private scores are of classifiers with two classes"):
+        evaluate(model, X, y)
+    assert ledger.spent == spent

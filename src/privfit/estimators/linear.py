@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, log_expit
+from scipy.special import log_expit
 
 from privfit.estimators.classification import DPLinearClassifier
 from privfit.publication.links import LOGIT, SIGN
@@ -121,8 +121,8 @@ class DPLogisticRegression(DPLinearClassifier):
         probabilities : array of shape (n_records, 2)
             Every row adds up to 1.
         """
-        positive = expit(self.decision_function(X))
-        return np.column_stack([1.0 - positive, positive])
+        assert self._link.probabilities is not None  # because it is the logit
+        return self._link.probabilities(self.decision_function(X))
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of the probability of each class for every row, in the order of `classes_`.
