@@ -34,6 +34,15 @@ def test_a_sentence_that_quotes_a_megabyte_keeps_its_beginning_and_its_remedy():
     assert told.endswith("xxx' is not there; correct the schema.")
 
 
+def test_a_finding_does_not_print_a_megabyte():
+    name = "x" * 10**6
+    findings = Schema([Numeric(name, 0, 1)], Label("ill", ["no", "yes"])).check(
+        {name: ["?"] * 20, "ill": ["no"] * 20}
+    )
+    assert findings.found[0].column == name
+    assert len(str(findings)) < 10_000
+
+
 def test_weights_and_findings_of_hostile_names_print_line_by_line():
     schema = Schema(
         [Numeric(EVIL, 0, 1, unit=EVIL), Categorical("c", [EVIL, "b"], unit=EVIL)],

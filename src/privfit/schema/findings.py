@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from privfit.printable import printable
+from privfit.printable import brief
 
 FOR_THE_CUSTODIAN = (
     "For the custodian of the data alone: this counts records exactly, without noise. Do not publish it."
@@ -72,7 +72,7 @@ class Finding:
             verb = {"have": "has", "repeat": "repeats"}[verb]
         share = "" if self.share is None else f" ({_percent(self.share)} of the values)"
         remedy = f"; {self.remedy}" if self.remedy else ""
-        return f"{printable(self.column) or 'the table'}: {who}{verb} {rest}{share}{remedy}"
+        return f"{brief(self.column) or 'the table'}: {who}{verb} {rest}{share}{remedy}"
 
 
 def _percent(share: float) -> str:
