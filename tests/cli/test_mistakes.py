@@ -46,6 +46,14 @@ MISTAKES = {
     ),
     "no schema": ((*TRAIN[:3], "none.toml", *TRAIN[4:]), "none.toml: No such file or directory."),
     "a schema that is no TOML": ((*TRAIN[:3], "bad.toml", *TRAIN[4:]), "bad.toml is not valid TOML: "),
+    "a budget that is none, before the table is read": (
+        ("train", "none.csv", *TRAIN[2:], "--epsilon", "nan"),
+        "--epsilon must be a positive finite number, got nan.",
+    ),
+    "a delta that is none, before the table is read": (
+        ("train", "none.csv", *TRAIN[2:], "--delta", "-1"),
+        "--delta must be a non-negative finite number, got -1.0.",
+    ),
     "a budget that is none": ((*TRAIN, "--epsilon", "-1"), "epsilon must be a positive finite number"),
     "a solver that is none": (
         (*TRAIN, "--solver", "adam"),

@@ -192,6 +192,8 @@ def test_everything_known_goes_into_json_and_a_small_table():
     assert held["accuracy"]["interval"] == list(found.accuracy.interval)
     assert held["privacy"]["rho"] == 0.01
     assert len(held["roc_curve"]["tpr"]) == len(found.roc_curve["tpr"])
+    assert repr(found) == str(found)
+    assert "Accuracy " in repr(found)
     html = found._repr_html_()
     assert html.count("<tr>") == 6
     assert f"±{found.roc_auc.noise:.3f}" in html

@@ -100,7 +100,7 @@ def train(
     check_outputs(out, report, inputs=(*data, schema))
     with waiting("Loading libraries"):
         from privfit import Schema
-        from privfit.estimators.validation import check_count
+        from privfit.estimators.validation import check_count, check_number
         from privfit.publication.registry import MODELS
 
         facts = Schema.from_toml(schema)
@@ -109,6 +109,11 @@ def train(
         raise Mistake(f"{schema} declares the number of records already; leave --records out.")
     if records is not None:
         check_count("--records", records)
+    for option, amount in (("--epsilon", epsilon), ("--rho", rho)):
+        if amount is not None:
+            check_number(option, amount)
+    check_number("--delta", delta, or_zero=True)
+    check_number("--alpha", alpha, or_zero=True)
     check_solver(solver)
     ledger = ledger_of(store, dataset)
     table = read_table(data, (*facts.features, facts.label), no_repeated_ids=None if no_check else facts)

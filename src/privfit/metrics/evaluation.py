@@ -23,7 +23,7 @@ GROUPS = 16  # of predicted probabilities in the calibration curve
 SHARE = (0.0, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Evaluation:
     """Private scores of a model on held-out records, all from one release.
 
@@ -170,6 +170,8 @@ class Evaluation:
 
     def __str__(self) -> str:
         return as_text(self.scores(), self.privacy.in_short)
+
+    __repr__ = __str__  # a console shows scores, and not the cells that they are made of
 
     def _repr_html_(self) -> str:
         return as_html(self.scores(), self.privacy.in_short)
