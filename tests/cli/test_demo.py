@@ -37,7 +37,7 @@ def test_demo_shows_accuracies_budget_and_promise_and_writes_the_report(somewher
     assert "privfit-demo.html" in result.stdout
     assert [path.name for path in somewhere.iterdir()] == ["privfit-demo.html"]
     page = (somewhere / "privfit-demo.html").read_text()
-    for named in ("<td>Doctorate</td>", "hours-per-week", "&gt;50K", "roc auc", "A demonstration"):
+    for named in ("<td>Doctorate</td>", "hours-per-week", "&gt;50K", "AUC", "A demonstration"):
         assert named in page
     assert "column 1" not in page
     assert "No private scores" not in page

@@ -133,7 +133,7 @@ SCORES = '{"accuracy": {"value": 0.5, "interval": [0, 1], "population": [0, 1]},
 def test_scores_that_are_none_get_one_sentence(folder, text):
     (folder / "scores.json").write_text(text)
     refused = privfit("report", "model.json", "--scores", "scores.json", "--out", "c.html", code=2)
-    assert refused.stderr.startswith("Error: scores.json holds no scores; write them with: privfit evaluate")
+    assert refused.stderr.startswith("Error: scores.json holds no scores; write some with: privfit evaluate")
 
 
 @pytest.mark.parametrize("text", ["x = " + 100_000 * "[", "a" + 100_000 * ".a" + " = 1", "x ="])

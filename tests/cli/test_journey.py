@@ -186,7 +186,10 @@ def test_scores_whose_promise_makes_no_sense_are_refused(desk, nonsense):
     scores["privacy"] |= nonsense
     (desk / "odd.json").write_text(json.dumps(scores))
     refused = privfit("report", "model.json", "--scores", "odd.json", "--out", "odd.html", code=2)
-    assert "odd.json holds no scores; write them with: privfit evaluate --out odd.json" in refused.stderr
+    assert (
+        "odd.json holds no scores; write some with: privfit evaluate MODEL TABLE --out SCORES"
+        in refused.stderr
+    )
     assert not (desk / "odd.html").exists()
 
 
@@ -196,7 +199,7 @@ def test_the_report_holds_bought_scores_and_the_card(desk):
     facts = json.loads(privfit("report", "model.json", "--out", "card.html", *options, "--json").stdout)
     assert facts == {"report": "card.html"}
     page = (desk / "card.html").read_text()
-    for expected in ("<h1>Who falls ill?</h1>", "Planning &lt;beds&gt;.", "roc auc", "city = Bern"):
+    for expected in ("<h1>Who falls ill?</h1>", "Planning &lt;beds&gt;.", "AUC", "city = Bern"):
         assert expected in page
     assert "<dt>Data set</dt><dd>census-2026</dd>" in page
     assert "This ledger paid for both, so what it promises in all holds for them, too." in page

@@ -135,11 +135,11 @@ MISTAKES = {
     ),
     "scores that are none": (
         ("report", "model.json", "--scores", "model.json", "--out", "r.html"),
-        "model.json holds no scores; write them with: privfit evaluate --out model.json",
+        "model.json holds no scores; write some with: privfit evaluate MODEL TABLE --out SCORES",
     ),
     "scores of another kind": (
         ("report", "model.json", "--scores", "cut.json", "--out", "r.html"),
-        "cut.json holds no scores; write them with: privfit evaluate --out cut.json",
+        "cut.json holds no scores; write some with: privfit evaluate MODEL TABLE --out SCORES",
     ),
     "a card that is no TOML": (
         ("report", "model.json", "--card", "bad.toml", "--out", "r.html"),

@@ -55,7 +55,7 @@ def test_reports_show_scores_and_models_from_files_are_scored_as_public(tmp_path
     model.report(tmp_path / "card.html", scores=scores)
     page = (tmp_path / "card.html").read_text()
     assert f"{scores.accuracy.value:.3f}" in page
-    assert "roc auc" in page
+    assert "AUC" in page
     model.save(tmp_path / "model.json")
     account = Ledger(rho=1.0)
     metrics.evaluate(privfit.load(tmp_path / "model.json"), X, y, rho=0.1, ledger=account)

@@ -60,7 +60,9 @@ def evaluate(
     table = check_first(table, schema, "evaluate", skip=no_check)
     if public_data:
         facts = _exact(fitted, table)
-        rows = [("score", "value"), *((name.replace("_", " "), f"{facts[name]:.4f}") for name in facts)]
+        from privfit.report.titles import score_title
+
+        rows = [("score", "value"), *((score_title(name), f"{facts[name]:.4f}") for name in facts)]
         return show(facts, f"Exact, because these records are public:\n{columns(rows)}", as_json=as_json)
     with spending(ledger), waiting("Scoring"):
         from privfit.metrics import evaluate as buy

@@ -70,7 +70,9 @@ def _scores(path: Path) -> dict[str, Any]:
         if promise is not None:
             composed([promise, promise])
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
-        raise Mistake(f"{path} holds no scores; write them with: privfit evaluate --out {path}") from None
+        raise Mistake(
+            f"{path} holds no scores; write some with: privfit evaluate MODEL TABLE --out SCORES"
+        ) from None
     return scores | {"privacy": privacy}
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from html import escape
 
 from privfit.metrics.scores import Score
-
-_TITLES = {"roc_auc": "AUC", "brier_score": "Brier score"}
+from privfit.report.titles import score_title
 
 
 def as_text(scores: dict[str, Score], promised: str) -> str:
     """Return a line for each score with its interval and what the noise and the bins leave open."""
-    width = max(len(_title(name)) for name in scores)
-    lines = [f"{_title(name):<{width}}  {score}" for name, score in scores.items()]
+    width = max(len(score_title(name)) for name in scores)
+    lines = [f"{score_title(name):<{width}}  {score}" for name, score in scores.items()]
     return "\n".join([f"{_CAPTION}.", f"Price: {promised}.", *lines])
 
 
 def as_html(scores: dict[str, Score], promised: str) -> str:
     """Return the same as a table for notebooks and reports, without styles of its own."""
     rows = "".join(
-        f'<tr><th scope="row">{escape(_title(name))}</th><td>{score.value:.3f}</td>'
+        f'<tr><th scope="row">{escape(score_title(name))}</th><td>{score.value:.3f}</td>'
         f"<td>{score.interval[0]:.3f} to {score.interval[1]:.3f}</td>"
         f"<td>±{score.noise:.3f}</td><td>±{score.binning:.3f}</td></tr>"
         for name, score in scores.items()
@@ -32,7 +31,3 @@ def as_html(scores: dict[str, Score], promised: str) -> str:
 
 
 _CAPTION = "Private scores on held-out records, with 95% intervals"
-
-
-def _title(name: str) -> str:
-    return _TITLES.get(name, name.replace("_", " ").capitalize())

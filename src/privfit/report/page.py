@@ -18,6 +18,7 @@ from privfit.publication.weights import Weights, weights_of
 from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
 from privfit.report.summary import summary
+from privfit.report.titles import score_title
 from privfit.report.weights import weights_section
 
 CARD_FIELDS = (
@@ -225,7 +226,7 @@ def _scores(scores: Mapping[str, Any] | None) -> str:
         )
     rows = [
         (
-            name.replace("_", " "),
+            score_title(name),
             f"{score['value']:.3f}",
             *(_range(score[w]) for w in ("interval", "population")),
         )
