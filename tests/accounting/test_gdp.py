@@ -249,3 +249,15 @@ def test_an_epsilon_far_below_mu_is_promised(epsilon, delta):
     """Its digits are those that the largest mu loses, so what that is worth differs in them."""
     promise = Gaussian.of(epsilon=epsilon, delta=delta)
     assert exact_delta(mpmath.sqrt(2 * mpmath.mpf(promise.rho)), epsilon) <= delta
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("budget", [{"epsilon": 1.0}, {"rho": 1.0, "promise": "gaussian"}, {"rho": 1.0}])
+@pytest.mark.parametrize("rho", [6e11, 1e300, 1.7e308])
+def test_what_costs_more_than_any_promise_is_worth_is_refused_as_too_much(budget, rho):
+    ledger = Ledger(**budget)
+    for attempt in (lambda: ledger.charge(rho, kind="gaussian"), lambda: ledger.portion(rho)):
+        with pytest.raises(BudgetExceeded, match="ask for no more than that"):
+            attempt()
+    with pytest.raises(ValueError, match="would be too little"):
+        Gaussian(rho, 5.0, 1e-6)

@@ -10,7 +10,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
-from privfit.accounting.gdp import epsilon_from_mu, mu_from_epsilon
+from privfit.accounting.gdp import LARGEST_MU, epsilon_from_mu, mu_from_epsilon
 from privfit.accounting.zcdp import (
     MAX_DELTA,
     Conversion,
@@ -171,8 +171,11 @@ class Gaussian:
     kind: ClassVar[Kind] = "gaussian"
 
     def __post_init__(self) -> None:
-        # an epsilon far below mu has fewer digits than mu; gdp leaves far more than that of delta unused
-        _check_worth(self.epsilon, self.epsilon_at(self.delta) - 2.0**-30 * self.mu)
+        worth = self.epsilon_at(self.delta)
+        if math.isfinite(worth):
+            # an epsilon far below mu has fewer digits than mu; gdp leaves far more than that of delta unused
+            worth -= 2.0**-30 * self.mu
+        _check_worth(self.epsilon, worth)
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Gaussian:
@@ -259,9 +262,12 @@ class Gaussian:
         Returns
         -------
         epsilon : float
-            0 if rho is 0.
+            0 if rho is 0, infinite if nothing is promised for so much.
         """
-        return epsilon_from_mu(_mu(rho), delta) if rho else 0.0
+        if not rho:
+            return 0.0
+        mu = _mu(rho)
+        return epsilon_from_mu(mu, delta) if mu <= LARGEST_MU else math.inf
 
 
 def _mu(rho: float) -> float:

@@ -103,7 +103,8 @@ def check_rho(rho: float) -> None:
 
 def epsilon_of_sum(rho: float, delta: float, conversion: Conversion = "tight") -> float:
     """Return the same for any rho, which sums of budgets may exceed; it is valid, if not sharp, there."""
-    epsilons = (_A * (1.0 + _SLACK)) * rho + _order_terms(delta, conversion)
+    with np.errstate(over="ignore"):  # then epsilon is infinite
+        epsilons = (_A * (1.0 + _SLACK)) * rho + _order_terms(delta, conversion)
     return max(0.0, float(epsilons.min()))
 
 
