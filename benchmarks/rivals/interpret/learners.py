@@ -17,7 +17,9 @@ def settings(job):
 
 
 def classifier(job):
-    """Boost the logistic loss of two classes; interpret refuses more."""
+    """Boost the logistic loss of two classes; interpret has no private model of more."""
+    if job.n_classes != 2:
+        raise ValueError("DP-EBM takes two classes")
     model = DPExplainableBoostingClassifier(**settings(job)).fit(job.X_train, job.y_train)
     probabilities = np.zeros((len(job.X_new), job.n_classes))
     probabilities[:, model.classes_] = model.predict_proba(job.X_new)
