@@ -25,7 +25,7 @@ MISTAKES = {
     "a ragged CSV file": (("train", "ragged.csv", *TRAIN[2:]), "ragged.csv has a line that does not have as"),
     "an empty CSV file": (("train", "empty.csv", *TRAIN[2:]), "The first line of empty.csv must name every"),
     "a directory for a table": (("train", "folder", *TRAIN[2:]), "The directory folder has no Parquet"),
-    "a table without records": (("train", "header.csv", *TRAIN[2:]), "the table has no records"),
+    "a table without records": (("train", "header.csv", *TRAIN[2:]), "Error: The table has no records."),
     "a column too few": (
         ("train", "narrow.csv", *TRAIN[2:]),
         "The data have no column 'city', which the schema declares.",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privfit.estimators.labels import WITHOUT_LABEL, labels_given
 from privfit.estimators.validation import check_count
 from privfit.leaks import uncovered
+from privfit.remedies import remedy
 from privfit.schema import Schema, encode, repeated_ids
 from privfit.schema.labelling import labels_in
 
@@ -106,5 +107,8 @@ def encoded(X: Any, schema: Schema, dtype: type[np.floating[Any]] = np.float32) 
     """Return a raw table as numbers in [0, 1], and refuse one without records."""
     numbers = encode(X, schema, dtype=dtype)
     if not numbers.shape[0]:
-        raise ValueError("Found array with 0 sample(s): the table has no records.")
+        # scikit-learn's own tests ask for its words
+        raise ValueError(
+            remedy("Found array with 0 sample(s): the table has no records.", "The table has no records.")
+        )
     return numbers
