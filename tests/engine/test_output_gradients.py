@@ -11,32 +11,34 @@ from privfit.losses.arithmetic import compilable, exp
 from privfit.losses.loss import Loss
 from privfit.losses.targets import Classes
 
+
+def softmax_of(count):
+    @compilable
+    def value(predictions, target):
+        top, total = predictions[0], 0.0
+        for k in range(1, count):
+            top = max(top, predictions[k])
+        for k in range(count):
+            total += exp(predictions[k] - top)
+        return math.log(total) + top - predictions[int(target)]
+
+    @compilable
+    def derivative(predictions, target, out):
+        top, total = predictions[0], 0.0
+        for k in range(1, count):
+            top = max(top, predictions[k])
+        for k in range(count):
+            out[k] = exp(predictions[k] - top)
+            total += out[k]
+        for k in range(count):
+            out[k] = out[k] / total - (k == target)
+
+    constants = {"lipschitz": math.sqrt(2.0), "smoothness": 0.5, "targets": Classes(count)}
+    return Loss(f"softmax_{count}", value, derivative, outputs=count, **constants)
+
+
 K = 4
-
-
-@compilable
-def value(predictions, target):
-    top = max(max(predictions[0], predictions[1]), max(predictions[2], predictions[3]))
-    total = 0.0
-    for k in range(K):
-        total += exp(predictions[k] - top)
-    return math.log(total) + top - predictions[int(target)]
-
-
-@compilable
-def derivative(predictions, target, out):
-    top = max(max(predictions[0], predictions[1]), max(predictions[2], predictions[3]))
-    total = 0.0
-    for k in range(K):
-        out[k] = exp(predictions[k] - top)
-        total += out[k]
-    for k in range(K):
-        out[k] = out[k] / total - (k == target)
-
-
-SOFTMAX = Loss(
-    "softmax_4", value, derivative, lipschitz=math.sqrt(2.0), smoothness=0.5, targets=Classes(K), outputs=K
-)
+SOFTMAX = {count: softmax_of(count) for count in (3, K)}  # outputs are worked on in pairs, and a last one
 
 FORMS = {
     "float64": np.ascontiguousarray,
@@ -47,22 +49,23 @@ FORMS = {
 }
 
 
-def problem_of(form, *, n=1203, p=11, weighted=False, seed=0):
+def problem_of(form, *, n=1203, p=11, weighted=False, seed=0, outputs=K):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, p)) * (rng.random((n, p)) < 0.6)
     weights = rng.random(n) if weighted else None
-    return Problem.of(FORMS[form](X), rng.integers(0, K, n), SOFTMAX, weights=weights)
+    return Problem.of(FORMS[form](X), rng.integers(0, outputs, n), SOFTMAX[outputs], weights=weights)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("viewed", [False, True])
 @pytest.mark.parametrize("form", FORMS)
-def test_one_visit_of_the_rows_gives_what_separate_passes_give(form, viewed, weighted):
-    problem = problem_of(form, weighted=weighted)
+@pytest.mark.parametrize("outputs", SOFTMAX)
+def test_one_visit_of_the_rows_gives_what_separate_passes_give(outputs, form, viewed, weighted):
+    problem = problem_of(form, weighted=weighted, outputs=outputs)
     if viewed:
         p = problem.table.n_columns
         problem = problem.transformed(np.linspace(-0.5, 0.5, p), np.linspace(0.5, 2.0, p), 0.3)
-    w = np.random.default_rng(1).normal(size=(problem.n_weights, K))
+    w = np.random.default_rng(1).normal(size=(problem.n_weights, outputs))
     for clip in (0.3, 2.0):
         assert np.array_equal(problem.gradient_at(w, clip), problem.at(w).gradient_sum(clip))
     np.testing.assert_allclose(problem.gradient_at(w, np.inf), problem.at(w).gradient_sum(), atol=1e-9)
@@ -76,7 +79,7 @@ def test_the_gradient_is_the_derivative_of_the_loss_in_plain_python(form):
     Z = np.column_stack([X.toarray() if sp.issparse(X) else X, np.ones(40)])
 
     def total(w):
-        return sum(SOFTMAX.value(row, target) for row, target in zip(Z @ w, problem.targets, strict=True))
+        return sum(SOFTMAX[K].value(row, target) for row, target in zip(Z @ w, problem.targets, strict=True))
 
     h, found = 1e-6, problem.gradient_at(w, np.inf)
     for j, k in ((0, 0), (5, 3), (11, 2)):
@@ -95,7 +98,9 @@ def test_the_joint_clip_bounds_a_record_and_reaches_the_bound(form):
     for record in (X[0], 1e5 * X[1], 1e-200 * X[2], np.zeros(11)):
         moved = []
         for label in range(K):
-            more = Problem.of(FORMS[form](np.vstack([X, record])), np.append(problem.targets, label), SOFTMAX)
+            more = Problem.of(
+                FORMS[form](np.vstack([X, record])), np.append(problem.targets, label), SOFTMAX[K]
+            )
             moved.append(np.linalg.norm(more.gradient_at(w, 0.5) - before))
         assert 0.4999 < max(moved) <= problem.gradient_bound(0.5)
 

@@ -13,8 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privfit.engine.exact.grids import FloatArray
+from privfit.engine.kernels.compiling import compiled
 from privfit.engine.kernels.dense import Rows, begun, dense_combine, dense_predictions, finished
 from privfit.engine.kernels.gradients import TILE_BYTES
+from privfit.engine.kernels.lanes import LANES, add, alike, entries, fma, last_entries, read, total, write
+from privfit.engine.kernels.limits import within_limits
 from privfit.engine.kernels.pointwise import coefficient, compiled_for
 from privfit.losses.arithmetic import compilable
 from privfit.losses.loss import Loss
@@ -40,6 +43,64 @@ def shrink(values: FloatArray, most: float) -> None:
     if most < length:
         for k in range(len(values)):
             values[k] = (values[k] / length) * most
+
+
+@compiled()
+def predictions_of_two(
+    X: Rows,
+    v: FloatArray,
+    w: FloatArray,
+    first: float,
+    second: float,
+    out: FloatArray,
+    other: FloatArray,
+) -> None:
+    """Write what `dense_predictions` writes of two outputs; entries are read and widened once for both."""
+    n, p = X.shape
+    full, rest = p - p % LANES, p % LANES
+    for i in range(0, n, 2):
+        k = min(i + 1, n - 1)
+        a = b = c = d = alike(0.0)
+        for j in range(0, full, LANES):
+            x, y, one, two = entries(X, i, j), entries(X, k, j), read(v, j), read(w, j)
+            a, b = fma(x, one, a), fma(y, one, b)
+            c, d = fma(x, two, c), fma(y, two, d)
+        if rest > 0:
+            x, y = last_entries(X, i, full, rest), last_entries(X, k, full, rest)
+            one, two = read(v, full), read(w, full)
+            a, b = fma(x, one, a), fma(y, one, b)
+            c, d = fma(x, two, c), fma(y, two, d)
+        out[i], out[k] = within_limits(total(a) + first), within_limits(total(b) + first)
+        other[i], other[k] = within_limits(total(c) + second), within_limits(total(d) + second)
+
+
+@compiled()
+def combine_two(X: Rows, c: FloatArray, d: FloatArray, sums: FloatArray, other: FloatArray) -> None:
+    """Add to the sums of two outputs what `dense_combine` adds to those of one; entries are read once."""
+    n, p = X.shape
+    full, rest = p - p % LANES, p % LANES
+    half = n // 2
+    for i in range(half):
+        k = i + half
+        a, b, e, f = alike(c[i]), alike(c[k]), alike(d[i]), alike(d[k])
+        for j in range(0, full, LANES):
+            x, y = entries(X, i, j), entries(X, k, j)
+            write(sums, j, fma(b, y, fma(a, x, read(sums, j))))
+            write(other, j, fma(f, y, fma(e, x, read(other, j))))
+        if rest > 0:
+            x, y = last_entries(X, i, full, rest), last_entries(X, k, full, rest)
+            write(sums, full, fma(b, y, fma(a, x, read(sums, full))))
+            write(other, full, fma(f, y, fma(e, x, read(other, full))))
+    if n > 2 * half:
+        dense_combine(X[n - 1 :], c[n - 1 :], X[:0], sums)
+        dense_combine(X[n - 1 :], d[n - 1 :], X[:0], other)
+    lanes = len(sums) - LANES
+    for i in range(0, 2 * half - 2 * half % LANES, LANES):
+        write(sums, lanes, add(read(sums, lanes), read(c, i)))
+        write(other, lanes, add(read(other, lanes), read(d, i)))
+    for i in range(2 * half - 2 * half % LANES, 2 * half):
+        sums[lanes] += c[i]
+        other[lanes] += d[i]
 
 
 @functools.cache
@@ -89,12 +150,15 @@ def output_loops(loss: Loss) -> OutputLoops:
         for start in range(0, n, height):
             stop = min(start + height, n)
             c = tile[:, : stop - start]
-            for k in range(outputs):
-                dense_predictions(X[start:stop], w[k], offsets[k], c[k])
+            for k in range(0, outputs - 1, 2):
+                predictions_of_two(X[start:stop], w[k], w[k + 1], offsets[k], offsets[k + 1], c[k], c[k + 1])
+            if outputs % 2 > 0:
+                dense_predictions(X[start:stop], w[outputs - 1], offsets[outputs - 1], c[outputs - 1])
             coefficients(c, targets[start:stop], reciprocals[start:stop], weights[start:stop], clip)
-            for k in range(outputs):
-                following = X[stop : min(stop + height, n)] if k == 0 else X[:0]
-                dense_combine(X[start:stop], c[k], following, sums[k])
+            if outputs % 2 > 0:
+                dense_combine(X[start:stop], c[outputs - 1], X[:0], sums[outputs - 1])
+            for k in range(0, outputs - 1, 2):
+                combine_two(X[start:stop], c[k], c[k + 1], sums[k], sums[k + 1])
         for k in range(outputs):
             finished(sums[k], magics, out[k])
 
