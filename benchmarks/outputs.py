@@ -1,5 +1,7 @@
 """What a gradient pass with several outputs costs, in passes with one output of the same table, in one run.
 
+Also what it saves to compute predictions and sums of a tile of rows in one visit.
+
     python benchmarks/outputs.py [--rows 500000] [--columns 120]
 
 A dense float32 table, the softmax of K classes beside the logistic loss, clipped gradients at random
@@ -67,7 +69,8 @@ def main() -> None:
     binary = Problem.of(X, np.where(rng.random(options.rows) < 0.5, 1.0, -1.0), get_loss("logistic"))
     w = rng.normal(size=options.columns + 1)
     one = best_of(options.times, lambda: binary.gradient_at(w, 1.0))
-    print(f"one output: {1000 * one:.1f} ms a pass")
+    apart = best_of(options.times, lambda: binary.at(w).gradient_sum(1.0))
+    print(f"one output: {1000 * one:.1f} ms a pass; {1000 * apart:.1f} ms in two passes")
     for count in (3, 10):
         problem = Problem.of(X, rng.integers(0, count, options.rows), softmax_of(count))
         weights = rng.normal(size=(options.columns + 1, count))
