@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -47,7 +48,7 @@ from privfit.solvers import Facts, Solver, get_solver, require
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
 
 
-class DPLinearModel(PrivateFit):
+class DPLinearModel(PrivateFit, ABC):
     """A linear model; its subclasses name the loss and the link, and say how targets become numbers."""
 
     _loss: ClassVar[str]
@@ -79,27 +80,27 @@ class DPLinearModel(PrivateFit):
         """Return the loss; a model whose settings are part of its loss makes one of them."""
         return get_loss(self._loss)
 
+    @abstractmethod
     def _declared_target(self, schema: Schema | None) -> Any:
         """Return what the settings or the schema declare about the targets, or refuse it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:
         """Return targets as numbers, and what made them; `declared` is what `_declared_target` returned."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _keep_target(self, known: Any) -> None:
         """Keep what predictions need to know about the targets, of their encoder or of a published model."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def _declaring(cls, target: Target) -> dict[str, Any]:
         """Return the settings that declare a published target, or refuse one of another type."""
-        raise NotImplementedError
 
     @property
+    @abstractmethod
     def _target(self) -> Target:
         """What the fitted model predicts."""
-        raise NotImplementedError
 
     # -- the fit -----------------------------------------------------------------------------------------
 
