@@ -70,8 +70,11 @@ class Evaluation:
         second = self._predicted_second.astype(np.float64)
         chosen = [_of_labels(label, column) for label in np.eye(2) for column in (1.0 - second, second)]
         totals = [self.cells.total(cells) for cells in chosen]
-        shaped = (np.reshape([getattr(t, part) for t in totals], (2, 2)) for part in ("value", "low", "high"))
-        return ConfusionMatrix(self.classes, *shaped)
+        counts, low, high = (
+            np.reshape([getattr(total, part) for total in totals], (2, 2))
+            for part in ("value", "low", "high")
+        )
+        return ConfusionMatrix(self.classes, counts, low, high)
 
     # -- the order of scores ----------------------------------------------------------------------------
 

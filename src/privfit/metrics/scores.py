@@ -30,6 +30,9 @@ class Score:
     population : pair of float
         Where the score in the population is, with a confidence of 95%, if the records were drawn from it
         independently: noise, bins and sampling.
+    price : str
+        What this score alone cost, as epsilon at delta and rho; "" for one of the scores of an evaluation,
+        which has the price of them all.
     """
 
     value: float
@@ -37,6 +40,7 @@ class Score:
     noise: float
     binning: float
     population: Interval
+    price: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return the score as what JSON can hold.
@@ -46,12 +50,14 @@ class Score:
         score : dict
             The attributes by name.
         """
-        return {name: list(held) if isinstance(held, tuple) else held for name, held in asdict(self).items()}
+        held = {name: value for name, value in asdict(self).items() if name != "price" or self.price}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in held.items()}
 
     def __str__(self) -> str:
         low, high = self.interval
         bins = f", bins ±{self.binning:.3f}" if self.binning >= 5e-4 else ""
-        return f"{self.value:.3f} in [{low:.3f}, {high:.3f}] (noise ±{self.noise:.3f}{bins})"
+        price = f"; price: {self.price}" if self.price else ""
+        return f"{self.value:.3f} in [{low:.3f}, {high:.3f}] (noise ±{self.noise:.3f}{bins}){price}"
 
     def __float__(self) -> float:
         return self.value
@@ -90,12 +96,16 @@ class ConfusionMatrix:
         Where each exact count is, with a confidence of 95%.
     noise : float
         Half-width of these intervals, the largest of the four.
+    price : str
+        What this matrix alone cost, as epsilon at delta and rho; "" for that of an evaluation,
+        which has the price of them all.
     """
 
     labels: tuple[Any, Any]
     counts: Vector
     low: Vector
     high: Vector
+    price: str = ""
 
     @property
     def noise(self) -> float:
@@ -125,9 +135,13 @@ class Curve:
         Calibration curve: lowest, highest (the public bounds of a group of predicted probabilities),
         predicted (an estimate of their mean), observed, observed_low, observed_high (the share of the second
         label), records. What noise hides is NaN, or everything from 0 to 1.
+    price : str
+        What this curve alone cost, as epsilon at delta and rho; "" for that of an evaluation,
+        which has the price of them all.
     """
 
     columns: dict[str, Vector]
+    price: str = ""
 
     def __getitem__(self, name: str) -> Vector:
         return self.columns[name]

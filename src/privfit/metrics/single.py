@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
+from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.functions import evaluate
 from privfit.metrics.scores import ConfusionMatrix, Curve, Score
+
+Found = TypeVar("Found", Score, ConfusionMatrix, Curve)
 
 
 def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
@@ -45,7 +49,8 @@ def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.01
     True
     """
-    return evaluate(model, X, y, curves=False, **settings).accuracy
+    evaluation = evaluate(model, X, y, curves=False, **settings)
+    return _priced(evaluation.accuracy, evaluation)
 
 
 def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
@@ -85,7 +90,8 @@ def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.01
     True
     """
-    return evaluate(model, X, y, curves=False, **settings).balanced_accuracy
+    evaluation = evaluate(model, X, y, curves=False, **settings)
+    return _priced(evaluation.balanced_accuracy, evaluation)
 
 
 def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMatrix:
@@ -125,7 +131,8 @@ def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMa
     >>> matrix.counts.shape
     (2, 2)
     """
-    return evaluate(model, X, y, curves=False, **settings).confusion_matrix
+    evaluation = evaluate(model, X, y, curves=False, **settings)
+    return _priced(evaluation.confusion_matrix, evaluation)
 
 
 def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
@@ -165,7 +172,8 @@ def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.05
     True
     """
-    return evaluate(model, X, y, curves=True, **settings).roc_auc
+    evaluation = evaluate(model, X, y, curves=True, **settings)
+    return _priced(evaluation.roc_auc, evaluation)
 
 
 def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
@@ -205,7 +213,8 @@ def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
     >>> curve["fpr"].shape == curve["tpr"].shape
     True
     """
-    return evaluate(model, X, y, curves=True, **settings).roc_curve
+    evaluation = evaluate(model, X, y, curves=True, **settings)
+    return _priced(evaluation.roc_curve, evaluation)
 
 
 def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
@@ -249,7 +258,8 @@ def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.1
     True
     """
-    return evaluate(model, X, y, curves=True, **settings).log_loss
+    evaluation = evaluate(model, X, y, curves=True, **settings)
+    return _priced(evaluation.log_loss, evaluation)
 
 
 def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
@@ -290,7 +300,8 @@ def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.05
     True
     """
-    return evaluate(model, X, y, curves=True, **settings).brier_score
+    evaluation = evaluate(model, X, y, curves=True, **settings)
+    return _priced(evaluation.brier_score, evaluation)
 
 
 def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
@@ -331,4 +342,10 @@ def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
     >>> curve["predicted"].shape == curve["observed"].shape
     True
     """
-    return evaluate(model, X, y, curves=True, **settings).calibration_curve
+    evaluation = evaluate(model, X, y, curves=True, **settings)
+    return _priced(evaluation.calibration_curve, evaluation)
+
+
+def _priced(found: Found, evaluation: Evaluation) -> Found:
+    """Return what was asked for alone, with the price of the whole release."""
+    return replace(found, price=evaluation.privacy.in_short)
