@@ -39,7 +39,7 @@ if __name__ == "__main__":
     here = Path(sys.argv[2])
     try:
         main(sys.argv[1], here)
-    except Exception as error:
+    except Exception as error:  # whatever a rival raises is told to the runner, and raised again
         sentence = " ".join(f"{type(error).__name__}: {error}".split())
         (here / "answer.json").write_text(json.dumps({"error": sentence}))
         raise

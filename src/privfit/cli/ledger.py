@@ -45,7 +45,8 @@ def open_ledger(
         float | None, typer.Option(help="The whole privacy budget of the data set, for ever.")
     ] = None,
     delta: Annotated[
-        float | None, typer.Option(help="The probability with which the promise may fail, by default 1e-6.")
+        float | None,
+        typer.Option(help="How much a probability may change beyond the factor e^epsilon; by default 1e-6."),
     ] = None,
     rho: Annotated[float | None, typer.Option(help="The privacy budget in zCDP, instead of epsilon.")] = None,
     promise: Annotated[

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from privfit.accounting import Ledger
 
 Epsilon = Annotated[float, typer.Option(help="How much anyone may learn of one record; smaller is stricter.")]
-Delta = Annotated[float, typer.Option(help="The probability with which the promise may fail.")]
+Delta = Annotated[float, typer.Option(help="How much a probability may change beyond the factor e^epsilon.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 Data = Annotated[
     list[Path],
