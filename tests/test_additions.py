@@ -283,9 +283,9 @@ HUBER = Loss("toy_huber", value, derivative, lipschitz=0.3, smoothness=1.0, targ
 """
 
 ESTIMATOR = """
-from privfit.estimators.regression import DPLinearRegressor
+from privfit.estimators.regression import LinearRegressor
 
-class DPToyRegressor(DPLinearRegressor):
+class DPToyRegressor(LinearRegressor):
     _loss, _kind, _title = "toy_huber", "toy", "Toy regression"
 """
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from privfit.estimators.regression import DPLinearRegressor
+from privfit.estimators.regression import LinearRegressor
 from privfit.losses import Loss
 from privfit.losses.arithmetic import compilable
 from privfit.losses.targets import Interval
@@ -33,7 +33,7 @@ HUBER = Loss("toy_huber", value, derivative, lipschitz=0.3, smoothness=1.0, targ
 def ToyRegressor():
     """Define it for a module of tests only, because others list the models that there are."""
 
-    class ToyRegressor(DPLinearRegressor):
+    class ToyRegressor(LinearRegressor):
         _kind, _title = KIND, "Toy regression"
 
         def _loss_of_fit(self):

@@ -23,7 +23,7 @@ from privfit.schema.frames import opened
 from privfit.solvers import Solver
 
 
-class DPLinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
+class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
     """A linear classifier of two classes; its subclasses name the loss and document the settings."""
 
     def __init__(

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_expit
 
-from privfit.estimators.classification import DPLinearClassifier
+from privfit.estimators.classification import LinearClassifier
 from privfit.publication.links import LOGIT, SIGN
 
 
-class DPLogisticRegression(DPLinearClassifier):
+class DPLogisticRegression(LinearClassifier):
     """Logistic regression with differential privacy.
 
     It minimises the logistic loss, log(1 + exp(-y w.x)) with y = -1 or 1, averaged over the records. The
@@ -144,7 +144,7 @@ class DPLogisticRegression(DPLinearClassifier):
         return np.column_stack([log_expit(-scores), log_expit(scores)])
 
 
-class DPLinearSVC(DPLinearClassifier):
+class DPLinearSVC(LinearClassifier):
     """Linear support vector machine with differential privacy.
 
     It minimises the hinge loss, max(0, 1 - y w.x) with y = -1 or 1, averaged over the records. The interface

@@ -22,7 +22,7 @@ from privfit.schema import Schema
 from privfit.solvers import Solver
 
 
-class DPLinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
+class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
     """A linear model of numbers between public bounds; its subclasses name the loss and the settings.
 
     The loss sees targets in [-1, 1], and its `targets` are `Interval()`. The weights are in the units of y.
