@@ -23,6 +23,7 @@ from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit, Surroundings
 from privfit.estimators.progress import budget_bar
 from privfit.estimators.publishing import published
+from privfit.estimators.records import Records
 from privfit.estimators.tables import check_table
 from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import (
@@ -104,7 +105,7 @@ class DPLinearModel(PrivateFit, ABC):
 
     # -- the fit -----------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None) -> Self:
         """Train on features X and targets y within the privacy budget.
 
         Parameters
@@ -115,6 +116,10 @@ class DPLinearModel(PrivateFit, ABC):
         y : array of shape (n_records,), optional
             Targets: labels of two classes, or numbers if the model predicts numbers. With a schema they are a
             column of the table, unless given.
+        sample_weight : array of shape (n_records,), optional
+            How much each record counts. Not supported yet.
+        groups : array of shape (n_records,), optional
+            An id for each row that says whose it is. Not supported yet.
 
         Returns
         -------
@@ -137,9 +142,16 @@ class DPLinearModel(PrivateFit, ABC):
         single records. Call ``schema.check(table)`` first. What it prints is for the custodian of the data.
         """
         with self._as_strictly_as_made():
-            return self._fit(X, y)
+            records = Records.given(X, y, sample_weight, groups)
+            if groups is not None:
+                raise ValueError(
+                    "groups= is not supported yet: give one record for each person, and leave groups= out."
+                )
+            if sample_weight is not None:
+                raise ValueError("sample_weight= is not supported yet; leave it out.")
+            return self._fit(records)
 
-    def _fit(self, X: Any, y: Any) -> Self:
+    def _fit(self, records: Records) -> Self:
         from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
 
         solver, loss = self._checked_solver(), self._loss_of_fit()
@@ -151,9 +163,10 @@ class DPLinearModel(PrivateFit, ABC):
         surroundings = self._look_around() if solver.private else Surroundings()
         declared.admit_leaks()
         # only what is wrong with the records themselves is left to be refused
-        X, y = self._numbers(X, y, declared)
+        records = self._read(records, declared)
+        X = records.X
         require(solver, dataclasses.replace(facts, n_features=X.shape[1]))
-        targets, encoder = self._encoded(y, declared.target)
+        targets, encoder = self._encoded(records.y, declared.target)
         bounds = None
         if declared.feature_bounds is not None:
             bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
@@ -214,22 +227,21 @@ class DPLinearModel(PrivateFit, ABC):
         check_switch("fit_intercept", self.fit_intercept)
         return solver
 
-    def _numbers(self, X: Any, y: Any, declared: Declared) -> tuple[Any, Any]:
-        """Return the features as numbers and the targets of a fit, and keep the names of the columns."""
+    def _read(self, records: Records, declared: Declared) -> Records:
+        """Return the records with features that are numbers, and keep the names of the columns.
+
+        Records without a label are left out where the schema says so.
+        """
         schema = declared.schema
         if schema is None:
-            return self._validated(X, y), y
-        X = opened(X, schema.names_with_id)
+            return records.with_features(self._validated(records.X, records.y))
+        X = opened(records.X, schema.names_with_id)
         warn_of_repeated_ids(X, schema)
-        numbers = encoded(X, schema)
-        if y is not None:
-            check_lengths(numbers, y)
-        y, has_label = declared.labels(X, y)
-        if has_label is not None:
-            numbers = numbers[has_label]
+        records = records.with_features(encoded(X, schema))
+        y, has_label = declared.labels(X, records.y)
         self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)
         self.n_features_in_ = len(schema.features)
-        return numbers, y
+        return records.with_targets(None).keep(has_label).with_targets(y)
 
     def _validated(self, X: Any, y: Any = None, *, reset: bool = True) -> Any:
         """Return X as a float array or CSR matrix with one row for each label."""

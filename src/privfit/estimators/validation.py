@@ -37,14 +37,16 @@ def check_finite(name: str, values: Features) -> None:
         )
 
 
-def check_lengths(X: Any, y: Any) -> None:
-    """Raise if there is not one label for every row, without saying how many there are."""
+def check_lengths(X: Any, y: Any, name: str = "y", entry: str = "label") -> None:
+    """Raise if there is not one label, or other entry, for every row, without saying how many there are."""
     try:
         differ = _num_samples(X) != _num_samples(y)
     except TypeError:
         return  # not tables at all, which scikit-learn's validation explains
     if differ:
-        raise ValueError("X and y have inconsistent numbers of samples; give exactly one label for each row.")
+        raise ValueError(
+            f"X and {name} have inconsistent numbers of samples; give exactly one {entry} for each row."
+        )
 
 
 def shown(value: Any) -> str:

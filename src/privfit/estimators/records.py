@@ -1,0 +1,82 @@
+"""The records of a fit: what `fit` was given, one entry for each row, kept in step until they are numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.estimators.tables import as_array
+from privfit.estimators.validation import check_lengths
+from privfit.schema.frames import dtype_name
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Features, targets, weights and groups of the rows of a table.
+
+    Parameters
+    ----------
+    X : object
+        The features: what the caller gave, and numbers once they are read.
+    y : object
+        The targets, None where the table has them.
+    sample_weight : array, optional
+        How much each row counts.
+    groups : array, optional
+        Who each row belongs to.
+    """
+
+    X: Any
+    y: Any = None
+    sample_weight: NDArray[np.float64] | None = None
+    groups: NDArray[Any] | None = None
+
+    @classmethod
+    def given(cls, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
+        """Return what the caller of `fit` gave; weights and groups are refused unless they are columns."""
+        weights = None if sample_weight is None else _weights(sample_weight)
+        ids = None if groups is None else _column("groups", groups)
+        return cls(X, y, weights, ids)
+
+    def with_features(self, X: Any) -> Records:
+        """Return the same records with these features, a row for each; refuse other numbers of rows."""
+        if self.y is not None:
+            check_lengths(X, self.y)
+        for name in ("sample_weight", "groups"):
+            if getattr(self, name) is not None:
+                check_lengths(X, getattr(self, name), name, "entry")
+        return replace(self, X=X)
+
+    def with_targets(self, y: Any) -> Records:
+        """Return the same records with these targets."""
+        return replace(self, y=y)
+
+    def keep(self, rows: NDArray[np.bool_] | None) -> Records:
+        """Return the records of these rows, whose features are numbers already; None stands for all."""
+        if rows is None:
+            return self
+        kept = {
+            name: value[rows]
+            for name in ("X", "y", "sample_weight", "groups")
+            if (value := getattr(self, name)) is not None
+        }
+        return replace(self, **kept)
+
+
+def _column(name: str, values: Any) -> NDArray[Any]:
+    """Return values as an array of one dimension, or refuse them in a sentence that quotes none."""
+    lazy = hasattr(values, "collect") or isinstance(values, np.ma.MaskedArray | dict | str)
+    column = None if lazy else as_array(values)
+    if column is None or not (column.ndim == 1 or (column.ndim == 2 and column.shape[1] == 1)):
+        raise ValueError(f"{name} must be an array or a column with one entry for each row.")
+    return column.ravel()
+
+
+def _weights(sample_weight: Any) -> NDArray[np.float64]:
+    weights = _column("sample_weight", sample_weight)
+    if weights.dtype.kind not in "biuf":
+        raise ValueError(f"sample_weight has dtype {dtype_name(weights.dtype)}; weights are numbers.")
+    return weights.astype(np.float64)
