@@ -294,7 +294,7 @@ import tempfile
 from pathlib import Path
 import privfit
 from privfit.cli.train import kinds
-from privfit.publication.registry import MODELS
+from privfit.models.registry import MODELS
 DPToyRegressor = MODELS["toy"].estimator  # found without a line elsewhere
 assert kinds() == ["logistic", "svm", "toy"]
 targets = 50.0 + 10.0 * X[:, 0]

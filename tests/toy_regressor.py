@@ -6,7 +6,7 @@ from privfit.estimators.regression import LinearRegressor
 from privfit.losses import Loss
 from privfit.losses.arithmetic import compilable
 from privfit.losses.targets import Interval
-from privfit.publication.registry import MODELS
+from privfit.models.registry import MODELS
 
 KIND = "toy-huber"
 

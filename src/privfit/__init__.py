@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from privfit import converters as _converters  # noqa: F401  # enters what `save` and `report` find by name
+
 if TYPE_CHECKING:
     from privfit import accounting as accounting
     from privfit import datasets as datasets
@@ -13,9 +15,10 @@ if TYPE_CHECKING:
     from privfit import schema as schema
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
-    from privfit.estimators import DPLinearSVC, DPLogisticRegression, load
+    from privfit.estimators import DPLinearSVC, DPLogisticRegression
     from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
     from privfit.planning import people_needed, plan
+    from privfit.publication import load
     from privfit.schema import Schema
 
 __version__ = "0.1.0"
@@ -46,7 +49,7 @@ _MODULE_OF = {
     "PrivacyLeakWarning": "leaks",
     "Schema": "schema",
     "WeakPromiseWarning": "leaks",
-    "load": "estimators",
+    "load": "publication",
     "people_needed": "planning",
     "plan": "planning",
     "strict": "leaks",

@@ -17,8 +17,8 @@ from privfit.accounting import Concentrated, Direct, Gaussian
 from privfit.accounting.group import for_records
 from privfit.estimators.statement import PrivacyStatement
 from privfit.leaks import PrivacyLeakWarning
+from privfit.models.origin import UNKNOWN
 from privfit.preprocessing import SchemaEncoder
-from privfit.publication.origin import UNKNOWN
 from privfit.report import render
 from privfit.schema import Identifier, Label, Numeric
 from privfit.solvers import GradientDescent

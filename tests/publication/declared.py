@@ -9,7 +9,7 @@ import pandas as pd
 
 from privfit import DPLogisticRegression, Schema
 from privfit.estimators.publishing import restored
-from privfit.publication.targets import TwoLabels
+from privfit.models.targets import TwoLabels
 from privfit.schema import Boolean, Categorical, Date, Identifier, Ignored, Integer, Label, Numeric, Ordinal
 
 LABEL = Label("outcome", ["well", "unwell"], positive="unwell")

@@ -9,8 +9,8 @@ from scipy.special import expit
 
 import privfit
 from privfit import DPLinearSVC, DPLogisticRegression
-from privfit.publication.links import IDENTITY, LINKS, LOG, LOGIT, SIGN, SOFTMAX, chosen
-from privfit.publication.registry import MODELS, Model, register, title_of
+from privfit.models.links import IDENTITY, LINKS, LOG, LOGIT, SIGN, SOFTMAX, chosen
+from privfit.models.registry import MODELS, Model, register, title_of
 
 SOURCE = Path(privfit.__file__).parent
 

@@ -14,13 +14,13 @@ from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 
 import privfit
 from privfit import DPLogisticRegression
+from privfit.models.links import IDENTITY, LOG, SIGN, SOFTMAX
+from privfit.models.targets import Classes, Counts, Interval
+from privfit.models.weights import weights_of
 from privfit.publication import from_json, json_schema, to_json
-from privfit.publication.links import IDENTITY, LOG, SIGN, SOFTMAX
 from privfit.publication.numpy_file import numpy_source
 from privfit.publication.onnx import to_onnx
 from privfit.publication.plain import to_sklearn
-from privfit.publication.targets import Classes, Counts, Interval
-from privfit.publication.weights import weights_of
 
 OLD = Path(__file__).parent / "version_1"  # written by the last privfit that wrote version 1
 EXPECTED = json.loads((OLD / "expected.json").read_text())

@@ -12,8 +12,8 @@ from jsonschema import validate
 
 import privfit
 from privfit import DPLinearSVC, DPLogisticRegression, Schema
+from privfit.models.weights import weights_of
 from privfit.publication import json_schema, to_json
-from privfit.publication.weights import weights_of
 from privfit.schema import Boolean, Categorical, Label, Numeric, Ordinal
 
 TOWNS = ["Bern", "<b>Rome", "Oslo"]

@@ -8,7 +8,7 @@ import pytest
 from test_page import Scores, fitted
 
 from privfit import DPLogisticRegression, Schema
-from privfit.publication.targets import TwoLabels
+from privfit.models.targets import TwoLabels
 from privfit.report import render
 from privfit.schema import Categorical, Label, Numeric
 

@@ -31,8 +31,8 @@ def explain(
     Example: privfit explain model.json --top 10
     """
     fitted = read_model(model)
-    from privfit.publication.targets import to_dict
-    from privfit.publication.weights import Weights, weights_of
+    from privfit.models.targets import to_dict
+    from privfit.models.weights import Weights, weights_of
 
     facts: Published = fitted.published()
     weights = weights_of(facts)

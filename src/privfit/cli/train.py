@@ -29,7 +29,7 @@ from privfit.cli.tables import read_table
 def kinds() -> list[str]:
     """Return the kinds of models that there are."""
     import privfit.estimators  # noqa: F401  # which enters them into the registry
-    from privfit.publication.registry import MODELS
+    from privfit.models.registry import MODELS
 
     return sorted(MODELS)
 
@@ -101,7 +101,7 @@ def train(
     with waiting("Loading libraries"):
         from privfit import Schema
         from privfit.estimators.validation import check_count, check_number
-        from privfit.publication.registry import MODELS
+        from privfit.models.registry import MODELS
 
         facts = Schema.from_toml(schema)
         check_kind(model)

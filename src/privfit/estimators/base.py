@@ -34,14 +34,13 @@ from privfit.estimators.validation import (
     check_switch,
 )
 from privfit.losses import Loss, get_loss
+from privfit.models.converters import CONVERTERS
+from privfit.models.links import Link
+from privfit.models.published import Published
+from privfit.models.registry import Model, register
+from privfit.models.targets import Target
+from privfit.models.weights import Weights, weights_of
 from privfit.penalties import Ridge
-from privfit.publication import Published, to_json
-from privfit.publication.links import Link
-from privfit.publication.plain import to_sklearn
-from privfit.publication.registry import Model, register
-from privfit.publication.targets import Target
-from privfit.publication.weights import Weights, weights_of
-from privfit.report import render
 from privfit.schema import Schema
 from privfit.schema.frames import opened
 from privfit.solvers import Facts, Solver, get_solver, require
@@ -336,7 +335,7 @@ class DPLinearModel(PrivateFit, ABC):
         path : str or Path
             Of the file, which is replaced if it exists.
         """
-        Path(path).write_text(to_json(self.published()), encoding="utf-8")
+        Path(path).write_text(CONVERTERS["model_file"](self.published()), encoding="utf-8")
 
     def report(
         self,
@@ -359,8 +358,7 @@ class DPLinearModel(PrivateFit, ABC):
         card : mapping of str to str, optional
             A model card's fields by name, "Intended use" for example.
         """
-        bought = None if scores is None else scores.to_dict()
-        html = render(self.published(), scores=bought, title=title, card=card)
+        html = CONVERTERS["page"](self.published(), scores=scores, title=title, card=card)
         Path(path).write_text(html, encoding="utf-8")
 
     def to_sklearn(self, *, encoded: bool = False) -> Any:
@@ -378,7 +376,7 @@ class DPLinearModel(PrivateFit, ABC):
             Nothing of privfit is needed to use, convert or unpickle it. It takes dense arrays where columns
             are clipped, and frames of pandas where a schema names the columns.
         """
-        return to_sklearn(self.published(), encoded=encoded)
+        return CONVERTERS["plain_sklearn"](self.published(), encoded=encoded)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -16,8 +16,8 @@ from privfit.estimators.base import DPLinearModel
 from privfit.estimators.labels import declared_classes, encoded_labels, label_column, labels_given
 from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import check_lengths
-from privfit.publication.links import chosen
-from privfit.publication.targets import Classes, Target, TwoLabels
+from privfit.models.links import chosen
+from privfit.models.targets import Classes, Target, TwoLabels
 from privfit.schema import Schema, labels_of
 from privfit.schema.frames import opened
 from privfit.solvers import Solver

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import log_expit
 
 from privfit.estimators.classification import LinearClassifier
-from privfit.publication.links import LOGIT, SIGN
+from privfit.models.links import LOGIT, SIGN
 
 
 class DPLogisticRegression(LinearClassifier):

@@ -37,8 +37,8 @@ from privfit.leaks import (
     warn_of_large_epsilon,
 )
 from privfit.mechanisms.noise import NoiseSource, noise_source
-from privfit.publication.origin import Origin
-from privfit.publication.published import ONE_RECORD_EACH
+from privfit.models.origin import Origin
+from privfit.models.published import ONE_RECORD_EACH
 from privfit.remedies import remedy
 from privfit.schema import Schema
 from privfit.solvers.base import solvers_paid_by

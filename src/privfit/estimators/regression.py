@@ -16,8 +16,8 @@ from privfit.accounting import Ledger
 from privfit.estimators.base import DPLinearModel
 from privfit.estimators.targets import IntervalEncoder, TargetEncoder, checked_bounds, number_column
 from privfit.estimators.validation import check_lengths
-from privfit.publication.links import IDENTITY
-from privfit.publication.targets import Interval, Target
+from privfit.models.links import IDENTITY
+from privfit.models.targets import Interval, Target
 from privfit.schema import Schema
 from privfit.solvers import Solver
 

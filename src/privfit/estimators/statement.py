@@ -12,8 +12,8 @@ from privfit.accounting.amounts import written_up
 from privfit.accounting.budget import in_words
 from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.group import for_records
-from privfit.publication.origin import UNKNOWN, Origin
-from privfit.publication.published import ONE_RECORD_EACH
+from privfit.models.origin import UNKNOWN, Origin
+from privfit.models.published import ONE_RECORD_EACH
 
 SEEDED = (
     "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess the seed can remove the noise; "

@@ -17,8 +17,8 @@ from scipy import stats
 from sklearn.metrics import log_loss, roc_auc_score
 
 import privfit.estimators  # noqa: F401  # which enters the models into the registry
+from privfit.models.registry import MODELS
 from privfit.planning.population import Population
-from privfit.publication.registry import MODELS
 
 TESTED_ON = 20_000  # people a simulated model is tried on: accuracy is then known to .003
 CONFIDENCE = 0.9  # that the accuracy of one fit is within the range that is stated

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.publication.published import Published, Vector
+from privfit.models.published import Published, Vector
 from privfit.remedies import remedy
 from privfit.schema import Boolean, Categorical, Date, Integer, Label, Ordinal, Schema, encode
 from privfit.schema.cells import reading

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from privfit.models import targets
+from privfit.models.links import LINKS
+from privfit.models.published import Published
 from privfit.printable import printable
-from privfit.publication import targets
-from privfit.publication.links import LINKS
-from privfit.publication.published import Published
 
 FORMAT, VERSION = "privfit-model", 2
 _SCHEMAS = {1: "model.version1.schema.json", 2: "model.schema.json"}  # by version

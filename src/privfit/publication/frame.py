@@ -14,8 +14,8 @@ from sklearn.impute import KNNImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
+from privfit.models.published import Published
 from privfit.publication.cells import Cells, cells_of, for_other_programs
-from privfit.publication.published import Published
 
 _BEYOND = 2.0  # what gaps become for a moment, so that they can be told from numbers between 0 and 1
 

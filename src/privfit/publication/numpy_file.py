@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from privfit.models.published import Published
 from privfit.publication import numpy_links, numpy_rows
 from privfit.publication.plain import without_idle_clipping
-from privfit.publication.published import Published
 
 _SOURCE = '''"""Predicts as a model that privfit published; needs NumPy only.
 

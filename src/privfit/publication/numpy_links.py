@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from privfit.publication.links import LOG
-from privfit.publication.published import Published
+from privfit.models.links import LOG
+from privfit.models.published import Published
 
 _LOGIT = '''def predict_proba({rows}):
     """Return the probability of each class for every row."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from privfit.models.published import Published
 from privfit.publication.cells import encoded_alone, listed
-from privfit.publication.published import Published
 from privfit.schema import Boolean, Date, Integer, Numeric, Schema
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfit.models.links import LOG
+from privfit.models.published import Published, Vector
 from privfit.publication.cells import Cells, cells_of
-from privfit.publication.links import LOG
 from privfit.publication.plain import without_idle_clipping
-from privfit.publication.published import Published, Vector
 
 OPSETS = {"": 17, "ai.onnx.ml": 2}  # old enough for runtimes of 2022
 IR_VERSION = 8

@@ -12,8 +12,8 @@ from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRe
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, Normalizer, StandardScaler
 
+from privfit.models.published import Matrix, Published, Vector
 from privfit.publication.frame import frame_encoder
-from privfit.publication.published import Matrix, Published, Vector
 
 
 def to_sklearn(model: Published, *, encoded: bool = False) -> Any:

@@ -10,11 +10,11 @@ from typing import Any
 from privfit.accounting import promise as promises
 from privfit.accounting.amounts import written_up
 from privfit.accounting.group import for_records
+from privfit.models.published import Published
+from privfit.models.registry import title_of
+from privfit.models.targets import Classes, Counts, Interval, Target, TwoLabels
+from privfit.models.weights import Weights, weights_of
 from privfit.printable import printable
-from privfit.publication.published import Published
-from privfit.publication.registry import title_of
-from privfit.publication.targets import Classes, Counts, Interval, Target, TwoLabels
-from privfit.publication.weights import Weights, weights_of
 from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
 from privfit.report.summary import summary

@@ -11,8 +11,8 @@ from privfit.accounting import promise as promises
 from privfit.accounting.amounts import written_up
 from privfit.accounting.budget import in_words
 from privfit.accounting.composition import FamilyTotal, composed
-from privfit.publication.origin import Origin
-from privfit.publication.published import Published
+from privfit.models.origin import Origin
+from privfit.models.published import Published
 
 NOT_STATED = "not stated"
 DATA_FIELDS = ("Data set", "People and data it was trained on")  # of a model card, the first that there is

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from html import escape
 
-from privfit.publication.published import Published
-from privfit.publication.weights import Weight, Weights
+from privfit.models.published import Published
+from privfit.models.weights import Weight, Weights
 from privfit.report.charts import bars, table
 
 WEIGHTS_DRAWN, WEIGHTS_LISTED = 20, 5_000  # of a page that stays below a megabyte

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.publication.links import Link
-from privfit.publication.targets import Classes, Target, TwoLabels
+from privfit.models.links import Link
+from privfit.models.targets import Classes, Target, TwoLabels
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

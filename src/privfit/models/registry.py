@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from privfit.publication.links import Link
+from privfit.models.links import Link
 
 
 @dataclass(frozen=True)

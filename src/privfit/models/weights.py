@@ -8,9 +8,9 @@ from html import escape
 from textwrap import fill
 from typing import Any, NamedTuple
 
+from privfit.models.links import LOG
+from privfit.models.published import Published
 from privfit.printable import printable
-from privfit.publication.links import LOG
-from privfit.publication.published import Published
 from privfit.schema import Categorical, Schema
 
 
