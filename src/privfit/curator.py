@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.accounting import Ledger, zcdp
-from privfit.accounting.relation import ONE_RECORD, Relation
+from privfit.accounting.relation import Relation
 from privfit.losses import Loss
 from privfit.mechanisms.gaussian import Measurement, measure
 from privfit.mechanisms.noise import NoiseSource, Shape
@@ -186,6 +186,9 @@ class Curator:
             raise TypeError("Only questions of privfit.questions are answered: their bounds are proved.")
         return question.bounded(self._records if of is None else self._places[of]).under(self.relation)
 
+    def _charge(self, rho: float, delta: float = 0.0, **entry: Any) -> None:
+        self._ledger.charge(rho, delta, person_id=self.relation.person_id, **entry)
+
     def measure(self, question: Question, rho: float, *, of: SealedPoint | None = None) -> Measurement:
         """Release what is asked `of` a point, or of the records, with Gaussian noise, at a price (P1)."""
         bounded = self._bounded(question, of)
@@ -197,14 +200,12 @@ class Curator:
             raise ValueError("Only what was measured last can be refined.")
         _, what, exact = self._last
         again = self._blurred(f"{what}, refined", lambda: exact, measurement.sensitivity, rho)
-        refined = measurement.average(again)
-        self._last = (refined, what, exact)
+        self._last = (refined := measurement.average(again), what, exact)
         return refined
 
     def _blurred(self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float) -> Measurement:
         zcdp.gaussian_sigma(sensitivity, rho)  # what no noise hides is refused before it is charged
-        mechanism = f"gaussian, sensitivity {sensitivity:.6g}"
-        self._ledger.charge(rho, what=what, mechanism=mechanism, kind="gaussian")
+        self._charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", kind="gaussian")
         exact = look()
         noisy = measure(exact, sensitivity, rho, self._noise)
         self._last = (noisy, what, exact)
@@ -230,18 +231,17 @@ class Curator:
             raise ValueError(f"winners must be between 1 and {scores.count} candidates, got {winners}.")
         span = width(scores.sensitivity, monotone=scores.monotone)
         scale = selection_scale(span, rho / winners, shape)
-        self._ledger.charge(rho, what=question.what, mechanism=f"noisy min, {shape}, scale {scale:.6g}")
-        totals = scores.look()
-        left, price = list(range(len(totals))), rho / winners
+        self._charge(rho, what=question.what, mechanism=f"noisy min, {shape}, scale {scale:.6g}")
+        left, price = list(range(len(totals := scores.look()))), rho / winners
         chosen = [left.pop(select_min(totals[left], span, price, shape, self._noise)) for _ in range(winners)]
         self._on_answer(self._ledger)
         return chosen
 
     def open(self, rho: float, delta: float = 0.0, *, why: str) -> tuple[Any, NoiseSource]:
         """Charge the whole cost of a mechanism with a proof of its own, named by `why`, then open (Q6)."""
-        if self.relation != ONE_RECORD:
+        if not self.relation.is_one_record_each:
             raise ValueError(f"{why} is proved for people with one record each; choose another solver.")
-        self._ledger.charge(rho, delta, what=why, mechanism="one release", kind="release")
+        self._charge(rho, delta, what=why, mechanism="one release", kind="release")
         return self._records, self._noise
 
     def open_without_privacy(self) -> Any:

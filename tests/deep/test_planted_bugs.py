@@ -32,7 +32,7 @@ LASTING, CURATOR = ("tests/accounting/test_lasting.py",), ("tests/test_curator.p
 RELATION, REPLAY = ("tests/test_relation.py",), ("tests/contracts/test_solver_replay.py",)
 PRIVGENE = ("tests/solvers/test_privgene.py",)
 PERTURBATION = ("tests/solvers/test_objective_perturbation.py", "tests/solvers/test_objective_bounds.py")
-CHARGE = 'self._ledger.charge(rho, what=what, mechanism=mechanism, kind="gaussian")'
+CHARGE = 'self._charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", kind="gaussian")'
 
 BUGS = {
     "Gaussian noise of half the variance": Bug(
@@ -86,13 +86,16 @@ BUGS = {
     ),
     "a look that is not charged": Bug("curator.py", CHARGE, "pass", CURATOR),
     "several winners, each for the price of all": Bug(
-        "curator.py", "list(range(len(totals))), rho / winners", "list(range(len(totals))), rho", PRIVGENE
+        "curator.py",
+        "list(range(len(totals := scores.look()))), rho / winners",
+        "list(range(len(totals := scores.look()))), rho",
+        PRIVGENE,
     ),
     "a curator that forgets how many records a person has": Bug(
         "curator.py", ".under(self.relation)", "", RELATION
     ),
     "data opened to people with several records": Bug(
-        "curator.py", "if self.relation != ONE_RECORD:", "if False:", RELATION
+        "curator.py", "if not self.relation.is_one_record_each:", "if False:", RELATION
     ),
     "scores that move both ways, paid for one": Bug(
         "mechanisms/selection.py", "else 2.0 * sensitivity", "else sensitivity", SELECTION

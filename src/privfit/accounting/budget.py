@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from privfit.accounting.amounts import number, price, written_up
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise, name_of
+from privfit.accounting.relation import check_person_id, unit_in_words
 from privfit.accounting.zcdp import Conversion
 
 PromiseKind = Literal["gaussian", "concentrated", "direct"]
@@ -23,8 +24,10 @@ class Budget:
     delta: float | None = None
     promise: PromiseKind | None = None
     conversion: Conversion | None = None
+    person_id: str | None = None
 
     def __post_init__(self) -> None:
+        check_person_id(self.person_id)
         for name, value, known in (
             ("promise", self.promise, get_args(PromiseKind)),
             ("conversion", self.conversion, get_args(Conversion)),
@@ -46,6 +49,9 @@ class Budget:
 
     def buy(self) -> Promise:
         """Return the promise that this budget buys, or raise ValueError and say what is wrong with it."""
+        return replace(self._bought(), person_id=self.person_id)
+
+    def _bought(self) -> Promise:
         if (self.rho is None) == (self.epsilon is None):
             raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
         if self.conversion is not None and self.kind != "concentrated":
@@ -84,6 +90,7 @@ class Budget:
             "epsilon": kept.epsilon,
             "delta": kept.slack if kept.delta is None else kept.delta,
             "promise": name_of(kept),
+            "person_id": kept.person_id,
         }
         return all(getattr(self, name) in (None, value) for name, value in named.items())
 
@@ -95,8 +102,8 @@ class Budget:
 def in_another_kind(kept: Promise, kind: PromiseKind) -> Promise:
     """Return the promise of another kind that the same epsilon and delta, or the same rho, buys."""
     if kept.epsilon is None:
-        return Budget(rho=kept.rho, promise=kind).buy()
-    return Budget(epsilon=kept.epsilon, delta=kept.delta, promise=kind).buy()
+        return Budget(rho=kept.rho, promise=kind, person_id=kept.person_id).buy()
+    return Budget(epsilon=kept.epsilon, delta=kept.delta, promise=kind, person_id=kept.person_id).buy()
 
 
 def pays_for(kept: Promise, wanted: Promise) -> bool:
@@ -111,9 +118,10 @@ def named(promise: Promise) -> str:
     numbers = {"epsilon": promise.epsilon, "delta": promise.delta}
     if promise.epsilon is None:
         numbers = {"rho": promise.rho, "delta": promise.slack}
-    return ", ".join(
-        f"{name} = {value!r}" for name, value in (numbers | {"promise": name_of(promise)}).items()
-    )
+    words = {"promise": name_of(promise)}
+    if promise.person_id is not None:
+        words["person_id"] = promise.person_id
+    return ", ".join(f"{name} = {value!r}" for name, value in (numbers | words).items())
 
 
 def stated_delta(promise: Promise) -> float:
@@ -122,7 +130,16 @@ def stated_delta(promise: Promise) -> float:
 
 
 def in_words(promise: Promise) -> str:
-    """Say what a promise amounts to, in epsilon (with delta) and in rho, the one it was named by first."""
+    """Say what a promise amounts to, in epsilon (with delta) and in rho, the one it was named by first.
+
+    A promise to people says so; others are about one record.
+    """
+    if promise.person_id is not None:
+        return f"{_amount_in_words(promise)} for {unit_in_words(promise.person_id)}"
+    return _amount_in_words(promise)
+
+
+def _amount_in_words(promise: Promise) -> str:
     delta, rho = stated_delta(promise), f"rho = {written_up(promise.rho)}"
     if promise.epsilon is not None:
         return f"epsilon = {written_up(promise.epsilon)} at delta = {written_up(delta)} ({rho})"

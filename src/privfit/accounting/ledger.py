@@ -20,6 +20,7 @@ from privfit.accounting.budget import Budget, PromiseKind, in_words
 from privfit.accounting.promise import Concentrated, Gaussian, Kind, Promise, from_dict, name_of, to_dict
 from privfit.accounting.readable import ReadableLedger
 from privfit.accounting.refusal import BudgetExceeded
+from privfit.accounting.relation import check_unit
 from privfit.accounting.reservation import Reservation, reserve
 from privfit.accounting.stores import Entry, MemoryStore, Store
 from privfit.accounting.stores.signing import signed
@@ -50,6 +51,10 @@ class Ledger(ReadableLedger):
     conversion : {"tight", "classic"}, optional
         How zCDP's promise converts `epsilon`, by default "tight". Naming one chooses
         ``promise="concentrated"``.
+    person_id : str, optional
+        The name of the id that tells people apart, if the ledger promises privacy to people, whatever number
+        of records they have: it then pays for fits with ``rows_per_person`` whose schema's id, or whose
+        ``groups``, have this name, and for nothing else. By default it promises privacy to records.
 
     Notes
     -----
@@ -87,8 +92,16 @@ class Ledger(ReadableLedger):
         delta: float | None = None,
         promise: PromiseKind | None = None,
         conversion: Conversion | None = None,
+        person_id: str | None = None,
     ) -> None:
-        budget = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise, conversion=conversion)
+        budget = Budget(
+            rho=rho,
+            epsilon=epsilon,
+            delta=delta,
+            promise=promise,
+            conversion=conversion,
+            person_id=person_id,
+        )
         self._become(uuid.uuid4().hex, budget.buy(), MemoryStore())
         _LEDGERS[self.identifier] = self
 
@@ -118,6 +131,7 @@ class Ledger(ReadableLedger):
         delta: float | None = None,
         rho: float | None = None,
         promise: PromiseKind | None = None,
+        person_id: str | None = None,
         timeout: float = 30.0,
     ) -> Ledger:
         """Open the ledger of a data set in a file or on a server, where it outlives the process.
@@ -141,6 +155,9 @@ class Ledger(ReadableLedger):
             What a new ledger promises, and so what it pays for, as for `Ledger`: by default Gaussian noise
             alone, and no noisy choices, output perturbation or releases with a proof of their own. A ledger
             that is there keeps its own promise, and is refused if another one is named.
+        person_id : str, optional
+            The id of the people whom a new ledger makes its promise to, as for `Ledger`; by default it is
+            made to records. It cannot be changed later. Ledgers of earlier versions are about records.
         timeout : float
             For how many seconds to wait for other processes.
 
@@ -159,7 +176,7 @@ class Ledger(ReadableLedger):
         """
         from privfit.accounting.lasting import open_store  # imported late: SQLAlchemy is slow
 
-        asked = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise)
+        asked = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise, person_id=person_id)
         kept, store = open_store(url, timeout, dataset, asked)
         return _ledger(store.identifier, kept, store)
 
@@ -185,6 +202,7 @@ class Ledger(ReadableLedger):
         what: str = "",
         mechanism: str = "",
         kind: Kind = "concentrated",
+        person_id: str | None = None,
     ) -> Entry:
         """Pay for a question, or raise `BudgetExceeded` and leave the ledger as it was.
 
@@ -198,6 +216,9 @@ class Ledger(ReadableLedger):
             What is paid for: anything with a price in zCDP; Gaussian noise of this price, or what is as
             private (`gdp.pure_rho`); or a release with a theorem of its own. A `Gaussian` promise pays for
             the second alone, and a `Direct` one for the third.
+        person_id : str, optional
+            The id of the people for whom this is the price, all records of a person being added or removed
+            together; by default it is the price for one record. A ledger of another unit refuses.
 
         Returns
         -------
@@ -214,9 +235,11 @@ class Ledger(ReadableLedger):
         with self._store.exclusive():
             if self._is_settled:
                 raise RuntimeError("This portion was settled and pays for nothing more; take another one.")
-            self._check(kind, rho, delta, what)
+            self._check(kind, rho, delta, what, person_id)
             if self._parent is not None:
-                self._parent.charge(rho, delta, what=what, mechanism=mechanism, kind=kind)
+                self._parent.charge(
+                    rho, delta, what=what, mechanism=mechanism, kind=kind, person_id=person_id
+                )
             entry = signed(self._store, what, mechanism, rho, delta)
             self._store.append(entry)
             return entry
@@ -249,7 +272,7 @@ class Ledger(ReadableLedger):
         """
         promise = size if isinstance(size, Promise) else self._part(price("rho", size), price("delta", delta))
         with self._store.exclusive():
-            self._check(promise.kind, promise.rho, promise.slack, what)
+            self._check(promise.kind, promise.rho, promise.slack, what, promise.person_id)
             name = uuid.uuid4().hex
             if not self._store.lasting:
                 return _ledger(name, promise, MemoryStore(), parent=self)
@@ -273,9 +296,10 @@ class Ledger(ReadableLedger):
         if isinstance(self.promise, Gaussian):
             return replace(self.promise, rho=rho, epsilon=self.promise.worth(rho, 0.0, self.promise.delta))
         conversion = self.promise.conversion if isinstance(self.promise, Concentrated) else "tight"
-        return Concentrated(rho, delta, conversion=conversion)
+        return Concentrated(rho, delta, conversion=conversion, person_id=self.promise.person_id)
 
-    def _check(self, kind: Kind, rho: float, delta: float, what: str) -> None:
+    def _check(self, kind: Kind, rho: float, delta: float, what: str, person_id: str | None) -> None:
+        check_unit(self.promise.person_id, person_id, what)
         self.promise.admit(kind, rho, delta)
         spent, ceilings = self._store.totals, self._ceilings
         if spent[0] + units(rho) > ceilings[0]:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 from privfit.accounting.gdp import LARGEST_MU, epsilon_from_mu, mu_from_epsilon
+from privfit.accounting.relation import About
 from privfit.accounting.zcdp import (
     MAX_DELTA,
     Conversion,
@@ -33,7 +34,7 @@ def _check_worth(stated: float, worth: float) -> None:
 
 
 @dataclass(frozen=True)
-class Concentrated:
+class Concentrated(About):
     """Any number of adaptive questions whose prices add up to (rho, slack)-approximate zCDP (P4, P5).
 
     Parameters
@@ -46,6 +47,8 @@ class Concentrated:
         What the whole promises as (epsilon, delta)-DP.
     conversion : {"tight", "classic"}
         The conversion between the two.
+    person_id : str, optional
+        The id of the people to whom it is promised; None: it is promised to records.
     """
 
     rho: float
@@ -57,6 +60,7 @@ class Concentrated:
     kind: ClassVar[Kind] = "concentrated"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.epsilon is not None and self.delta is not None:
             _check_worth(self.epsilon, self.epsilon_at(self.delta))
 
@@ -152,7 +156,7 @@ class Concentrated:
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(About):
     """Any number of adaptive questions, all answered with Gaussian noise: mu-Gaussian DP, exactly (P7).
 
     Parameters
@@ -162,6 +166,8 @@ class Gaussian:
         what the sum is worth differs.
     epsilon, delta : float
         What the whole promises as (epsilon, delta)-DP.
+    person_id : str, optional
+        The id of the people to whom it is promised; None: it is promised to records.
     """
 
     rho: float
@@ -171,6 +177,7 @@ class Gaussian:
     kind: ClassVar[Kind] = "gaussian"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         worth = self.epsilon_at(self.delta)
         if math.isfinite(worth):
             # an epsilon far below mu has fewer digits than mu; gdp leaves far more than that of delta unused
@@ -275,7 +282,7 @@ def _mu(rho: float) -> float:
 
 
 @dataclass(frozen=True)
-class Direct:
+class Direct(About):
     """One release that is (epsilon, delta)-DP by a theorem of its own (P6).
 
     Its ledger is charged once and in full, because parts would compose, which the theorem does not cover.
@@ -285,6 +292,8 @@ class Direct:
     ----------
     epsilon, delta : float
         What the theorem promises.
+    person_id : str, optional
+        The id of the people to whom it is promised; None: it is promised to records.
     """
 
     epsilon: float
@@ -293,6 +302,7 @@ class Direct:
     kind: ClassVar[Kind] = "release"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 0.0 <= self.delta <= MAX_DELTA:
             raise ValueError(f"delta must lie between 0 and {MAX_DELTA:g}, got {self.delta!r}.")
         pure_cost(self.epsilon)  # which refuses what is no epsilon
@@ -399,8 +409,9 @@ def name_of(promise: Promise) -> str:
 
 
 def to_dict(promise: Promise) -> dict[str, Any]:
-    """Write a promise as plain numbers and strings."""
-    return {"kind": name_of(promise)} | asdict(promise)
+    """Write a promise as plain numbers and strings, one about records as earlier versions wrote it."""
+    said = {"kind": name_of(promise)} | asdict(promise)
+    return said if promise.person_id is not None else {k: v for k, v in said.items() if k != "person_id"}
 
 
 def from_dict(written: dict[str, Any]) -> Promise:

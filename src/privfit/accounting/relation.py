@@ -5,25 +5,104 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from privfit.remedies import remedy
+
 Unit = Literal["record", "person"]  # whose arrival a sensitivity is about
 
 
 @dataclass(frozen=True, kw_only=True)
-class Relation:
+class About:
+    """Whom something is promised to.
+
+    Parameters
+    ----------
+    person_id : str, optional
+        The name of the id that tells people apart, if neighbouring tables differ in all records of one
+        person. None: they differ in one record.
+    """
+
+    person_id: str | None = None
+
+    def __post_init__(self) -> None:
+        check_person_id(self.person_id)
+
+    @property
+    def unit(self) -> Unit:
+        """Whether it is promised to a record or to a person."""
+        return "record" if self.person_id is None else "person"
+
+
+def check_person_id(name: object) -> None:
+    """Raise ValueError unless this can be the name of an id, or is None."""
+    if name is not None and (not isinstance(name, str) or not name.strip() or not name.isprintable()):
+        raise ValueError("person_id must be the name of an id, such as 'patient_id', or None.")
+
+
+def unit_in_words(person_id: str | None) -> str:
+    """Say what neighbouring tables differ in."""
+    if person_id is None:
+        return "one record"
+    return f"all records of one person, by the id {person_id!r}"
+
+
+def check_unit(kept: str | None, asked: str | None, what: str) -> None:
+    """Refuse to charge a ledger of one unit for what is private in another one.
+
+    The two would not add up: a promise to a person does not imply the same promise to a record (P9), nor the
+    other way round.
+
+    Parameters
+    ----------
+    kept, asked : str or None
+        The `person_id` of the ledger, and of what is to be paid for.
+    what : str
+        What is to be paid for.
+
+    Raises
+    ------
+    ValueError
+        If the two differ.
+    """
+    if kept == asked:
+        return
+    if kept is None:
+        advice = remedy("leave rows_per_person out", "leave --rows-per-person out")
+    else:
+        advice = remedy(
+            f"set rows_per_person, and tell people apart by {kept!r}: by the schema's id, or by groups= with "
+            "that name",
+            f"declare {kept!r} as the id of the schema, and say --rows-per-person",
+        )
+    raise ValueError(
+        f"The ledger promises privacy to {unit_in_words(kept)}, and {what or 'this charge'} is private to "
+        f"{unit_in_words(asked)}; {advice}."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Relation(About):
     """Neighbouring tables differ in all records of one person, who has at most so many of them.
 
     Parameters
     ----------
     records_per_person : int
         The largest number of records that one person may have.
+    person_id : str, optional
+        The name of the id that tells people apart; None if every record is taken for a person.
     """
 
     records_per_person: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         k = self.records_per_person
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
             raise ValueError(f"records_per_person must be a whole number of at least 1, got {k!r}.")
+
+    @property
+    def is_one_record_each(self) -> bool:
+        """Whether neighbouring tables differ in one record, so that proofs about one record apply."""
+        return self.records_per_person == 1
 
     def times(self, unit: Unit) -> int:
         """Return how often a person counts in a sum whose sensitivity is that of one such unit.

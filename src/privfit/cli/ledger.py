@@ -57,6 +57,13 @@ def open_ledger(
             "with a proof of its own."
         ),
     ] = None,
+    person_id: Annotated[
+        str | None,
+        typer.Option(
+            help="The id column of the people whom the promise is made to, all records of a person "
+            "together; by default it is made to records. It cannot be changed later."
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Open the ledger of a data set, and fix its privacy budget.
@@ -85,6 +92,7 @@ def open_ledger(
             delta=delta,
             rho=rho,
             promise=None if promise is None else promise.value,
+            person_id=person_id,
         )
     _show_opened(opened, as_json)
 
@@ -217,6 +225,8 @@ def _facts(ledger: Ledger) -> dict[str, Any]:
         "delta": ledger.promise.delta,
         "rho": ledger.rho,
         "promise": name_of(ledger.promise),
+        "unit": ledger.promise.unit,
+        "person_id": ledger.promise.person_id,
         "spent": ledger.spent,
         "remaining": ledger.remaining,
         "epsilon_left_for_one_fit": _left(ledger),

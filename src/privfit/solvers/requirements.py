@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from privfit.accounting.relation import ONE_RECORD, Relation
+from privfit.accounting.relation import Relation
 from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
 from privfit.losses import Loss
 from privfit.losses.targets import TWO_LABELS
@@ -79,7 +79,8 @@ UNCONSTRAINED = Requirement(
     "weights that may be any numbers (no constraint set)", lambda facts: not facts.penalty.is_constraint
 )
 ONE_RECORD_EACH = Requirement(
-    "people who have one record each, as its proof assumes", lambda facts: facts.relation == ONE_RECORD
+    "people who have one record each, as its proof assumes",
+    lambda facts: facts.relation.is_one_record_each,
 )
 LABELS_ONLY = Requirement(
     "targets that are two labels, because its proof needs slopes of one sign for each label",
