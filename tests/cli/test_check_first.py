@@ -92,7 +92,7 @@ def test_predictions_need_no_label_and_scores_no_declared_number(desk):
     privfit("train", "people.csv", *TRAIN[2:-1], "model.json")
     write(lambda cell: CANARY, SICK)
     privfit(*PREDICT)
-    assert "sick: 60 records have another label; the models take two" in privfit(*EVALUATE, code=2).stderr
+    assert "sick: 60 records have another label; correct the classes" in privfit(*EVALUATE, code=2).stderr
     write()
     privfit(*EVALUATE)
     assert "does not have as many records as are declared" in privfit(*TRAIN, code=2).stderr

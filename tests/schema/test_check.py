@@ -130,8 +130,8 @@ def test_columns_of_numbers_and_dates_are_counted_too():
         "income: 1 record has a value above the high bound (50.0% of the values)",
         "born: 1 record has no value",
         "born: 1 record has a value below the low bound (50.0% of the values)",
-        "ill: 1 record has another label; the models take two classes: one_against_rest = ... tells one "
-        "label from all others, or correct the classes",
+        "ill: 1 record has another label; correct the classes, or tell one label from all others by "
+        "one_against_rest = ...",
     ]
 
 
@@ -290,18 +290,18 @@ def of_label(label, purpose="train", rows=IRIS, **facts):
     return [(finding.verdict.value, str(finding).partition(": ")[2]) for finding in findings.found]
 
 
-def test_more_labels_than_two_are_told_with_the_remedy():
-    one_of = "5 records have another label; the models take two classes: one_against_rest = ... tells one "
+def test_labels_that_are_no_class_are_told_with_the_remedy():
+    remedy = "correct the classes, or tell one label from all others by one_against_rest = ..."
     assert of_label(Label("ill", ["setosa", "virginica"]))[1] == (
-        ("refusal", one_of + "label from all others, or correct the classes")
+        ("refusal", f"5 records have another label; {remedy}")
     )
     (_, several) = of_label(Label("ill", ["other", "rest"]))
-    assert several[1].startswith(
-        "15 records have one of 3 labels that are none of the classes; the models take"
-    )
+    assert several[1] == f"15 records have one of 3 labels that are none of the classes; {remedy}"
+
+
+def test_several_classes_fit():
     declared = of_label(Label("ill", ["setosa", "versicolor", "virginica"], missing="drop"))
-    assert declared[0][0] == "refusal"
-    assert declared[0][1].startswith("declares 3 classes, and the models take two; one_against_rest = ...")
+    assert declared == [("provided for", "5 records have no label; such records are left out")]
 
 
 def test_labels_that_are_missing_are_told_with_the_remedy():

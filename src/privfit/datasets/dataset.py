@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from privfit.schema import Numeric, Schema
+from privfit.schema import Label, Numeric, Schema
 from privfit.schema import encode as encode_table
 
 Encoding = Literal["schema", "paper"]
@@ -18,6 +18,7 @@ CC_BY = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
 
 def dataset(data: Any, target: NDArray[Any], *, schema: Schema, licence: str, description: str) -> Bunch:
     """Put encoded records and the public facts about them together."""
+    assert isinstance(schema.label, Label)  # all tables here have classes
     return Bunch(
         data=data,
         target=target,

@@ -66,7 +66,7 @@ def load_ipums(
     names = (column.name for column in schema.columns)
     return dataset(
         encode(dict(zip(names, features, strict=True)), schema),
-        np.array(schema.label.classes)[labels],
+        schema.label.targets(labels),
         schema=schema,
         licence=_LICENCE,
         description="Census records from IPUMS International, https://international.ipums.org, encoded by "

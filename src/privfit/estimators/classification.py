@@ -18,7 +18,8 @@ from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import check_lengths
 from privfit.models.links import chosen
 from privfit.models.targets import Classes, Target, TwoLabels
-from privfit.schema import Schema, labels_of
+from privfit.remedies import remedy
+from privfit.schema import Label, Schema, labels_of
 from privfit.schema.frames import opened
 from privfit.solvers import Solver
 
@@ -66,6 +67,11 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
             return self.classes
         if self.classes is not None:
             raise ValueError("classes is said by the schema; remove classes=.")
+        if not isinstance(schema.label, Label):
+            raise ValueError(
+                f"The label {schema.label.name!r} is a number, and {type(self).__name__} predicts classes; "
+                f"{remedy('use a regressor', 'train a model of numbers, with --model')}, or declare classes."
+            )
         if len(schema.label.classes) != 2:
             raise ValueError(f"The label {schema.label.name!r} must have two classes to be predicted.")
         return schema.label.classes

@@ -75,7 +75,7 @@ class Declared:
 
     def assumptions(self) -> Iterator[str]:
         """Yield what a statement takes for public."""
-        drops = self.schema is not None and self.schema.label.missing == "drop"
+        drops = self.schema is not None and self.schema.label.drops
         if self.n_records is not None:
             counted = "records with a label" if drops else "records"
             yield f"the number of {counted}, declared as {self.n_records}, is public"

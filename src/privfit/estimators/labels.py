@@ -21,7 +21,7 @@ from privfit.estimators.validation import shown
 from privfit.leaks import is_strict, leak
 from privfit.schema.cells import reading
 from privfit.schema.frames import dtype_name
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel, Label
 from privfit.schema.labelling import read_labels
 
 WITHOUT_LABEL = "records without a label are left out, each by its own label alone"
@@ -99,16 +99,18 @@ def _kind(label: Any) -> type | None:
     return None
 
 
-def labels_given(y: Any, label: Label) -> tuple[Any, NDArray[np.bool_] | None]:
+def labels_given(y: Any, label: AnyLabel) -> tuple[Any, NDArray[np.bool_] | None]:
     """Return labels beside a table whose schema has this label, of the records that have one, and which.
 
     They are read as the schema says if it drops missing labels or tells one label from the rest. Otherwise,
     and if they are the numbers of classes, as meta-estimators pass them, they are returned as they are, and
     None stands for all records.
     """
-    if label.missing == "refuse" and label.one_against_rest is None:
+    if not label.reads_given:
         return y, None
     labels = _in_one_dimension(y)
+    if not isinstance(label, Label):
+        return read_labels(labels, label)
     if label.one_against_rest is None:
         are_numbers_of_classes = labels.dtype.kind in "iu" and type(label.classes[0]) is not int
     else:

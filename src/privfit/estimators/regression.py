@@ -14,11 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfit.accounting import Ledger
 from privfit.estimators.base import DPLinearModel
+from privfit.estimators.labels import labels_given
 from privfit.estimators.targets import IntervalEncoder, TargetEncoder, checked_bounds, number_column
 from privfit.estimators.validation import check_lengths
 from privfit.models.links import IDENTITY
 from privfit.models.targets import Interval, Target
-from privfit.schema import Schema
+from privfit.remedies import remedy
+from privfit.schema import Schema, labels_of
+from privfit.schema.frames import opened
+from privfit.schema.quantities import Quantity
 from privfit.solvers import Solver
 
 
@@ -64,17 +68,24 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         self.verbose = verbose
 
     def _declared_target(self, schema: Schema | None) -> tuple[float, float]:
+        bounds = self.target_bounds
         if schema is not None:
+            if not isinstance(schema.label, Quantity):
+                raise ValueError(
+                    f"The label {schema.label.name!r} has classes, and {type(self).__name__} predicts "
+                    'numbers; declare it with type = "number", or '
+                    f"{remedy('use a classifier', 'train a model of classes, with --model')}."
+                )
+            if bounds is not None and schema.label.bounds is not None:
+                raise ValueError("target_bounds is said by the schema; remove target_bounds=.")
+            bounds = schema.label.bounds if bounds is None else bounds
+        if bounds is None:
             raise ValueError(
-                f"{type(self).__name__} predicts numbers, and a schema declares classes to predict; remove "
-                "schema=, and declare target_bounds=(low, high) and feature_bounds=."
+                f"{type(self).__name__} needs the public bounds of the target, "
+                + remedy("target_bounds=(low, high)", "low and high of the schema's label")
+                + "; targets beyond them count as the nearer bound."
             )
-        if self.target_bounds is None:
-            raise ValueError(
-                f"{type(self).__name__} needs the public bounds of the target, target_bounds=(low, high); "
-                "targets beyond them count as the nearer bound."
-            )
-        return checked_bounds(self.target_bounds)
+        return checked_bounds(bounds)
 
     def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:
         low, high = declared
@@ -106,7 +117,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            The same columns as in `fit`.
+            The same columns as in `fit`; with a schema, a raw table or the path of one.
 
         Returns
         -------
@@ -116,15 +127,15 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         assert self._link.mean is not None  # because numbers are predicted
         return self._link.mean(self._scores(X))
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the exact R^2 on X and y, which is not private: no noise is added.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            Features.
-        y : array of shape (n_records,)
-            Targets.
+            Features; with a schema, a raw table.
+        y : array of shape (n_records,), optional
+            Targets. With a schema they are a column of the table, unless given.
         sample_weight : array of shape (n_records,), optional
             How much each record counts.
 
@@ -134,7 +145,17 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
             1 for perfect predictions, 0 for the mean of y.
         """
         check_is_fitted(self)
-        predicted, targets = self.predict(X), number_column(y)
+        if self.schema_ is not None and y is None:
+            X = opened(X, self.schema_.names)
+            y = labels_of(X, self.schema_)
+        predicted = self.predict(X)
+        if self.schema_ is not None:
+            check_lengths(predicted, y)
+            y, has_label = labels_given(y, self.schema_.label)
+            if has_label is not None:
+                predicted = predicted[has_label]
+                sample_weight = None if sample_weight is None else np.asarray(sample_weight)[has_label]
+        targets = number_column(y)
         check_lengths(predicted, targets)
         return float(r2_score(targets, predicted, sample_weight=sample_weight))
 

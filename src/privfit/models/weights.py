@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from privfit.models.links import LOG
 from privfit.models.published import Published
 from privfit.printable import printable
-from privfit.schema import Categorical, Schema
+from privfit.schema import Categorical, Label, Schema
 
 
 class Weight(NamedTuple):
@@ -188,7 +188,8 @@ def _positive(model: Published, schema: Schema | None) -> tuple[float, Any]:
     if not model.link.predicts_classes:
         return 1.0, None
     first, second = model.classes
-    turned = schema is not None and schema.label.positive is not None and schema.label.positive == first
+    label = None if schema is None else schema.label
+    turned = isinstance(label, Label) and label.positive is not None and label.positive == first
     return (-1.0, first) if turned else (1.0, second)
 
 

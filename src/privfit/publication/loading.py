@@ -10,7 +10,7 @@ from privfit.estimators.publishing import restored, statement_from_dict
 from privfit.models.published import ONE_RECORD_EACH, Published
 from privfit.models.registry import MODELS
 from privfit.publication.document import LARGEST_FILE, from_json
-from privfit.schema import Schema
+from privfit.schema import Label, Schema
 
 LONGEST_REASON = 500  # characters of a refusal
 
@@ -64,6 +64,7 @@ def _schema(facts: Published) -> Schema:
     names = tuple(fact.name for fact in schema.features)
     if schema.feature_names != facts.columns or names != facts.feature_names:
         raise ValueError("its schema does not name its weights.")
-    if sorted(map(str, schema.label.classes)) != sorted(map(str, facts.classes)):
+    classes = schema.label.classes if isinstance(schema.label, Label) else ()
+    if sorted(map(str, classes)) != sorted(map(str, facts.classes)):
         raise ValueError("its classes are not those of its schema.")
     return schema

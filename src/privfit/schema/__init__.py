@@ -4,15 +4,18 @@ from privfit.schema.column import Identifier, Ignored
 from privfit.schema.encoding import encode
 from privfit.schema.findings import Finding, Findings
 from privfit.schema.ids import repeated_ids
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel, Label
 from privfit.schema.labelling import labels_of
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
+from privfit.schema.quantities import CountLabel, NumberLabel
 from privfit.schema.schema import Schema
 
 __all__ = [
+    "AnyLabel",
     "Boolean",
     "Categorical",
+    "CountLabel",
     "Date",
     "Finding",
     "Findings",
@@ -20,6 +23,7 @@ __all__ = [
     "Ignored",
     "Integer",
     "Label",
+    "NumberLabel",
     "Numeric",
     "Ordinal",
     "Schema",

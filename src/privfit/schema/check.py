@@ -9,9 +9,10 @@ from privfit.schema.column import Column, Feature, Identifier, Ignored
 from privfit.schema.findings import Finding, Findings, Verdict
 from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
 from privfit.schema.ids import id_counts
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
+from privfit.schema.quantities import Quantity
 from privfit.schema.schema import Schema
 from privfit.schema.spelling import other_spelling, unit_beside
 from privfit.schema.tally import Tally, tally
@@ -36,7 +37,7 @@ def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
     declared: list[Column] = [*schema.columns, schema.label]
     n_labels = None
     for fact in declared:
-        unread = isinstance(fact, Identifier | Label) if purpose == "predict" else False
+        unread = isinstance(fact, Identifier | AnyLabel) if purpose == "predict" else False
         if isinstance(fact, Ignored) or unread:
             continue
         if fact.name not in names:
@@ -50,12 +51,12 @@ def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
         if isinstance(fact, Identifier):
             found.extend(_in_ids(fact, column))
             continue
-        assert isinstance(fact, Feature | Label)
+        assert isinstance(fact, Feature | AnyLabel)
         counted = tally(fact, column)
-        if isinstance(fact, Label):
-            n_labels = counted.n_records - (counted.n_empty if fact.missing == "drop" else 0)
+        if isinstance(fact, AnyLabel):
+            n_labels = counted.n_records - _n_dropped(fact, counted)
             found.extend(_in_label(fact, counted))
-            if purpose == "train":
+            if isinstance(fact, Label) and purpose == "train":
                 found.extend(_in_classes(fact, counted))
         else:
             found.extend(_in_feature(fact, counted))
@@ -129,6 +130,7 @@ def _is_lost(records: int, values: int) -> bool:
 
 
 def _beyond_bounds(fact: Numeric | Date, counted: Tally) -> Iterator[Finding]:
+    """Count values beyond the bounds of a column, or of a label that is read as one."""
     low, high = fact.ends
     below, above = (counted.number_where(which) for which in (counted.said < low, counted.said > high))
     lost = _is_lost(below + above, counted.n_said)
@@ -158,26 +160,52 @@ _MISFITS: dict[type[Feature], str] = {
 # -- the label ----------------------------------------------------------------------------------------------
 
 
-def _in_label(label: Label, counted: Tally) -> Iterator[Finding]:
-    if len(label.classes) > 2:
-        yield Finding(
-            label.name,
-            f"declares {len(label.classes)} classes, and the models take two",
-            remedy="one_against_rest = ... tells one of them from all others",
-        )
+def _n_dropped(label: AnyLabel, counted: Tally) -> int:
+    """Return how many records a fit leaves out."""
+    if not label.drops:
+        return 0
+    return counted.n_empty + (counted.n_misfits if label.drops_misfits else 0)
+
+
+def _in_label(label: AnyLabel, counted: Tally) -> Iterator[Finding]:
     if counted.n_empty:
-        if label.missing == "refuse":
-            drop = 'missing = "drop" leaves such records out'
-            yield Finding(label.name, "have no label", counted.n_empty, remedy=drop)
-        else:
+        if label.drops:
             verdict = Verdict.PROVIDED_FOR if counted.n_said else Verdict.REFUSAL
-            yield Finding(label.name, "have no label", counted.n_empty, verdict, "such records are left out")
+            yield Finding(label.name, "have no label", counted.n_empty, verdict, _LEFT_OUT)
+        else:
+            yield Finding(label.name, "have no label", counted.n_empty, remedy=_DROP)
+    if isinstance(label, Label):
+        yield from _other_labels(label, counted)
+    elif isinstance(label, Quantity):
+        yield from _in_quantity(label, counted)
+
+
+_LEFT_OUT, _DROP = "such records are left out", 'missing = "drop" leaves such records out'
+
+
+def _other_labels(label: Label, counted: Tally) -> Iterator[Finding]:
     if counted.n_misfits:
         kinds = counted.different_misfits()
         one_of = "another label" if kinds == 1 else f"one of {kinds:,} labels that are none of the classes"
-        two = "the models take two classes: one_against_rest = ... tells one label from all others"
-        remedy = other_spelling(label, counted) or f"{two}, or correct the classes"
+        one = "correct the classes, or tell one label from all others by one_against_rest = ..."
+        remedy = other_spelling(label, counted) or one
         yield Finding(label.name, f"have {one_of}", counted.n_misfits, remedy=remedy)
+
+
+def _in_quantity(label: Quantity, counted: Tally) -> Iterator[Finding]:
+    if counted.n_misfits:
+        spelling = other_spelling(label, counted) or unit_beside(label, counted)
+        lost = _is_lost(counted.n_misfits, counted.n_said) or counted.n_misfits == counted.n_said
+        yield Finding(
+            label.name,
+            f"have a label that is {label.misfit}",
+            counted.n_misfits,
+            Verdict.REFUSAL if lost or not label.drops else Verdict.WARNING,
+            spelling or (_LEFT_OUT if label.drops else _DROP),
+            counted.n_misfits / counted.n_said,
+        )
+    if label.bounds is not None:
+        yield from _beyond_bounds(label.as_column, counted)
 
 
 def _in_classes(label: Label, counted: Tally) -> Iterator[Finding]:
@@ -190,7 +218,7 @@ def _in_classes(label: Label, counted: Tally) -> Iterator[Finding]:
 
 def _in_number_of_records(schema: Schema, n_records: int) -> Iterator[Finding]:
     if n_records != schema.records:
-        counted = "records with a label" if schema.label.missing == "drop" else "records"
+        counted = "records with a label" if schema.label.drops else "records"
         yield Finding(
             "",
             f"does not have as many {counted} as are declared",

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 
 from privfit.printable import ACTING
 from privfit.schema.column import Column, Feature, Identifier, Ignored
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
+from privfit.schema.quantities import CountLabel, NumberLabel
 
 TYPES: dict[str, type[Column]] = {
     "numeric": Numeric,
@@ -26,6 +27,7 @@ TYPES: dict[str, type[Column]] = {
     "id": Identifier,
     "ignored": Ignored,
 }
+LABEL_TYPES: dict[str, type[AnyLabel]] = {"classes": Label, "number": NumberLabel, "count": CountLabel}
 TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
 PUBLIC_FACTS = ("records", "taken_from_data")  # of the table as a whole
 
@@ -66,7 +68,7 @@ def facts(document: Mapping[str, Any], source: str) -> dict[str, Any]:
         return {
             **{key: document[key] for key in PUBLIC_FACTS if key in document},
             "columns": [_column(table, number) for number, table in enumerate(columns, 1)],
-            "label": _fact(Label, label, "the label"),
+            "label": _label(label),
         }
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from None
@@ -82,13 +84,25 @@ def _column(table: Mapping[str, Any], number: int) -> Column:
     return _fact(TYPES[kind], {key: value for key, value in table.items() if key != "type"}, where)
 
 
+def _label(table: Mapping[str, Any]) -> AnyLabel:
+    kind = table.get("type", "classes")
+    if kind == "":
+        raise _unfilled("the label", ["type"])
+    if not isinstance(kind, str) or kind not in LABEL_TYPES:
+        raise ValueError(f"the type of the label must be one of {', '.join(LABEL_TYPES)}.")
+    entries = {key: value for key, value in table.items() if key != "type"}
+    if kind == "classes" and any(key in entries for key in ("low", "high", "largest")):
+        raise ValueError('the label has bounds, so it is a number; add type = "number" or type = "count".')
+    return _fact(LABEL_TYPES[kind], entries, "the label")
+
+
 def _fact(kind: type[Fact], table: Mapping[str, Any], where: str) -> Fact:
     taken = fields(kind)
     optional = [field.name for field in taken if field.default is not MISSING]
     blank = [
         field.name
         for field in taken
-        if table.get(field.name) == [] or (table.get(field.name) == "" and field.name not in optional)
+        if table.get(field.name) == [] or (table.get(field.name) == "" and field.default in (MISSING, None))
     ]
     if blank:
         raise _unfilled(where, blank)
@@ -115,14 +129,15 @@ def _check_keys(
 
 
 def document(
-    columns: Sequence[Column], label: Label, records: int | None, taken_from_data: bool
+    columns: Sequence[Column], label: AnyLabel, records: int | None, taken_from_data: bool
 ) -> dict[str, Any]:
     """Return a schema as tables in tables, without what is as it is by default."""
     whole: dict[str, Any] = {} if records is None else {"records": records}
     if taken_from_data:
         whole["taken_from_data"] = True
-    said = _table(label)
-    if label.one_against_rest is not None:  # which says these two
+    kinds = {kind: name for name, kind in LABEL_TYPES.items()}
+    said = _table(label) if isinstance(label, Label) else _table(label, type=kinds[type(label)])
+    if isinstance(label, Label) and label.one_against_rest is not None:  # which says these two
         said = {key: value for key, value in said.items() if key not in ("classes", "positive")}
     return {
         **whole,

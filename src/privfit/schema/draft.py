@@ -15,7 +15,7 @@ import numpy as np
 from privfit.leaks import uncovered
 from privfit.schema.cells import day, reading
 from privfit.schema.column import first_repeated
-from privfit.schema.document import TYPES, toml_value
+from privfit.schema.document import LABEL_TYPES, TYPES, toml_value
 from privfit.schema.files import header_of_all
 from privfit.schema.frames import column_names, dtype_name, dtype_of, kind_of, opened, refuse_what_is_no_table
 from privfit.schema.numbers import Date, Numeric
@@ -82,8 +82,10 @@ class _Guess:
     remark: str = ""
 
 
-def drafted(table: Any, *, label: str | None, leak: bool) -> str:
+def drafted(table: Any, *, label: str | None, label_type: str, leak: bool) -> str:
     """Write the template of a schema for a table."""
+    if label_type not in LABEL_TYPES:
+        raise ValueError(f"The type of a label is one of {', '.join(LABEL_TYPES)}, not {label_type!r}.")
     if leak:
         uncovered(f"Beware: {_REVEALED}; fill them in from public knowledge instead.")
     header = None if leak else header_of_all(table)
@@ -100,8 +102,10 @@ def drafted(table: Any, *, label: str | None, leak: bool) -> str:
         + (_LEAK_HEAD.format(what=textwrap.fill(_REVEALED, 106, subsequent_indent="# ")) if leak else "")
         + _GUIDE
     )
-    classes = _classes(table[label]) if leak and label is not None else []
-    return "\n".join([head, *blocks, _label(label or "", classes)])
+    known: dict[str, Any] = {}
+    if leak and label is not None:
+        known = _of_label(guesses[label], table[label], label_type)
+    return "\n".join([head, *blocks, _label(label or "", label_type, known)])
 
 
 def _guessed(table: Any, *, leak: bool) -> dict[str, _Guess]:
@@ -197,6 +201,17 @@ def _ends(low: Any, high: Any) -> dict[str, Any]:
     return {"low": low, "high": high} if low < high else {}
 
 
+def _of_label(guess: _Guess, column: Any, label_type: str) -> dict[str, Any]:
+    """Return the keys of a label that its cells give away."""
+    if label_type == "classes":
+        return {"classes": _classes(column)}
+    found = _by_cells(guess, column).known
+    marks = {key: found[key] for key in ("unit", "thousands", "decimal") if found.get(key)}
+    if label_type == "number":
+        return {key: found.get(key, "") for key in ("low", "high")} | marks
+    return {"largest": found.get("high", "")} | marks
+
+
 def _classes(column: Any) -> list[Any]:
     cells = stored(column)
     if isinstance(cells, np.ndarray):
@@ -230,14 +245,38 @@ def _column(name: str, guess: _Guess) -> str:
     return "\n".join([*lines, ""])
 
 
-def _label(name: str, classes: list[Any]) -> str:
-    remark = "" if name else "the column to predict; take it out of the columns above"
-    more = [
-        '# positive = ""  # the class whose odds are spoken of',
+_LABEL_BLANKS: dict[str, dict[str, Any]] = {
+    "classes": {"classes": []},
+    "number": {"low": "", "high": ""},
+    "count": {"largest": ""},
+}
+_LABEL_HINTS = {
+    "classes": (
+        '# positive = ""  # of two classes: the one whose odds are spoken of',
         '# one_against_rest = ""  # instead of classes: one label is told from all others',
-        '# missing = "drop"  # leave out records without a label, instead of refusing the table',
+        '# type = "number" with low and high, or type = "count" with largest: instead of classes',
+    ),
+    "number": (
+        "# without low and high, a fit buys the size of the numbers from its privacy budget",
+        '# unit = ""  # what one of them is; thousands and decimal as for columns',
+    ),
+    "count": (
+        "# without largest, a fit buys the size of the counts from its privacy budget",
+        '# unit = ""  # what is counted',
+    ),
+}
+_LABEL_MISSING = '# missing = "drop"  # leave out records without a label, instead of refusing the table'
+
+
+def _label(name: str, label_type: str, known: Mapping[str, Any]) -> str:
+    remark = "" if name else "the column to predict; take it out of the columns above"
+    lines = [
+        "[label]",
+        _line("name", name, remark),
+        *([] if label_type == "classes" else [_line("type", label_type)]),
+        *(_line(key, value) for key, value in (_LABEL_BLANKS[label_type] | dict(known)).items()),
     ]
-    return "\n".join(["[label]", _line("name", name, remark), _line("classes", classes), *more, ""])
+    return "\n".join([*lines, *_LABEL_HINTS[label_type], _LABEL_MISSING, ""])
 
 
 def _line(key: str, value: Any, remark: str = "") -> str:

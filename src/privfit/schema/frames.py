@@ -20,9 +20,10 @@ from privfit.remedies import remedy
 from privfit.schema.column import Column
 from privfit.schema.document import TYPE_NAMES
 from privfit.schema.files import read_files, sources_of
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Numeric
+from privfit.schema.quantities import Quantity
 
 _NUMBERS = (int, float, Decimal, np.bool_, np.integer, np.floating)
 _TEXT = (str, bytes)
@@ -150,7 +151,8 @@ def kind_of(dtype: Any) -> str:
 def check_dtype(fact: Column, dtype: Any) -> None:
     """Refuse a column whose cells cannot be what the schema declares."""
     kind = kind_of(dtype)
-    declared = "the label" if isinstance(fact, Label) else f"declared {TYPE_NAMES[type(fact)]}"
+    number = fact.as_column if isinstance(fact, Quantity) else fact
+    declared = "the label" if isinstance(fact, AnyLabel) else f"declared {TYPE_NAMES[type(fact)]}"
     arrives = f"Column {fact.name!r} is {declared} but arrives with dtype {dtype_name(dtype)}"
     as_text = remedy(
         "read it as text, with dtype='string' in pandas or schema_overrides= in polars", "write it as text"
@@ -170,7 +172,7 @@ def check_dtype(fact: Column, dtype: Any) -> None:
         raise TypeError(
             f"{arrives}, which may have rounded the integers beyond 2^53 that it lists; {as_text}."
         )
-    elif isinstance(fact, Numeric) and fact.points_group_digits and kind != "text":
+    elif isinstance(number, Numeric) and number.points_group_digits and kind != "text":
         raise TypeError(
             f"{arrives}, which may have taken points between groups of digits for decimal points; {as_text}."
         )

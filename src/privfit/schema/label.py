@@ -1,14 +1,16 @@
-"""The column to predict, and the classes of its labels."""
+"""The column to predict: what every kind of label has, and labels that are classes."""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.schema.cells import reading
 from privfit.schema.column import Column, Numbers
@@ -22,7 +24,58 @@ from privfit.schema.words import (
 
 
 @dataclass(frozen=True)
-class Label(Column):
+class AnyLabel(Column, ABC):
+    """The column to predict: classes, a number or a count.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    """
+
+    def _check_missing(self, missing: str) -> None:
+        if missing not in ("refuse", "drop"):
+            raise ValueError(f"missing of label {self.name!r} must be 'refuse' or 'drop', not {missing!r}.")
+
+    @property
+    @abstractmethod
+    def drops(self) -> bool:
+        """Whether records without a label are left out of fits and scores."""
+
+    @property
+    @abstractmethod
+    def drops_misfits(self) -> bool:
+        """Whether records are left out, too, whose label says something that does not fit."""
+
+    @property
+    @abstractmethod
+    def misfit(self) -> str:
+        """What a label that does not fit is, in words that complete "the label is"."""
+
+    @property
+    @abstractmethod
+    def reads_given(self) -> bool:
+        """Whether labels that are given beside a table have to be read as this label says."""
+
+    @abstractmethod
+    def read(self, cell: Any) -> float:
+        """Return the number that a cell stands for, NaN if it is missing or does not fit."""
+
+    @abstractmethod
+    def read_numbers(self, numbers: Numbers) -> Numbers:
+        """Do what `read` does for cells that are stored as numbers."""
+
+    def read_days(self, days: Numbers) -> Numbers:
+        """Return NaN, because a date is no label."""
+        return np.full(len(days), np.nan)
+
+    @abstractmethod
+    def targets(self, readings: Numbers) -> NDArray[Any]:
+        """Return what fits take, of what `read` returned."""
+
+
+@dataclass(frozen=True)
+class Label(AnyLabel):
     """The column to predict and the classes it may take.
 
     Parameters
@@ -55,8 +108,7 @@ class Label(Column):
     def __post_init__(self) -> None:
         super().__post_init__()
         owner = f"label {self.name!r}"
-        if self.missing not in ("refuse", "drop"):
-            raise ValueError(f"missing of {owner} must be 'refuse' or 'drop', not {self.missing!r}.")
+        self._check_missing(self.missing)
         if self.one_against_rest is not None:
             self._name_one_and_rest(owner)
             return
@@ -89,6 +141,26 @@ class Label(Column):
         object.__setattr__(self, "classes", (rest, one))
         object.__setattr__(self, "positive", one)
 
+    @property
+    def drops(self) -> bool:
+        """Whether records without a label are left out."""
+        return self.missing == "drop"
+
+    @property
+    def drops_misfits(self) -> bool:
+        """No: what is none of the classes may be one that was forgotten."""
+        return False
+
+    @property
+    def misfit(self) -> str:
+        """What a label that does not fit is."""
+        return "none of the declared classes"
+
+    @property
+    def reads_given(self) -> bool:
+        """Whether missing labels are dropped, or one label is told from the rest."""
+        return self.drops or self.one_against_rest is not None
+
     @cached_property
     def places(self) -> Places | OneOrRest:
         """Which of the classes a cell is."""
@@ -102,9 +174,10 @@ class Label(Column):
         """Look numbers up among the classes."""
         return self.places.of_numbers(numbers)
 
-    def read_days(self, days: Numbers) -> Numbers:
-        """Return NaN, because a date is no class."""
-        return np.full(len(days), np.nan)
+    def targets(self, readings: Numbers) -> NDArray[Any]:
+        """Return classes as the schema writes them."""
+        classes: NDArray[Any] = np.array(self.classes)
+        return classes[readings.astype(np.intp)]
 
 
 class OneOrRest:

@@ -1,4 +1,4 @@
-"""The classes of records, from a column of labels: each from its own cell and the schema alone (C1)."""
+"""The labels of records, from their column: each from its own cell and the schema alone (C1)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.schema.frames import columns_of, opened
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel
 from privfit.schema.schema import Schema
 from privfit.schema.stored import read_stored, stored, which_are_empty
 
 
 def labels_of(X: Any, schema: Schema) -> NDArray[Any]:
-    """Return the class of every record, from the label's column.
+    """Return the label of every record, from the label's column.
 
     Parameters
     ----------
@@ -26,18 +26,22 @@ def labels_of(X: Any, schema: Schema) -> NDArray[Any]:
     Returns
     -------
     labels : array of shape (n_records,)
-        Classes as the schema writes them. If its label has ``missing = "drop"``, None stands for a label
-        that is missing; fits and scores leave such records out.
+        Classes as the schema writes them, or numbers. If its label has ``missing = "drop"``, None (NaN
+        among numbers) stands for a label that is missing; fits and scores leave such records out.
 
     Raises
     ------
     ValueError
-        If a label is none of the classes, or is missing and the schema does not drop it.
+        If a label does not fit, or is missing, and the schema does not drop it.
     """
     labels, has_label = labels_in(X, schema)
     if has_label is None:
         return labels
-    every = np.full(len(has_label), None, dtype=object)
+    every: NDArray[Any]
+    if labels.dtype.kind == "f":
+        every = np.full(len(has_label), np.nan)
+    else:
+        every = np.full(len(has_label), None, dtype=object)
     every[has_label] = labels
     return every
 
@@ -48,20 +52,19 @@ def labels_in(X: Any, schema: Schema) -> tuple[NDArray[Any], NDArray[np.bool_] |
     return read_labels(column, schema.label)
 
 
-def read_labels(column: Any, label: Label) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return the classes of the records that have a label, and which these are; None: all of them."""
+def read_labels(column: Any, label: AnyLabel) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Return the labels of the records that have one, and which these are; None: all of them."""
     cells = stored(column)
     numbers = read_stored(label, cells)
     unread = np.isnan(numbers)
-    dropped = unread & which_are_empty(cells, unread) & (label.missing == "drop")
+    dropped = unread & label.drops
+    if not label.drops_misfits:
+        dropped &= which_are_empty(cells, unread)
     if (unread & ~dropped).any():
         raise ValueError(
-            f"The label {label.name!r} is missing, or none of the declared classes, in some records; correct "
-            'the classes or those records, or drop those without a label by missing = "drop".'
+            f"The label {label.name!r} is missing, or {label.misfit}, in some records; correct the schema or "
+            'those records, or drop those without a label by missing = "drop".'
         )
     if dropped.any() and dropped.all():
         raise ValueError(f"The label {label.name!r} is missing in every record.")
-    classes: NDArray[Any] = np.array(label.classes)
-    if label.missing == "refuse":
-        return classes[numbers.astype(np.intp)], None
-    return classes[numbers[~dropped].astype(np.intp)], ~dropped
+    return (label.targets(numbers[~dropped]), ~dropped) if label.drops else (label.targets(numbers), None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from privfit.schema import document
 from privfit.schema.column import Column, Feature, Identifier, first_repeated
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel
 
 if TYPE_CHECKING:
     from privfit.schema.check import Purpose
@@ -25,8 +25,8 @@ class Schema:
     ----------
     columns : sequence of Numeric, Integer, Boolean, Categorical, Ordinal, Date, Identifier or Ignored
         The columns, in order.
-    label : Label
-        The column to predict.
+    label : Label, NumberLabel or CountLabel
+        The column to predict: classes, a number or a count.
     records : int, optional
         The number of records, if it is public.
     taken_from_data : bool
@@ -35,7 +35,7 @@ class Schema:
 
     Examples
     --------
-    >>> from privfit.schema import Numeric
+    >>> from privfit.schema import Label, Numeric
     >>> schema = Schema([Numeric("age", 0, 120, unit="years")], Label("ill", [False, True]))
     >>> print(schema.to_toml())
     [[columns]]
@@ -54,7 +54,7 @@ class Schema:
     """
 
     columns: Sequence[Column]
-    label: Label
+    label: AnyLabel
     records: int | None = None
     taken_from_data: bool = False
 
@@ -208,7 +208,9 @@ class Schema:
     # -- the custodian's tools --------------------------------------------------------------------------
 
     @staticmethod
-    def draft(table: Any, *, label: str | None = None, leak: bool = False) -> str:
+    def draft(
+        table: Any, *, label: str | None = None, label_type: str = "classes", leak: bool = False
+    ) -> str:
         """Write a template of a schema, from the names and dtypes of a table's columns alone.
 
         Parameters
@@ -218,6 +220,8 @@ class Schema:
             have no dtypes, the first line is read.
         label : str, optional
             The column to predict.
+        label_type : {"classes", "number", "count"}
+            What it holds.
         leak : bool
             Whether to look at the records and fill in types, bounds, categories and classes. That gives away
             values that single people have, which no fit pays for: a `PrivacyLeakWarning` says so, strict mode
@@ -230,7 +234,7 @@ class Schema:
         """
         from privfit.schema.draft import drafted
 
-        return drafted(table, label=label, leak=leak)
+        return drafted(table, label=label, label_type=label_type, leak=leak)
 
     def check(self, table: Any, purpose: Purpose = "train") -> Findings:
         """List by column what does not fit the schema, without quoting a value.

@@ -12,9 +12,10 @@ import numpy as np
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature
 from privfit.schema.document import toml_value
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Numeric
+from privfit.schema.quantities import Quantity
 from privfit.schema.tally import Tally
 
 _MOST_TRIED = 1000  # different values that are looked at for a remedy
@@ -22,16 +23,16 @@ _BESIDE_A_NUMBER = re.compile(r"^[^0-9+-]+|[^0-9]+$")
 _FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y.%m.%d")
 
 
-def other_spelling(fact: Feature | Label, counted: Tally) -> str:
+def other_spelling(fact: Feature | AnyLabel, counted: Tally) -> str:
     """Return how most of the values that do not fit are written, in the schema's words; "" if unknown."""
     cells = counted.misfits(_MOST_TRIED)
-    match fact:
-        case Numeric():
-            ways = (written for written, other in _other_marks(fact) if _most_fit(cells, other))
+    match fact.as_column if isinstance(fact, Quantity) else fact:
+        case Numeric() as numbers:
+            ways = (written for written, other in _other_marks(numbers) if _most_fit(cells, other))
             written = next(ways, "")
             return f"{written} reads most of them" if written else ""
-        case Date():
-            formats = [way for way in _FORMATS if _most_fit(cells, replace(fact, format=way))]
+        case Date() as dates:
+            formats = [way for way in _FORMATS if _most_fit(cells, replace(dates, format=way))]
             return f"format = {' or '.join(map(toml_value, formats))} reads most of them" if formats else ""
         case (
             Boolean(words=words) | Ordinal(order=words) | Categorical(categories=words) | Label(classes=words)
@@ -43,8 +44,9 @@ def other_spelling(fact: Feature | Label, counted: Tally) -> str:
     return ""
 
 
-def unit_beside(fact: Feature, counted: Tally) -> str:
+def unit_beside(fact: Feature | AnyLabel, counted: Tally) -> str:
     """Return that the schema could declare a unit, if most of the values that do not fit may have one."""
+    fact = fact.as_column if isinstance(fact, Quantity) else fact
     if not isinstance(fact, Numeric) or fact.unit:
         return ""
     said = [reading(cell) for cell in counted.misfits(_MOST_TRIED)]

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from privfit.schema.cells import EPOCH, day, reading
 from privfit.schema.column import Feature, Numbers
 from privfit.schema.frames import is_arrow, kind_of
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel
 from privfit.schema.numbers import Numeric
+from privfit.schema.quantities import Quantity
 
 
 @dataclass(frozen=True)
@@ -38,12 +39,12 @@ class Distinct:
         return [self.cells[position] for position in positions.tolist()]
 
 
-def readings(fact: Feature | Label, column: Any) -> Numbers:
+def readings(fact: Feature | AnyLabel, column: Any) -> Numbers:
     """Return the number that every cell of a column stands for; NaN where it is missing or does not fit."""
     return read_stored(fact, stored(column))
 
 
-def read_stored(fact: Feature | Label, cells: NDArray[Any] | Distinct | Sequence[Any]) -> Numbers:
+def read_stored(fact: Feature | AnyLabel, cells: NDArray[Any] | Distinct | Sequence[Any]) -> Numbers:
     """Return the number that each of some cells stands for, as `readings` does."""
     if isinstance(cells, Distinct):
         return np.take(np.append(_once(fact, cells), np.nan), cells.codes)
@@ -55,10 +56,11 @@ def read_stored(fact: Feature | Label, cells: NDArray[Any] | Distinct | Sequence
     return fact.read_numbers(cells.astype(np.float64))
 
 
-def _once(fact: Feature | Label, column: Distinct) -> Numbers:
+def _once(fact: Feature | AnyLabel, column: Distinct) -> Numbers:
     """Read every distinct cell; texts that are plain numbers all at once."""
     said = np.empty(len(column.cells))
-    points_group_digits = isinstance(fact, Numeric) and fact.points_group_digits
+    number = fact.as_column if isinstance(fact, Quantity) else fact
+    points_group_digits = isinstance(number, Numeric) and number.points_group_digits
     plain = _plain_numbers(column.cells, r"[0-9]{1,15}" if points_group_digits else r"[0-9]{1,15}(\.[0-9]*)?")
     others = np.arange(len(said))
     if plain is not None:
@@ -86,7 +88,7 @@ def _plain_numbers(cells: Any, pattern: str) -> tuple[NDArray[np.bool_], Numbers
     )
 
 
-def _cell_by_cell(fact: Feature | Label, cells: Sequence[Any]) -> Numbers:
+def _cell_by_cell(fact: Feature | AnyLabel, cells: Sequence[Any]) -> Numbers:
     """Read cells one by one, each text once.
 
     Only texts are remembered: other cells may be equal and still say different things, such as dates in
@@ -98,7 +100,7 @@ def _cell_by_cell(fact: Feature | Label, cells: Sequence[Any]) -> Numbers:
 
 
 class _Seen(dict[str, float]):
-    def __init__(self, fact: Feature | Label) -> None:
+    def __init__(self, fact: Feature | AnyLabel) -> None:
         self._fact = fact
 
     def __missing__(self, text: str) -> float:

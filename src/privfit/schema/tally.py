@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature, Numbers
-from privfit.schema.label import Label
+from privfit.schema.label import AnyLabel
 from privfit.schema.stored import Distinct, read_stored, stored, which_are_empty
 
 
@@ -74,7 +74,7 @@ class Tally:
         return len({reading(cell) for cell in self.misfits()})
 
 
-def tally(fact: Feature | Label, column: Any) -> Tally:
+def tally(fact: Feature | AnyLabel, column: Any) -> Tally:
     """Count the cells of a column."""
     cells = stored(column)
     if not isinstance(cells, Distinct):
