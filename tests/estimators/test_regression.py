@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from sklearn.base import clone, is_regressor
 from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 
-from privfit import BudgetExceeded, Ledger
+from privfit import BudgetExceeded, DPLogisticRegression, Ledger, Schema
 from privfit.estimators.targets import IntervalEncoder
 from privfit.metrics import evaluate
+from privfit.schema import Label, NumberLabel, Numeric
 
 TRUE = np.array([30.0, -20.0, 0.0])
 BOUNDS = (-50.0, 250.0)
@@ -122,3 +123,43 @@ def test_scores_of_labels_are_not_bought_for_numbers(ToyRegressor):  # noqa: F81
     with pytest.raises(ValueError, match="Private scores are of classifiers with two classes"):
         evaluate(model, X, y)
     assert ledger.spent == spent
+
+
+# -- with a schema
+
+PEOPLE = {"age": list(range(20, 80)) * 10, "cost": [f"${20 * age}" for age in range(20, 80)] * 10}
+
+
+def schema_of(label):
+    return Schema([Numeric("age", 0, 120)], label)
+
+
+def test_a_schema_gives_the_targets_and_their_bounds(ToyRegressor):  # noqa: F811
+    label = NumberLabel("cost", 0, 2000, unit="$", missing="drop")
+    gaps = {"age": [*PEOPLE["age"], 50, 50], "cost": [*PEOPLE["cost"], "", "unknown"]}
+    model = ToyRegressor(
+        1.0, schema=schema_of(label), noise="seeded", random_state=1, solver="nonprivate"
+    ).fit(gaps)
+    assert model.target_bounds_ == (0.0, 2000.0)
+    assert model.predict({"age": [30, 60]}) == pytest.approx([600, 1200], rel=0.05)
+    assert model.score(gaps) > 0.98
+    assert model.score(PEOPLE, [20.0 * age for age in PEOPLE["age"]]) > 0.98
+
+
+@pytest.mark.parametrize(
+    ("label", "settings", "message"),
+    [
+        (Label("cost", [0, 1]), {}, "The label 'cost' has classes, and ToyRegressor predicts numbers"),
+        (NumberLabel("cost", 0, 9), {"target_bounds": (0, 9)}, "target_bounds is said by the schema"),
+    ],
+)
+def test_a_schema_that_does_not_fit_the_model_is_refused(ToyRegressor, label, settings, message):  # noqa: F811
+    ledger = Ledger(epsilon=1.0)
+    with pytest.raises(ValueError, match=message):
+        ToyRegressor(1.0, schema=schema_of(label), ledger=ledger, **settings).fit(PEOPLE)
+    assert ledger.spent == 0
+
+
+def test_classifiers_refuse_a_label_that_is_a_number():
+    with pytest.raises(ValueError, match="The label 'cost' is a number, and DPLogisticRegression predicts"):
+        DPLogisticRegression(schema=schema_of(NumberLabel("cost"))).fit(PEOPLE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -19,10 +20,21 @@ schema = typer.Typer(
 )
 
 
+class LabelType(StrEnum):
+    """What the column to predict holds."""
+
+    CLASSES = "classes"
+    NUMBER = "number"
+    COUNT = "count"
+
+
 @schema.command(cls=TaughtCommand)
 def draft(
     data: Data,
     label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
+    label_type: Annotated[
+        LabelType, typer.Option(help="What the column to predict holds: classes, numbers or counts.")
+    ] = LabelType.CLASSES,
     leak: Annotated[
         bool,
         typer.Option("--leak", help="Fill in bounds and categories from the records, which reveals them."),
@@ -39,9 +51,9 @@ def draft(
     from privfit import Schema
 
     if leak:
-        text = Schema.draft(read_table(data), label=label, leak=True)
+        text = Schema.draft(read_table(data), label=label, label_type=label_type.value, leak=True)
     else:
-        text = Schema.draft(sources(data), label=label)
+        text = Schema.draft(sources(data), label=label, label_type=label_type.value)
     show({"toml": text}, text.rstrip("\n"), as_json=as_json)
 
 

@@ -4,7 +4,7 @@ from privfit.schema.column import Identifier, Ignored
 from privfit.schema.encoding import encode
 from privfit.schema.findings import Finding, Findings
 from privfit.schema.ids import repeated_ids
-from privfit.schema.label import AnyLabel, Label
+from privfit.schema.label import Label
 from privfit.schema.labelling import labels_of
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
@@ -12,7 +12,6 @@ from privfit.schema.quantities import CountLabel, NumberLabel
 from privfit.schema.schema import Schema
 
 __all__ = [
-    "AnyLabel",
     "Boolean",
     "Categorical",
     "CountLabel",

@@ -71,7 +71,18 @@ class AnyLabel(Column, ABC):
 
     @abstractmethod
     def targets(self, readings: Numbers) -> NDArray[Any]:
-        """Return what fits take, of what `read` returned."""
+        """Return what fits take, of what `read` returned.
+
+        Parameters
+        ----------
+        readings : array of float64
+            Without NaN.
+
+        Returns
+        -------
+        targets : array
+            Classes or numbers.
+        """
 
 
 @dataclass(frozen=True)
@@ -175,7 +186,18 @@ class Label(AnyLabel):
         return self.places.of_numbers(numbers)
 
     def targets(self, readings: Numbers) -> NDArray[Any]:
-        """Return classes as the schema writes them."""
+        """Return what fits take, of what `read` returned.
+
+        Parameters
+        ----------
+        readings : array of float64
+            Without NaN.
+
+        Returns
+        -------
+        targets : array
+            Classes as the schema writes them.
+        """
         classes: NDArray[Any] = np.array(self.classes)
         return classes[readings.astype(np.intp)]
 

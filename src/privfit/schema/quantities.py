@@ -78,7 +78,18 @@ class Quantity(AnyLabel):
         return np.where(np.isfinite(numbers), numbers, np.nan)
 
     def targets(self, readings: Numbers) -> NDArray[Any]:
-        """Return the numbers as they are; a fit moves those beyond the bounds to the nearer one."""
+        """Return what fits take, of what `read` returned.
+
+        Parameters
+        ----------
+        readings : array of float64
+            Without NaN.
+
+        Returns
+        -------
+        targets : array
+            The same numbers. A fit moves those beyond the bounds to the nearer one.
+        """
         return readings
 
 
