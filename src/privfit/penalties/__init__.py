@@ -1,7 +1,23 @@
 """What is added to the mean loss: regularisers, and sets that the weights must stay in."""
 
+from privfit.penalties.ball import Ball
+from privfit.penalties.box import Box
+from privfit.penalties.convex_set import ConvexSet
+from privfit.penalties.non_negative import NonNegative
 from privfit.penalties.penalty import Penalty
 from privfit.penalties.regulariser import Regulariser
 from privfit.penalties.ridge import NO_PENALTY, Ridge
+from privfit.penalties.within import Within, moved_into
 
-__all__ = ["NO_PENALTY", "Penalty", "Regulariser", "Ridge"]
+__all__ = [
+    "NO_PENALTY",
+    "Ball",
+    "Box",
+    "ConvexSet",
+    "NonNegative",
+    "Penalty",
+    "Regulariser",
+    "Ridge",
+    "Within",
+    "moved_into",
+]

@@ -32,6 +32,11 @@ class Penalty(Protocol):
         """Whether the weights must stay in a set; solvers that do not call `nearest` refuse that."""
         ...
 
+    @property
+    def is_cone(self) -> bool:
+        """Whether the set holds all multiples, from 0 on, of the weights that it holds."""
+        ...
+
     def value(self, w: Vector) -> float:
         """Return what is added to the mean loss at these raw weights."""
         ...

@@ -29,6 +29,11 @@ class Ridge:
         """Whether the weights must stay in a set: no."""
         return False
 
+    @property
+    def is_cone(self) -> bool:
+        """Whether the set, which is all weights, holds all multiples of what it holds: yes."""
+        return True
+
     def value(self, w: Vector) -> float:
         """Return alpha/2 ||w||^2."""
         return self.alpha / 2 * float(w @ w)

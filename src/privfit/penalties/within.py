@@ -1,0 +1,45 @@
+"""A regulariser together with a constraint set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from privfit.penalties.convex_set import ConvexSet
+from privfit.penalties.penalty import Vector
+from privfit.penalties.ridge import Ridge
+
+
+@dataclass(frozen=True)
+class Within(Ridge):
+    """alpha/2 ||w||^2, and weights that must stay in a set.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the regulariser; 0 is none.
+    constraint : ConvexSet
+        The set.
+    """
+
+    constraint: ConvexSet = field(kw_only=True)
+
+    @property
+    def is_constraint(self) -> bool:
+        """Whether the weights must stay in a set: yes."""
+        return True
+
+    @property
+    def is_cone(self) -> bool:
+        """Whether the set holds all multiples of the weights that it holds."""
+        return self.constraint.is_cone
+
+    def nearest(self, w: Vector, metric: Vector) -> Vector:
+        """Return the point of the set nearest to these weights."""
+        return self.constraint.nearest(w, metric)
+
+
+def moved_into(constraint: ConvexSet, w: Vector) -> Vector:
+    """Return weights that the set surely holds: those given, but for rounding on the way to their units."""
+    return constraint.nearest(w, np.ones_like(w))
