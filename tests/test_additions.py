@@ -230,14 +230,20 @@ for form in (np.asarray, sp.csr_array):
 PENALTY = """
 from dataclasses import dataclass
 import numpy as np
-from privfit.penalties.ridge import Ridge
+from privfit.penalties.convex_set import ConvexSet
 
 @dataclass(frozen=True)
-class NonNegative(Ridge):
-    is_constraint = True
+class NonPositive(ConvexSet):
+    is_cone, described = True, "no weight is positive"
+
+    def holds(self, w):
+        return bool(np.all(w <= 0.0))
 
     def nearest(self, w, metric):
-        return w if np.all(w >= 0.0) else np.maximum(w, 0.0)  # the nearest in every diagonal metric
+        return w if self.holds(w) else np.minimum(w, 0.0)  # the nearest in every diagonal metric
+
+    def scaled(self, factor):
+        return self
 """
 
 USE_PENALTY = """
@@ -247,13 +253,15 @@ from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import get_loss
 from privfit.mechanisms.noise import noise_source
-from privfit.penalties.non_negative import NonNegative
+from privfit.penalties import Within
+from privfit.penalties.non_positive import NonPositive
 from privfit.solvers import get_solver
-problem = Problem.of(X * [1, -1, 1], np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0), get_loss("logistic"))
-facts = {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD, "penalty": NonNegative(0.01)}
+problem = Problem.of(X * [-1, 1, 1], np.where(X[:, 0] + X[:, 1] > 0, 1.0, -1.0), get_loss("logistic"))
+penalty = Within(0.01, constraint=NonPositive())
+facts = {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD, "penalty": penalty}
 curator = Curator(problem, Ledger(rho=100.0), noise_source(0), **facts)
 w = get_solver("gradient-descent").solve(curator).w
-assert w[0] > 1.0 and w[1] == 0.0 and w[2] >= 0.0
+assert w[0] < -1.0 and w[1] == 0.0 and w[2] <= 0.0
 try:
     get_solver("newton").solve(Curator(problem, Ledger(rho=100.0), noise_source(0), **facts))
 except ValueError as refusal:
@@ -316,7 +324,7 @@ ADDITIONS = {
     ),
     "an estimator": ({"estimators/toy.py": ESTIMATOR}, USE_ESTIMATOR),
     "a question": ({"questions/positives.py": QUESTION}, USE_QUESTION),
-    "a constraint set": ({"penalties/non_negative.py": PENALTY}, USE_PENALTY),
+    "a constraint set": ({"penalties/non_positive.py": PENALTY}, USE_PENALTY),
     "a matrix": ({"engine/layouts/compressed.py": MATRIX}, USE_MATRIX),
 }
 

@@ -140,7 +140,7 @@ TWO_OUTPUTS = Loss("two_squares", squares_value, squares_derivative, np.inf, 1.0
 class Box(Ridge):
     """Weights between -1 and 1."""
 
-    is_constraint = True
+    is_constraint, is_cone = True, False
 
     def nearest(self, w, metric):
         return w if np.abs(w).max() <= 1.0 else np.clip(w, -1.0, 1.0)
@@ -155,7 +155,7 @@ UNUSUAL = {
 TAKES = {
     "persons": {"adaptive", "dpagd", "dpagd-modern", "frank-wolfe", "gradient-descent", "newton", "privgene"}
 }
-TAKES["a set"] = {"gradient-descent"}
+TAKES["a set"] = {"adaptive", "dpagd", "dpagd-modern", "gradient-descent"}
 
 
 @pytest.mark.parametrize("what", UNUSUAL)

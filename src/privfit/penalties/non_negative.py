@@ -20,8 +20,8 @@ class NonNegative(Box):
     array([0., 2.])
     """
 
-    low: Bound = field(default=0.0, init=False)
-    high: Bound = field(default=np.inf, init=False)
+    low: Bound = field(default=0.0, init=False, repr=False)
+    high: Bound = field(default=np.inf, init=False, repr=False)
 
     @property
     def described(self) -> str:

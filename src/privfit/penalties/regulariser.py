@@ -67,6 +67,8 @@ class Regulariser:
         projection of the raw weights would let such steps stop at a point that is not the best of the set.
         The set says nothing of the intercept, which every step may move freely, so it stays.
         """
+        if not self.penalty.is_constraint:
+            return w
         scales = self.view.column_scales
         kept = scales > 0.0  # a column that the view drops has the raw weight 0, whatever w says
         columns = np.flatnonzero(kept)

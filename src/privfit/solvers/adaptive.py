@@ -22,7 +22,7 @@ from privfit.solvers.calibration import calibrated, first_intercept
 from privfit.solvers.curvature import affordable
 from privfit.solvers.descent import Descent
 from privfit.solvers.geometry import bounded, counted, standardised
-from privfit.solvers.requirements import PLAIN, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, UNWEIGHTED, Requirement
 from privfit.solvers.walk import Walk
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
@@ -39,7 +39,7 @@ class Adaptive:
 
     name: ClassVar[str] = "adaptive"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNWEIGHTED, POSITIVE_DELTA)
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
@@ -50,7 +50,7 @@ class Adaptive:
         walker = features.curator
         start = first_intercept(walker, budget, n) / BIAS
         walk: Walk | Descent
-        if affordable(walker, n):
+        if affordable(walker, n) and not walker.penalty.is_constraint:  # a Newton step cannot be projected
             walk = Descent(walker, n, BIAS, intercept=start, longer=features.longer)
         else:
             walk = Walk(walker, n, intercept=start, longer=features.longer)
@@ -61,4 +61,5 @@ class Adaptive:
             w, trace = calibration.w, trace + list(calibration.trace)
             decisions.append(calibration.decision)
         notes = (*features.notes, "; ".join(decisions))
+        w = walker.regulariser.nearest(w)  # calibration may have scaled it beyond a border
         return Solution(walker.raw_weights(w), tuple(trace), notes, walker.bounds)

@@ -15,7 +15,7 @@ from privfit.curator import Curator, Measurement, SealedLine, SealedPoint, Vecto
 from privfit.questions import Gradient, LossesAlong
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
 from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records
-from privfit.solvers.requirements import PLAIN, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, UNWEIGHTED, Requirement
 
 Selection = Literal["laplace", "exponential", "gumbel"]
 
@@ -99,11 +99,12 @@ class LineSearchDescent(ABC):
     def solve(self, curator: Curator) -> Solution:
         """Run Algorithm 1 until a charge no longer fits (E2, E3)."""
         rho_ng, rho_nmax = self.shares(curator)
+        start = curator.regulariser.nearest(np.zeros(curator.n_weights))
         if curator.remaining < rho_ng + rho_nmax:
             warn_zero_model(curator, needed=rho_ng + rho_nmax)
-            return Solution(np.zeros(curator.n_weights))
+            return Solution(start)
         alpha_max = self._capped(self.alpha_max)
-        point = curator.at(np.zeros(curator.n_weights))
+        point = curator.at(start)
         path = [point.w]
         trace: list[Step] = []
         try:
@@ -119,6 +120,7 @@ class LineSearchDescent(ABC):
                 tries = 0
                 while True:
                     direction = unit(g.value + n_batch * curator.penalty.alpha * point.w)  # E1, E6
+                    direction = _into_the_set(curator, point.w, direction, alpha_max)  # E11
                     line = batch.along(point, direction)
                     penalties = _penalties(point.w, direction, steps, n_batch * curator.penalty.alpha)
                     i = self.choose(batch, line, steps, rho_nmax, penalties)
@@ -133,7 +135,7 @@ class LineSearchDescent(ABC):
                     longest = max(step.step for step in trace[-self.tau :])
                     alpha_max = self._capped((1 + self.eta) * longest)
         except BudgetExceeded:
-            return Solution(self.answer(path), tuple(trace))
+            return Solution(curator.regulariser.nearest(self.answer(path)), tuple(trace))
 
     def _capped(self, alpha_max: float) -> float:
         return alpha_max if self.alpha_cap is None else min(alpha_max, self.alpha_cap)  # E10
@@ -166,7 +168,7 @@ class DPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd"
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNWEIGHTED, POSITIVE_DELTA)
 
     splits: float = 60.0
     C_obj: float = 3.0
@@ -200,6 +202,17 @@ def unit(v: Vector) -> Vector:
     """Return the vector divided by its norm; zero stays zero."""
     norm = float(np.linalg.norm(v))
     return v / norm if norm > 0.0 else v
+
+
+def _into_the_set(curator: Curator, w: Vector, direction: Vector, longest: float) -> Vector:
+    """Return a direction whose steps, up to the longest, stay in the constraint set: to the projected end.
+
+    The set is convex and w is in it, so all points between w and the end are. Without a set the direction
+    stays as it is.
+    """
+    end = w - longest * direction
+    allowed = curator.regulariser.nearest(end)
+    return direction if allowed is end else (w - allowed) / longest
 
 
 def _penalties(w: Vector, direction: Vector, steps: Vector, strength: float) -> Vector:

@@ -13,7 +13,13 @@ from privfit.questions import RisesAlong
 from privfit.solvers.base import register
 from privfit.solvers.dpagd import LineSearchDescent
 from privfit.solvers.kit import check_positive, check_share
-from privfit.solvers.requirements import BOUNDED_SLOPE, PLAIN, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import (
+    BOUNDED_SLOPE,
+    ONE_OUTPUT,
+    POSITIVE_DELTA,
+    UNWEIGHTED,
+    Requirement,
+)
 
 
 @register
@@ -37,7 +43,7 @@ class ModernDPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd-modern"
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, BOUNDED_SLOPE, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNWEIGHTED, BOUNDED_SLOPE, POSITIVE_DELTA)
     promise = staticmethod(Concentrated.of)
 
     C_grad: float = 2.0

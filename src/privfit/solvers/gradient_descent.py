@@ -53,7 +53,7 @@ class GradientDescent:
         n = number_of_records(curator)
         affordable = LENGTH * curator.reach(n) / (self.clip * self.steps)
         step = min(self.step, affordable, curator.regulariser.longest_step)
-        w = mean = np.zeros(curator.n_weights)
+        w = mean = curator.regulariser.nearest(np.zeros(curator.n_weights))
         trace: list[Step] = []
         while len(trace) < self.steps:
             g = curator.measure(GradientAt(w, self.clip), curator.remaining / (self.steps - len(trace)))
@@ -62,4 +62,4 @@ class GradientDescent:
             averaged = len(trace) - self.steps // 2
             if averaged > 0:
                 mean = mean + (w - mean) / averaged
-        return Solution(mean, tuple(trace))
+        return Solution(curator.regulariser.nearest(mean), tuple(trace))

@@ -100,6 +100,8 @@ class Walk:
         self.rhos: list[float] = []
         self.mean: Vector = np.zeros(self.d)
         self.drift = Drift(features.n_features)
+        self.start = features.regulariser.nearest(self.start)
+        self.held = False  # whether the constraint set has ever stopped a step
 
     def run(self) -> Vector:
         """Return the weighted mean of the walk, which ends early if the rest should calibrate the margins."""
@@ -116,6 +118,11 @@ class Walk:
             gradient = g.value / self.n + features.regulariser.gradient(w)
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
             w = w - self.step * velocity
+            allowed = features.regulariser.nearest(w)
+            if (
+                allowed is not w
+            ):  # the border takes the speed, too: it would be gathered without leading anywhere
+                w, velocity, self.held = allowed, (before - allowed) / self.step, True
             self.trace.append(Step(len(self.trace) + 1, length, g.rho, 0.0, g.sigma))
             share = g.rho * float(iterate_weight(len(self.trace), self.steps))
             if share > 0.0:
@@ -129,7 +136,12 @@ class Walk:
     def _too_short(self, w: Vector) -> bool:
         """Return whether the optimum is further away, and noise far from drowning the way to it."""
         own = self.mean[: self.features.n_features]
-        if self.steps >= MOST_PASSES or not self.drift.certain(SMALL_DRIFT) or self.drift.along(own) > ALONG:
+        if (
+            self._border_sets_the_scale
+            or self.steps >= MOST_PASSES
+            or not self.drift.certain(SMALL_DRIFT)
+            or self.drift.along(own) > ALONG
+        ):
             return False
         entered = self._entered(len(self.rhos))[:, -1]
         spread = (self.length * self.heard / self.n) ** 2 * np.sum(entered**2 / (2.0 * np.array(self.rhos)))
@@ -138,12 +150,22 @@ class Walk:
 
     def _miscalibrated(self) -> bool:
         """Return whether noise, or too short a walk, leaves the margins at a wrong scale."""
+        if self._border_sets_the_scale:
+            return False
         own = self.mean[: self.features.n_features]
         explained = len(own) * self.noise() / max(float(own @ own), 1e-300)
         likely = explained > RATHER_NOISY and self.drift.mean < -LIKELY_DRIFT
         smooth = self.features.loss.smoothness < math.inf  # the hinge's kink lets drifts be positive for good
         too_long = smooth and self.drift.mean > max(math.sqrt(self.drift.variance), BACKWARD_DRIFT)
         return explained > NOISY or likely or self.drift.certain(LARGE_DRIFT) or too_long
+
+    @property
+    def _border_sets_the_scale(self) -> bool:
+        """Whether a set stopped the walk in which the weights may not grow: how large they are is then right.
+
+        In a cone they may, and at its best point the gradient along the weights is 0, as without a set.
+        """
+        return self.held and not self.features.penalty.is_cone
 
     def _length_at(self, t: int) -> float:
         """Return how far the gradient after t steps carries in all, momentum included: further each time.
