@@ -77,11 +77,12 @@ def repeated_ids(table: Any, schema: Schema) -> bool:
 
 def id_counts(column: Any) -> IdCounts:
     """Count missing and repeated ids of a column, all at once where its storage allows it."""
-    cells = _arrow(column)
-    return _one_by_one(_listed(column)) if cells is None else _of_arrow(cells)
+    cells = as_comparable(column)
+    return _one_by_one(listed(column)) if cells is None else _of_arrow(cells)
 
 
-def _listed(column: Any) -> Iterable[Any]:
+def listed(column: Any) -> list[Any]:
+    """Return the cells of a column, one by one."""
     for method in ("to_pylist", "to_list", "tolist"):  # Arrow; polars and pandas; NumPy
         if hasattr(column, method):
             listed: list[Any] = getattr(column, method)()
@@ -90,12 +91,12 @@ def _listed(column: Any) -> Iterable[Any]:
 
 
 def _one_by_one(cells: Iterable[Any]) -> IdCounts:
-    keys = [_key(cell) for cell in cells]
+    keys = [key_of(cell) for cell in cells]
     present = [key for key in keys if key is not None]
     return IdCounts(len(keys) - len(present), len(present) - len(set(present)))
 
 
-def _key(cell: Any) -> Any:
+def key_of(cell: Any) -> Any:
     """Return what two cells that name the same person have in common, None if the cell names nobody."""
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", errors="replace")
@@ -107,7 +108,7 @@ def _key(cell: Any) -> Any:
     return said
 
 
-def _arrow(column: Any) -> Any:
+def as_comparable(column: Any) -> Any:
     """Return a column as an Arrow array whose values can be compared; None if cells must be read singly."""
     import pyarrow
     from pyarrow import types
@@ -174,7 +175,7 @@ def _distinct_texts(texts: Any) -> tuple[int, int]:
 
     usual = compute.or_(compute.and_not(match(_WORD), match(_WITH_A_MEANING)), match(_USUAL_WHOLE))
     distinct = compute.unique(texts if compute.all(usual).as_py() else texts.filter(usual))
-    keys = [_key(text) for text in texts.filter(compute.invert(usual)).to_pylist()]
+    keys = [key_of(text) for text in texts.filter(compute.invert(usual)).to_pylist()]
     named = {key for key in keys if key is not None}
     as_usual = pyarrow.array([str(key) for key in named], type=pyarrow.large_string())
     known = compute.sum(compute.is_in(distinct, value_set=as_usual)).as_py() if named else 0
