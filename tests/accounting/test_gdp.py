@@ -232,7 +232,7 @@ def test_a_fit_keeps_the_kind_of_promise_of_the_ledger_it_draws_on():
 
 
 def test_families_of_gaussian_fits_add_up_exactly():
-    from privfit.estimators.family import Family
+    from privfit.surroundings import Family
 
     gaussian, mixed = Family(), Family()
     for _ in range(4):

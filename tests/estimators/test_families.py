@@ -24,8 +24,8 @@ from privfit import DPLinearSVC, DPLogisticRegression, Ledger, PrivacyLeakError,
 from privfit.accounting import Concentrated, Direct, epsilon_from_rho, rho_from_epsilon
 from privfit.accounting.amounts import written_up
 from privfit.accounting.gdp import epsilon_from_mu, mu_from_epsilon
-from privfit.estimators.family import Family
 from privfit.preprocessing import PrivateBounds
+from privfit.surroundings import Family
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 
@@ -239,8 +239,15 @@ def test_an_estimator_that_was_never_cloned_is_pickled_with_its_family():
         assert "is unknown" in messages[0]
 
 
-def test_hashing_for_a_cache_gives_nothing_away(tmp_path):
+def test_a_pipeline_that_caches_pickles_its_steps_so_only_a_ledger_knows_the_total(tmp_path):
     pipeline = make_pipeline(PrivateBounds(0.5), DPLogisticRegression(**ONE), memory=str(tmp_path))
+    _, messages = warned(lambda: pipeline.fit(X, Y))
+    assert len(messages) == 1
+    assert "is unknown" in messages[0]
+    assert "Share a ledger" in messages[0]
+    ledger = Ledger(epsilon=2.0, delta=1e-6)
+    steps = PrivateBounds(0.5, ledger=ledger), DPLogisticRegression(**ONE, ledger=ledger)
+    pipeline = make_pipeline(*steps, memory=str(tmp_path))
     _, messages = warned(lambda: pipeline.fit(X, Y))
     assert messages == []
 

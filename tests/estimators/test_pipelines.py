@@ -24,8 +24,8 @@ from sklearn.preprocessing import (
 )
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger, PrivacyLeakError, PrivacyLeakWarning, strict
-from privfit.estimators.pipelines import warn_about_fitted_steps
 from privfit.preprocessing import Label, Numeric, Schema, SchemaEncoder
+from privfit.surroundings import look_around
 
 rng = np.random.default_rng(0)
 X, y = rng.integers(0, 3, size=(60, 3)).astype(float), np.arange(60) % 2
@@ -37,7 +37,7 @@ class Private(ClassifierMixin, BaseEstimator):
     """An estimator that does what ours do first, and nothing else."""
 
     def fit(self, X, y):
-        self.steps_ = warn_about_fitted_steps(self)
+        self.assumptions_ = look_around(self).assumptions
         self.classes_ = np.array([0, 1])
         self.coef_ = np.ones((1, X.shape[1]))
         return self
@@ -187,7 +187,10 @@ def test_strict_mode_refuses():
 def test_the_steps_are_returned_for_the_statement():
     with pytest.warns(PrivacyLeakWarning):
         pipeline = make_pipeline(StandardScaler(), Private()).fit(X, y)
-    assert pipeline[-1].steps_ == ("step 'standardscaler' (StandardScaler)",)
+    (assumption,) = pipeline[-1].assumptions_
+    assert assumption.startswith(
+        "what the pipeline learnt in step 'standardscaler' (StandardScaler) is public"
+    )
 
 
 def test_another_pipeline_on_the_stack_is_none_of_its_business():

@@ -29,11 +29,11 @@ from privfit import (
 )
 from privfit.accounting import Gaussian
 from privfit.engine import problem
-from privfit.estimators import family
 from privfit.leaks import PrivacyLeakWarning
 from privfit.metrics import predictions
 from privfit.metrics.examination import Examination
 from privfit.metrics.strategies import LOGITS, Strategy
+from privfit.surroundings import family
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 

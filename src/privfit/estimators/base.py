@@ -20,8 +20,7 @@ from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
 from privfit.estimators.preparation import Preparation
-from privfit.estimators.private import PrivateFit, Surroundings
-from privfit.estimators.progress import budget_bar
+from privfit.estimators.private import PrivateFit
 from privfit.estimators.publishing import published
 from privfit.estimators.records import Records
 from privfit.estimators.tables import check_table
@@ -44,6 +43,7 @@ from privfit.penalties import Ridge
 from privfit.schema import Schema
 from privfit.schema.frames import opened
 from privfit.solvers import Facts, Solver, get_solver, require
+from privfit.surroundings import budget_bar, look_around
 
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
 
@@ -159,7 +159,7 @@ class DPLinearModel(PrivateFit, ABC):
         require(solver, facts)
         declared = Declared.by(self)
         terms = self._terms(solver.promise, private=solver.private, n_records=declared.n_records)
-        surroundings = self._look_around() if solver.private else Surroundings()
+        surroundings = look_around(self, private=solver.private)
         declared.admit_leaks()
         # only what is wrong with the records themselves is left to be refused
         records = self._read(records, declared)
@@ -185,7 +185,7 @@ class DPLinearModel(PrivateFit, ABC):
                 bounds=bounds,
                 on_answer=show,
             )
-            family = self._join_family(terms, surroundings)
+            family = self._join_family(terms.kept, unknown=surroundings.unknown)
             try:
                 solution = solver.solve(curator)
             except KeyboardInterrupt as interrupt:
@@ -207,7 +207,7 @@ class DPLinearModel(PrivateFit, ABC):
             family,
             assumptions,
             solution.notes,
-            schema=declared.schema,
+            schema=declared.schema or surroundings.schema,
             n_records=declared.n_records,
         )
         return self

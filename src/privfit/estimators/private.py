@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from copy import deepcopy
 from dataclasses import dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,22 +14,11 @@ from privfit.accounting.budget import in_words, pays_for
 from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.promise import Kind
 from privfit.accounting.zcdp import MIN_RHO
-from privfit.estimators.family import Family
 from privfit.estimators.pickled import PickledForOneVersion
-from privfit.estimators.pipelines import (
-    drawn_with_repetition,
-    is_cut_off,
-    schema_before,
-    warn_about_fitted_steps,
-)
 from privfit.estimators.statement import CHECKS_AND_REFUSALS, SEEDED, PrivacyStatement
 from privfit.estimators.validation import check_number, shown
 from privfit.leaks import (
-    is_strict,
-    is_switched_off,
     refuse_in_strict_mode,
-    strict,
-    uncovered,
     warn_caller,
     warn_of_large_delta,
     warn_of_large_epsilon,
@@ -42,6 +29,7 @@ from privfit.models.published import ONE_RECORD_EACH
 from privfit.remedies import remedy
 from privfit.schema import Schema
 from privfit.solvers.base import solvers_paid_by
+from privfit.surroundings import Kin
 
 # why a ledger cannot pay for a fit, by the kind of its promise
 _WHY_UNPAID: dict[Kind, str] = {
@@ -65,13 +53,10 @@ class Terms:
     delta: float
     noise: NoiseSource
 
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What happened to the records before a fit: assumptions of its statement, and why no total is known."""
-
-    assumptions: tuple[str, ...] = ()
-    unknown: str = ""
+    @property
+    def kept(self) -> Promise | None:
+        """The promise that the fit keeps; None without privacy."""
+        return self.promise if self.private else None
 
 
 class HiddenSeed(int):
@@ -83,7 +68,7 @@ class HiddenSeed(int):
     __str__ = __repr__
 
 
-class PrivateFit(PickledForOneVersion):
+class PrivateFit(Kin, PickledForOneVersion):
     """The settings epsilon, delta, rho, ledger, noise and random_state, and what they mean."""
 
     default_epsilon: ClassVar[float] = 1.0
@@ -211,71 +196,6 @@ class PrivateFit(PickledForOneVersion):
                 f"All that this fit reserved stays spent, because it cannot be settled. {error}", UserWarning
             )
 
-    def _look_around(self) -> Surroundings:
-        """Say what was done to the records before they came here, or refuse it in strict mode."""
-        steps, assumptions, unknown = warn_about_fitted_steps(self), [], ""
-        if steps:
-            assumptions.append(
-                f"what the pipeline learnt in {', '.join(steps)} is public; it was taken from the data"
-            )
-        if is_cut_off():
-            unknown = "some were fitted by workers, which cannot see who called them"
-            refuse_in_strict_mode("fits by workers, which cannot see who called them", "set n_jobs=1")
-            assumptions.append("nobody looked at the records before a worker got them, which it cannot see")
-        if drawn_with_repetition():
-            unknown = "records were drawn with repetition, so one person may weigh several times in a fit"
-            uncovered(f"No total can be stated, because {unknown}; set bootstrap=False.")
-            assumptions.append("no record was drawn twice, which resampling with repetition does not keep")
-        return Surroundings(tuple(assumptions), unknown)
-
-    def _join_family(
-        self, terms: Terms, surroundings: Surroundings, *, is_score: bool = False
-    ) -> FamilyTotal | None:
-        """Count a fit that is about to begin, unless a shared ledger does, and say what they add up to."""
-        if self.ledger is not None:
-            return None
-        promise = terms.promise if terms.private else None
-        totals = [
-            family.add(promise, unknown=surroundings.unknown, is_score=is_score) for family in self._families
-        ]
-        total = max(totals, key=lambda total: total.size)
-        if terms.private and not total.is_single:
-            uncovered(
-                f"Beware: {total}. Share a ledger between fits, "
-                + remedy("ledger=Ledger(epsilon=..., delta=...)", "by --ledger")
-                + ", or construct a new estimator for other people's data."
-            )
-        return total
-
-    @property
-    def _own_family(self) -> Family:
-        family: Family | None = self.__dict__.get("_family")
-        return self.__dict__.setdefault("_family", Family()) if family is None else family
-
-    @property
-    def _families(self) -> tuple[Family, ...]:
-        """All families that a fit counts in."""
-        return (self._own_family,)
-
-    def __sklearn_clone__(self) -> Any:
-        """Clone as ever; the clone belongs to the same family of fits."""
-        clone = super().__sklearn_clone__()
-        clone.__dict__.update(self._kinship())
-        return clone
-
-    def _kinship(self) -> dict[str, Any]:
-        """Return what copies inherit: the family, and whether they must be fitted in strict mode."""
-        return {"_family": self._own_family, "_made_in_strict_mode": self._must_be_strict}
-
-    @property
-    def _must_be_strict(self) -> bool:
-        made_strict: bool = self.__dict__.get("_made_in_strict_mode", False)
-        return is_strict() or (made_strict and not is_switched_off())
-
-    def _as_strictly_as_made(self) -> AbstractContextManager[None]:
-        """Return strict mode if it was on when this estimator was cloned, or pickled to this process."""
-        return strict() if self._must_be_strict else nullcontext()
-
     # -- the statement -----------------------------------------------------------------------------------
 
     def _state(
@@ -293,14 +213,13 @@ class PrivateFit(PickledForOneVersion):
 
         Whether it is about people or about records follows from the schema alone, never from the records.
         """
-        schema = schema_before(self) if schema is None else schema
         several = schema is not None and schema.identifier is not None
         one_each = [] if several else [ONE_RECORD_EACH]
         common = [*one_each, "the columns and their order are public", CHECKS_AND_REFUSALS]
         seeded = [] if terms.noise.secure else [SEEDED]
         entries = ledger.entries
         return PrivacyStatement(
-            terms.promise if terms.private else None,
+            terms.kept,
             (*common, *assumptions, *seeded),
             ledger.spending(),
             notes,
@@ -355,13 +274,8 @@ class PrivateFit(PickledForOneVersion):
         return self.privacy_._repr_html_() if self._is_fitted else ""
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = {**super().__getstate__(), **self._kinship()}
+        state: dict[str, Any] = super().__getstate__()
         return state | {"random_state": None} if self._is_fitted else state
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        copied = type(self).__new__(type(self))  # not through pickling, which drops the seed
-        copied.__dict__.update(deepcopy(self.__dict__ | self._kinship(), memo))
-        return copied
 
     @property
     def _is_fitted(self) -> bool:

@@ -15,9 +15,7 @@ from privfit.accounting import Gaussian, Ledger
 from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, NoiseSource
 from privfit.estimators.declared import warn_of_repeated_ids
-from privfit.estimators.family import Family, family_of
-from privfit.estimators.pipelines import schema_inside
-from privfit.estimators.private import PrivateFit, Surroundings
+from privfit.estimators.private import PrivateFit
 from privfit.estimators.validation import check_count, check_number, check_switch
 from privfit.leaks import warn_of_large_delta
 from privfit.losses import get_loss
@@ -26,6 +24,7 @@ from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.predictions import Predictions, predicted
 from privfit.metrics.strategies import Scale, Strategy
 from privfit.schema import Schema
+from privfit.surroundings import Family, family_of, schema_inside
 
 PUBLIC_MODEL = "the model is public or was released with privacy, and scores each record by itself"
 
@@ -117,7 +116,7 @@ class Examination(PrivateFit):
             relation=ONE_RECORD,
             n_records=self.n_records,
         )
-        family = self._join_family(terms, Surroundings(), is_score=True)
+        family = self._join_family(terms.kept, is_score=True)
         released = curator.measure(strategy.question, ledger.rho, of=curator.at(np.ones(1)))
         self._settle(ledger)
         cells = Cells.estimated(released, strategy, self.n_records)

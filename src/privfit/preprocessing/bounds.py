@@ -21,6 +21,7 @@ from privfit.estimators.tables import check_table
 from privfit.estimators.validation import check_finite, shown
 from privfit.questions import Histograms
 from privfit.solvers.base import BudgetWarning
+from privfit.surroundings import look_around
 
 # The first grid: [-2^40, -2^39), ..., [-2^-30, -2^-31), zero and what is smaller, (2^-31, 2^-30], ...
 _POWERS = np.exp2(np.arange(-31.0, 41.0))
@@ -132,7 +133,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
 
         terms = self._terms(Gaussian.of)
         self._check_quantiles()
-        surroundings = self._look_around()
+        surroundings = look_around(self)
         # only what is wrong with the records themselves is left to be refused
         X = self._validated(X, reset=True)
         ledger = self._open_ledger(terms)
@@ -144,7 +145,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
             delta=self.delta,
             relation=ONE_RECORD,
         )
-        family = self._join_family(terms, surroundings)
+        family = self._join_family(terms.kept, unknown=surroundings.unknown)
 
         low, high, unresolved = self._buy(curator, ledger.rho)
         self._settle(ledger)
@@ -153,7 +154,9 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         self.bounds_ = low, high
         self.ledger_ = ledger
         assumptions = list(surroundings.assumptions)
-        self.privacy_ = self._state(terms, ledger, family, assumptions, subject="set of bounds")
+        self.privacy_ = self._state(
+            terms, ledger, family, assumptions, subject="set of bounds", schema=surroundings.schema
+        )
         if unresolved.any():
             names = [str(name) for name in self.get_feature_names_out()[unresolved]]
             warnings.warn(

@@ -15,10 +15,8 @@ import itertools
 import math
 import mmap
 import os
-import sys
 import threading
 import weakref
-from types import FrameType
 from typing import Any
 
 from privfit.accounting import Promise
@@ -68,22 +66,13 @@ class Family:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if not _is_hashed():  # whoever gets a pickle may fit where nobody here can count
-            self._unknown = _PICKLED
-            if self._process != os.getpid():
-                self._used_by_a_child.set()
+        self._unknown = _PICKLED  # whoever gets a pickle may fit where nobody here can count
+        if self._process != os.getpid():
+            self._used_by_a_child.set()
         return _elsewhere, ()
 
 
 _PICKLED = "one of them was pickled or forked, and may have been fitted elsewhere"
-
-
-def _is_hashed() -> bool:
-    """Tell whether joblib pickles in order to hash, as caching pipelines do; then nothing leaves."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None and frame.f_globals.get("__name__") != "joblib.hashing":
-        frame = frame.f_back
-    return frame is not None
 
 
 def _elsewhere() -> Family:

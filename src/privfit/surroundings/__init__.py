@@ -1,0 +1,13 @@
+"""What happens around a fit: who called it, which fits belong together, strict mode, the bar that moves.
+
+The warnings themselves, and whether strict mode is on, are in `privfit.leaks`, which ledgers, schemas and
+solvers use, too.
+"""
+
+from privfit.surroundings.callers import Surroundings, look_around
+from privfit.surroundings.family import Family, family_of
+from privfit.surroundings.kin import Kin
+from privfit.surroundings.pipelines import schema_inside
+from privfit.surroundings.progress import budget_bar
+
+__all__ = ["Family", "Kin", "Surroundings", "budget_bar", "family_of", "look_around", "schema_inside"]

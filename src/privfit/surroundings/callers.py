@@ -1,0 +1,102 @@
+"""What scikit-learn's meta-estimators did to the data before a private estimator got them.
+
+Whether a column was standardised, or a record drawn twice, cannot be looked up in the data: that would be a
+look that nobody paid for, and `fit` is not told. What can be seen is who called `fit`: they are on the stack.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+from joblib import Parallel  # which scikit-learn brings
+from joblib.parallel import BatchedCalls
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from privfit.leaks import leak, refuse_in_strict_mode, uncovered
+from privfit.schema import Schema
+from privfit.surroundings.pipelines import learns_nothing, leaves, schema_among
+
+_BY_WORKERS = "some were fitted by workers, which cannot see who called them"
+_REPEATED = "records were drawn with repetition, so one person may weigh several times in a fit"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What happened to the records before a fit.
+
+    `assumptions` are for its statement, `unknown` says why no total of several fits is known, and `schema` is
+    that of an encoder before it in a pipeline.
+    """
+
+    assumptions: tuple[str, ...] = ()
+    unknown: str = ""
+    schema: Schema | None = None
+
+
+def look_around(estimator: Any, *, private: bool = True) -> Surroundings:
+    """Warn of what was done to the records before they came to `estimator`, or refuse it in strict mode.
+
+    To be called by the estimator's `fit`, before anything is charged. A step that was fitted outside a
+    pipeline cannot be seen. A fit that is not `private` promises nothing, so nothing can contradict it.
+    """
+    callers = list(_callers())
+    before = list(_leaves_before(estimator, callers))
+    schema = schema_among(before)
+    if not private:
+        return Surroundings(schema=schema)
+    assumptions, unknown = [], ""
+    steps = [f"step {name!r} ({type(step).__name__})" for name, step in before if not learns_nothing(step)]
+    if steps:
+        learnt = f"hat the pipeline learnt in {', '.join(steps)}"
+        leak(
+            f"W{learnt} was",
+            "declare what is public with schema=, SchemaEncoder or feature_bounds=(low, high), buy bounds "
+            "with PrivateBounds, or fit the step on public data and wrap it in FrozenEstimator",
+        )
+        assumptions.append(f"w{learnt} is public; it was taken from the data")
+    if _is_cut_off(callers):
+        unknown = _BY_WORKERS
+        refuse_in_strict_mode("fits by workers, which cannot see who called them", "set n_jobs=1")
+        assumptions.append("nobody looked at the records before a worker got them, which it cannot see")
+    if _drawn_with_repetition(callers):
+        unknown = _REPEATED
+        uncovered(f"No total can be stated, because {unknown}; set bootstrap=False.")
+        assumptions.append("no record was drawn twice, which resampling with repetition does not keep")
+    return Surroundings(tuple(assumptions), unknown, schema)
+
+
+def _callers() -> Iterator[Any]:
+    """Yield the objects whose methods are running, from the inside outwards."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None:
+        owner = frame.f_locals.get("self") if "self" in frame.f_code.co_varnames else None
+        if owner is not None:
+            yield owner
+        frame = frame.f_back
+
+
+def _leaves_before(estimator: Any, callers: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+    """Follow the callers outwards, and in each pipeline go through the steps before the one being fitted."""
+    running = {id(estimator)}
+    for owner in callers:
+        if isinstance(owner, Pipeline) and id(owner) not in running:
+            is_running = [id(step) in running for _, step in owner.steps]
+            for name, step in owner.steps[: is_running.index(True) if any(is_running) else 0]:
+                yield from leaves(name, step)
+        running.add(id(owner))
+
+
+def _is_cut_off(callers: Sequence[Any]) -> bool:
+    """Return whether a worker of joblib fits, so that who called it cannot be seen from here."""
+    in_a_batch = any(isinstance(owner, BatchedCalls) for owner in callers)
+    return in_a_batch and not any(isinstance(owner, Parallel) for owner in callers)
+
+
+def _drawn_with_repetition(callers: Sequence[Any]) -> bool:
+    """Return whether an ensemble is running that draws the same record several times, as bagging does."""
+    return any(isinstance(owner, BaseEstimator) and getattr(owner, "bootstrap", False) for owner in callers)
