@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 from privfit.accounting.amounts import price, units
 from privfit.accounting.budget import Budget, PromiseKind, in_words
-from privfit.accounting.promise import Concentrated, Gaussian, Kind, Promise, from_dict, name_of, to_dict
+from privfit.accounting.promise import Concentrated, Gaussian, Promise, from_dict, name_of, to_dict
+from privfit.accounting.promises.kinds import Kind
 from privfit.accounting.readable import ReadableLedger
 from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.relation import check_unit

@@ -12,7 +12,7 @@ import numpy as np
 from privfit.accounting import Concentrated, Gaussian, Ledger, LedgerError, Promise
 from privfit.accounting.budget import in_words, pays_for
 from privfit.accounting.composition import FamilyTotal
-from privfit.accounting.promise import Kind
+from privfit.accounting.promises.kinds import Kind
 from privfit.accounting.zcdp import MIN_RHO
 from privfit.estimators.pickled import PickledForOneVersion
 from privfit.estimators.statement import CHECKS_AND_REFUSALS, SEEDED, PrivacyStatement
