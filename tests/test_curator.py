@@ -21,8 +21,10 @@ from privfit import questions
 from privfit.accounting import BudgetExceeded, Ledger
 from privfit.curator import Curator, SealedLine, SealedPoint
 from privfit.engine.problem import Problem
+from privfit.losses.targets import TwoLabels
 from privfit.questions import (
     ChangesOfLoss,
+    ClassSums,
     Count,
     CurveNorms,
     Gradient,
@@ -39,6 +41,7 @@ from privfit.questions import (
     SlopesAt,
     TargetSums,
     VerticesAt,
+    WeightSum,
 )
 
 SHARES = np.array([[1.0, 0.0], [-0.25, 0.5], [0.0, 0.0], [0.0, 1.0], [0.75, 0.75], [-1.0, 0.5]])
@@ -47,10 +50,10 @@ EDGES = 4.0 * 2.0 ** -np.arange(8.0)
 RHO = 0.01
 
 
-def make_curator(X, y, *, loss="logistic", rho=1.0, noise=None, events=None, **kwargs):
+def make_curator(X, y, *, loss="logistic", rho=1.0, noise=None, events=None, weights=None, **kwargs):
     ledger = Ledger(rho=rho)
     noise = ScriptedNoise() if noise is None else noise
-    engine = Problem.of(X, y, LOSSES[loss], intercept=True)
+    engine = Problem.of(X, y, LOSSES[loss], intercept=True, weights=weights)
     engine = engine if events is None else Watched(engine, events)
     return curator_of(engine, ledger, noise, epsilon=1.0, delta=1e-6, **kwargs), ledger, noise
 
@@ -106,6 +109,8 @@ QUESTIONS = {
     "ScoreSums": lambda c, q: c.measure(ScoreSums([-0.5, 0.5], SHARES), RHO, of=c.at(q.w)),
     "Moments": lambda c, q: c.measure(Moments(q.clip, 0.3 * q.clip, q.folds, 0.7), RHO),
     "TargetSums": lambda c, q: c.measure(TargetSums(), RHO),
+    "WeightSum": lambda c, q: c.measure(WeightSum(), RHO),
+    "ClassSums": lambda c, q: c.measure(ClassSums(), RHO),
     "SlopesAt": lambda c, q: c.measure(SlopesAt(q.w, 0.5 * q.clip), RHO),
     "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
@@ -380,8 +385,15 @@ def views(curator):
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", QUESTIONS)
 @settings(max_examples=20)
-@given(X=records, y=arrays(bool, 5), w=vectors, direction=vectors, clip=st.floats(0.01, 20))
-def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, X, y, w, direction, clip):
+@given(
+    X=records,
+    y=arrays(bool, 5),
+    w=vectors,
+    direction=vectors,
+    clip=st.floats(0.01, 20),
+    weights=st.none() | arrays(np.float64, 5, elements=st.floats(0.0, 1.0)),
+)
+def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, X, y, w, direction, clip, weights):
     signs = np.where(y, max(LOSSES[loss].targets.typical), min(LOSSES[loss].targets.typical))
     if name in ("RisesAlong", "ChangesOfLoss") and LOSSES[loss].lipschitz == math.inf:
         curator, ledger, _ = make_curator(X, signs, loss=loss)
@@ -389,9 +401,17 @@ def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, X, y, w, dir
             QUESTIONS[name](curator, Asked(w, direction, clip))
         assert ledger.spent == 0.0
         return
+    if name == "ClassSums" and not isinstance(LOSSES[loss].targets, TwoLabels):
+        curator, ledger, _ = make_curator(X, signs, loss=loss)
+        with pytest.raises(ValueError, match="only targets that are classes"):
+            QUESTIONS[name](curator, Asked(w, direction, clip))
+        assert ledger.spent == 0.0
+        return
     noises = []
     for rows in (slice(0, 5), slice(0, 4)):
-        curator, _, noise = make_curator(X[rows], signs[rows], loss=loss, noise=ScriptedNoise(size=0.0))
+        kept = None if weights is None else weights[rows]
+        noise = ScriptedNoise(size=0.0)
+        curator, _, noise = make_curator(X[rows], signs[rows], loss=loss, noise=noise, weights=kept)
         for view in views(curator):
             QUESTIONS[name](view, Asked(w, direction, clip))
         noises.append(noise)

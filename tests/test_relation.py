@@ -156,6 +156,7 @@ TAKES = {
     "persons": {"adaptive", "dpagd", "dpagd-modern", "frank-wolfe", "gradient-descent", "newton", "privgene"}
 }
 TAKES["a set"] = {"adaptive", "dpagd", "dpagd-modern", "gradient-descent"}
+TAKES["weights"] = {"adaptive", "dpagd", "dpagd-modern", "gradient-descent", "newton"}
 
 
 @pytest.mark.parametrize("what", UNUSUAL)

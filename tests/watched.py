@@ -17,6 +17,7 @@ PUBLIC = {
     "raw_weights",
     "view",
     "w",
+    "weighted",
 }
 
 
@@ -41,4 +42,4 @@ class Watched:
         if isinstance(answer, int | float | tuple | np.ndarray | np.generic):
             self._events.append("look")
             return answer
-        return Watched(answer, self._events)
+        return None if answer is None else Watched(answer, self._events)

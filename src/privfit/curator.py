@@ -93,7 +93,7 @@ class Curator:
         self._last: tuple[Measurement, str, Vector] | None = None
         self.epsilon, self.delta, self.relation, self.penalty = epsilon, delta, relation, penalty
         self.n_records, self.bounds = n_records, bounds
-        self.weighted = getattr(records, "weights", None) is not None
+        self.weighted: bool = getattr(records, "weighted", False)
         self.regulariser = Regulariser(penalty, self._table.view)  # public: no records are in it
 
     def _over(self, records: Problem | Table, **changed: Any) -> Curator:

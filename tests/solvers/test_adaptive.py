@@ -455,7 +455,7 @@ def test_margins_of_a_wrong_scale_are_calibrated(loss, scale, intercept, left):
         engine = Problem.of(X, y, LOSSES[loss])
         curator = curator_over(engine, Ledger(rho=1e-3), ScriptedNoise(seed), epsilon=1.0, delta=1e-6)
         start = np.append(scale * w, 0.0)
-        found = calibrated(curator, start, 20_000.0, 1.0, 1e-4, 90)
+        found = calibrated(curator, start, 20_000.0, 20_000.0, 1.0, 1e-4, 90)
         before, after = (engine.at(v).loss_sum() / 20_000 for v in (start, found.w))
         best = min(
             engine.at(np.append(s * w, b)).loss_sum() / 20_000

@@ -16,7 +16,7 @@ from privfit.engine import general
 from privfit.engine.combination import shrunk
 from privfit.engine.exact import bounds
 from privfit.engine.exact.bounds import MAX_CANDIDATES, MAX_PRODUCT_CLIP, MIN_PRODUCT_CLIP, rise_bound
-from privfit.engine.exact.grids import FloatArray, magic
+from privfit.engine.exact.grids import FloatArray, magic, rounded_sum
 from privfit.engine.general import checked_weights
 from privfit.engine.kernels.ladder import softplus_sums
 from privfit.engine.kernels.pointwise import loops, shift
@@ -89,9 +89,19 @@ class Problem:
         return self.loss.outputs
 
     @property
+    def weighted(self) -> bool:
+        """Whether records have weights."""
+        return self.weights is not None
+
+    @property
     def is_plain(self) -> bool:
         """Whether there is one output and no weights, for which there are faster loops."""
         return self.weights is None and self.outputs == 1
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the records' weights: their number if they have none. It is not public."""
+        return float(self.n_records if self.weights is None else rounded_sum(self.weights, 1.0))
 
     # -- the same records, or some of them, in another form --------------------------------------------------
 
@@ -242,10 +252,8 @@ class Point:
 
         Guarantee: exact, and one record more moves it by at most `bounds.slope_bound(clip, outputs)`.
         """
-        constant = magic(clip)
         slopes = shrunk(np.nan_to_num(general.coefficients(self.problem, self.predictions)), clip)
-        sums: FloatArray = np.sum((slopes + constant) - constant, axis=0)
-        return np.atleast_1d(sums)
+        return np.atleast_1d(rounded_sum(slopes, clip))
 
     def hessian_sum(self, radius: float, window: float) -> FloatArray:
         """Sum the outer products of sqrt(c) * (z, bias), each such row clipped to norm `radius`. One pass.

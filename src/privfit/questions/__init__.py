@@ -14,9 +14,11 @@ from privfit.questions.products import HessianAt, SecondMoments
 from privfit.questions.scores import ScoreSums
 from privfit.questions.targets import SlopesAt, TargetSums
 from privfit.questions.vertices import VerticesAt
+from privfit.questions.weights import ClassSums, WeightSum
 
 __all__ = [
     "ChangesOfLoss",
+    "ClassSums",
     "Count",
     "CurveNorms",
     "Gradient",
@@ -33,4 +35,5 @@ __all__ = [
     "SlopesAt",
     "TargetSums",
     "VerticesAt",
+    "WeightSum",
 ]

@@ -45,24 +45,26 @@ def _weights(d: int) -> FloatArray:
 class SecondMoments:
     """The sum of z z' over the records, each z clipped to norm `radius` (Q14).
 
-    z includes the intercept's column. The sum is released as a vector, the matrix's `triangle`; `symmetric`
-    makes a matrix of it.
+    z includes the intercept's column; where records have weights, z is multiplied by the root of its
+    record's weight first. The sum is released as a vector, the matrix's `triangle`; `symmetric` makes a
+    matrix of it.
     """
 
     what: ClassVar[str] = "second moments"
 
     radius: float
 
-    def sums(self, table: Table) -> FloatArray:
+    def sums(self, of: Problem | Table) -> FloatArray:
         """Return the matrix. One pass over the data and a matrix product."""
         from privfit.engine.products import product_sums
 
-        return product_sums(table, 1.0, self.radius)
+        weights = getattr(of, "weights", None)
+        return product_sums(of.table, 1.0 if weights is None else np.sqrt(weights), self.radius)
 
     def bounded(self, of: Problem | Table) -> Bounded:
         """Return the triangle. Sensitivity: the square of `radius`, and rounding."""
         bound = product_bound(self.radius, of.table.n_weights)
-        return Bounded(lambda: triangle(self.sums(of.table)), bound, "Q14")
+        return Bounded(lambda: triangle(self.sums(of)), bound, "Q14")
 
 
 @dataclass(frozen=True, eq=False)

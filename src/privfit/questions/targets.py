@@ -9,7 +9,7 @@ import numpy as np
 
 from privfit.engine.bounded import Bounded
 from privfit.engine.exact.bounds import slope_bound
-from privfit.engine.exact.grids import FloatArray
+from privfit.engine.exact.grids import FloatArray, rounded_sum
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.problem import Problem
@@ -17,14 +17,22 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
 
 @dataclass(frozen=True)
 class TargetSums:
-    """The sum over records of their targets, as the loss's `Targets` add them up (Q17)."""
+    """The sum over records of weight times target, as the loss's `Targets` add them up (Q17)."""
 
     what: ClassVar[str] = "targets"
 
     def bounded(self, of: Problem) -> Bounded:
-        """Return the sum. Sensitivity: `Targets.bound`. No pass over the data."""
+        """Return the sum. Sensitivity: `Targets.bound`, with weights plus rounding. No pass over the data."""
         targets = of.loss.targets
-        return Bounded(lambda: np.sum(targets.summands(of.targets), axis=0), targets.bound, "Q17")
+
+        def look() -> FloatArray:
+            summands = targets.summands(of.targets)
+            if of.weights is None:
+                return np.atleast_1d(np.sum(summands, axis=0))
+            return rounded_sum(of.weights[:, None] * summands, targets.bound)
+
+        bound = slope_bound(targets.bound, of.loss.outputs) if of.weighted else targets.bound
+        return Bounded(look, bound, "Q17")
 
 
 @dataclass(frozen=True, eq=False)

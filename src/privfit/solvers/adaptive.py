@@ -1,13 +1,14 @@
 """The default solver: noisy gradient descent in private geometry, with nothing to tune.
 
-Everything the walk needs is bought first, for about a tenth of the budget: how many records there are, how
-large the features, how long and how spread, and how rare the rarer label. Features are then standardised
-(on the fly, in the kernels), so that the right step is known and only one thing is left to decide: how long
-to walk (`privfit.solvers.walk`). Where the released steps show that noise, or a walk that was too short, has
-left the margins at a wrong scale, the last tenth of the budget finds that scale and the intercept
-(`privfit.solvers.calibration`). Where the budget is ample, a twentieth of it buys the curvature of the loss
-(`privfit.solvers.curvature`), and a few dozen steps do (`privfit.solvers.descent`). docs/solvers.md has
-the measurements, docs/research.md what was tried and did not help.
+Everything the walk needs is bought first, for about a tenth of the budget: how many records there are (and,
+if they have weights, their sum), how large the features, how long and how spread, and how rare the rarer
+label. Features are then standardised (on the fly, in the kernels), so that the right step is known and only
+one thing is left to decide: how long to walk (`privfit.solvers.walk`). Where the released steps show that
+noise, or a walk that was too short, has left the margins at a wrong scale, the last tenth of the budget finds
+that scale and the intercept (`privfit.solvers.calibration`). Where the budget is ample, a twentieth of it
+buys the curvature of the loss (`privfit.solvers.curvature`), and a few dozen steps do
+(`privfit.solvers.descent`). docs/solvers.md has the measurements, docs/research.md what was tried and did not
+help.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from privfit.solvers.calibration import calibrated, first_intercept
 from privfit.solvers.curvature import affordable
 from privfit.solvers.descent import Descent
 from privfit.solvers.geometry import bounded, counted, standardised
-from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, UNWEIGHTED, Requirement
+from privfit.solvers.kit import total_weight
+from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, Requirement
 from privfit.solvers.walk import Walk
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
@@ -39,25 +41,28 @@ class Adaptive:
 
     name: ClassVar[str] = "adaptive"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNWEIGHTED, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, POSITIVE_DELTA)
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
         """Buy the geometry, walk or descend, and average the steps, later ones weighing more."""
         budget = curator.remaining
         n = counted(curator, budget)
+        weight = total_weight(curator, budget, n)
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
-        start = first_intercept(walker, budget, n) / BIAS
+        start = first_intercept(walker, budget, weight) / BIAS
         walk: Walk | Descent
-        if affordable(walker, n) and not walker.penalty.is_constraint:  # a Newton step cannot be projected
-            walk = Descent(walker, n, BIAS, intercept=start, longer=features.longer)
+        if (
+            affordable(walker, weight) and not walker.penalty.is_constraint
+        ):  # a Newton step cannot be projected
+            walk = Descent(walker, weight, BIAS, intercept=start, longer=features.longer)
         else:
-            walk = Walk(walker, n, intercept=start, longer=features.longer)
+            walk = Walk(walker, weight, intercept=start, longer=features.longer)
         w, trace = walk.run(), walk.trace
         decisions = [walk.decision()]
         if isinstance(walk, Walk) and len(trace) < walk.steps:
-            calibration = calibrated(walker, w, n, BIAS, walk.noise(), len(trace))
+            calibration = calibrated(walker, w, n, weight, BIAS, walk.noise(), len(trace))
             w, trace = calibration.w, trace + list(calibration.trace)
             decisions.append(calibration.decision)
         notes = (*features.notes, "; ".join(decisions))

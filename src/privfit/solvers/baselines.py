@@ -16,7 +16,7 @@ from privfit.curator import Curator, Vector
 from privfit.questions import Magnitudes
 from privfit.solvers.base import Solution, promise_nothing, register
 from privfit.solvers.kit import check_positive, check_whole
-from privfit.solvers.requirements import INTERCEPT, PLAIN, SMOOTH_LOSS, Requirement
+from privfit.solvers.requirements import INTERCEPT, ONE_OUTPUT, SMOOTH_LOSS, UNCONSTRAINED, Requirement
 
 if TYPE_CHECKING:
     from privfit.curator import Problem
@@ -43,7 +43,7 @@ class NonPrivate:
 
     name: ClassVar[str] = "nonprivate"
     private: ClassVar[bool] = False
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, SMOOTH_LOSS)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNCONSTRAINED, SMOOTH_LOSS)
     promise = staticmethod(promise_nothing)
 
     max_iter: int = 2000
@@ -69,12 +69,12 @@ class NonPrivate:
         return Solution(problem.table.raw_weights(w))
 
     def _minimise(self, problem: Problem, alpha: float, start: Vector) -> tuple[Vector, bool]:
+        total = problem.total_weight or 1.0
+
         def objective(w: Vector) -> tuple[float, Vector]:
             point, raw = problem.at(w), problem.table.raw_weights(w)
-            value = point.loss_sum() / problem.n_records + alpha / 2 * float(raw @ raw)
-            return value, point.gradient_sum() / problem.n_records + alpha * problem.table.view.pulled_back(
-                raw
-            )
+            value = point.loss_sum() / total + alpha / 2 * float(raw @ raw)
+            return value, point.gradient_sum() / total + alpha * problem.table.view.pulled_back(raw)
 
         options = {"maxiter": self.max_iter, "maxfun": 10 * self.max_iter, "gtol": self.tol, "maxcor": 50}
         result = minimize(
@@ -90,7 +90,7 @@ class Majority:
 
     name: ClassVar[str] = "majority"
     private: ClassVar[bool] = False
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, INTERCEPT)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNCONSTRAINED, INTERCEPT)
     promise = staticmethod(promise_nothing)
 
     def solve(self, curator: Curator) -> Solution:
@@ -100,7 +100,7 @@ class Majority:
         constant[-1] = 1.0
 
         def objective(b: float) -> float:
-            value: float = problem.at(b * constant).loss_sum() / problem.n_records
+            value: float = problem.at(b * constant).loss_sum() / (problem.total_weight or 1.0)
             return value + curator.penalty.alpha / 2 * b * b
 
         # With one class only, the logistic loss has no minimum; 20 gives it all but 2e-9 of the probability.

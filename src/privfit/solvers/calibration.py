@@ -70,12 +70,14 @@ class Calibration:
     decision: str
 
 
-def calibrated(features: Curator, w: Vector, n: float, bias: float, noise: float, taken: int) -> Calibration:
+def calibrated(
+    features: Curator, w: Vector, n: float, weight: float, bias: float, noise: float, taken: int
+) -> Calibration:
     """Spend what is left on the scale of the margins z.w and on the intercept that goes with it.
 
     Newton's steps with a Kalman filter's gains weigh what they learn against what the walk knew: a scale of
-    1 and its intercept, each with a doubt. `noise` is the square that noise gave each weight, `taken` is the
-    number of steps so far.
+    1 and its intercept, each with a doubt. `weight` is what the n records weigh together, `noise` is
+    the square that noise gave each weight of the model, `taken` is the number of steps so far.
     """
     p = features.n_features
     margins = features.projected(w)
@@ -90,15 +92,15 @@ def calibrated(features: Curator, w: Vector, n: float, bias: float, noise: float
     doubts = np.append(
         SCALE_DOUBT * size, np.full(len(state) - 1, math.hypot(bias * math.sqrt(noise), INTERCEPT_DOUBT))
     )
-    clip = max(LEAST_CLIP, margins.reach(n) / CLIP_REACH)
+    clip = max(LEAST_CLIP, margins.reach(weight) / CLIP_REACH)
     information = np.zeros(len(state))
     trace = []
     for t in range(CALIBRATION_STEPS):
         g = margins.measure(GradientAt(state, clip), margins.remaining / (CALIBRATION_STEPS - t))
-        slope = g.value / n + basis @ features.regulariser.gradient(state @ basis)
+        slope = g.value / weight + basis @ features.regulariser.gradient(state @ basis)
         curved = mean_curvature(features.loss, max(state[0], size))[: len(state)]
         curvature = np.array(curved) + [b @ features.regulariser.gradient(b) for b in basis]
-        certainty = (n / g.sigma) ** 2
+        certainty = (weight / g.sigma) ** 2
         information = MEMORY * information + curvature**2 * certainty
         step = curvature * certainty / (information + doubts**-2) * slope
         longest = LONGEST_STEP * max(state[0], size)

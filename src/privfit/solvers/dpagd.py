@@ -14,8 +14,8 @@ from privfit.accounting.zcdp import Conversion, pure_cost
 from privfit.curator import Curator, Measurement, SealedLine, SealedPoint, Vector
 from privfit.questions import Gradient, LossesAlong
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
-from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records
-from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, UNWEIGHTED, Requirement
+from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records, total_weight
+from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, Requirement
 
 Selection = Literal["laplace", "exponential", "gumbel"]
 
@@ -108,21 +108,22 @@ class LineSearchDescent(ABC):
         path = [point.w]
         trace: list[Step] = []
         try:
-            n = self._n_records(curator)
+            n, weight = self._counts(curator)
             while True:
                 if self.batch_size is not None:  # E7
                     batch = curator.sample(min(1.0, self.batch_size / n))
-                    point, n_batch = batch.at(point.w), min(self.batch_size, n)
+                    point, in_batch = batch.at(point.w), min(self.batch_size, n) * (weight / n)
                 else:
-                    batch, n_batch = curator, n
+                    batch, in_batch = curator, weight
+                strength = in_batch * curator.penalty.alpha
                 steps = alpha_max * np.arange(self.m + 1) / self.m
                 g = batch.measure(Gradient(self.C_grad), rho_ng, of=point)
                 tries = 0
                 while True:
-                    direction = unit(g.value + n_batch * curator.penalty.alpha * point.w)  # E1, E6
+                    direction = unit(g.value + strength * point.w)  # E1, E6
                     direction = _into_the_set(curator, point.w, direction, alpha_max)  # E11
                     line = batch.along(point, direction)
-                    penalties = _penalties(point.w, direction, steps, n_batch * curator.penalty.alpha)
+                    penalties = _penalties(point.w, direction, steps, strength)
                     i = self.choose(batch, line, steps, rho_nmax, penalties)
                     tries += 1
                     if i > 0:
@@ -140,10 +141,16 @@ class LineSearchDescent(ABC):
     def _capped(self, alpha_max: float) -> float:
         return alpha_max if self.alpha_cap is None else min(alpha_max, self.alpha_cap)  # E10
 
-    def _n_records(self, curator: Curator) -> float:
-        """Return n if anything needs it: declared, or bought (E6). Without a regulariser nothing does."""
-        needed = curator.penalty.alpha > 0.0 or self.batch_size is not None
-        return number_of_records(curator) if needed else 0.0
+    def _counts(self, curator: Curator) -> tuple[float, float]:
+        """Return the number of records and what they weigh, as far as needed: declared, or bought (E6).
+
+        Batches need the first, a regulariser the second; without weights they are one number.
+        """
+        n = None if self.batch_size is None else number_of_records(curator)
+        weight = 0.0
+        if curator.penalty.alpha > 0.0:
+            weight = total_weight(curator, curator.remaining, n)
+        return 0.0 if n is None else n, weight
 
 
 @register
@@ -168,7 +175,7 @@ class DPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd"
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNWEIGHTED, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, POSITIVE_DELTA)
 
     splits: float = 60.0
     C_obj: float = 3.0

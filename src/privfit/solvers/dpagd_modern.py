@@ -17,7 +17,6 @@ from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
     ONE_OUTPUT,
     POSITIVE_DELTA,
-    UNWEIGHTED,
     Requirement,
 )
 
@@ -43,7 +42,11 @@ class ModernDPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd-modern"
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNWEIGHTED, BOUNDED_SLOPE, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (
+        ONE_OUTPUT,
+        BOUNDED_SLOPE,
+        POSITIVE_DELTA,
+    )
     promise = staticmethod(Concentrated.of)
 
     C_grad: float = 2.0

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from privfit.curator import Curator, Measurement, Vector
 from privfit.leaks import warn_of_large_delta
 from privfit.questions import Count, CurveNorms, Magnitudes, Moments, Norms
+from privfit.solvers import kit
 from privfit.solvers.base import BudgetWarning
-from privfit.solvers.kit import COUNT_SHARE
 from privfit.solvers.walk import gradient_clip
 
 Exponents = NDArray[np.intp]  # of two
 
-MOST_COUNT_SHARE, COUNT_REACH = 0.03, 10.0  # (10 / reach)^2 in between: a small count is known to a tenth
 SCALE_SHARE = 0.02  # scales are wanted to a factor of two only
 NORM_SHARES = (0.007, 0.05)  # a quantile of norms is wanted to a fifth only; more where noise hides even that
 MOMENT_SHARES = (0.06, 0.2)  # more where the budget is small beside the table: geometry is then worth most
@@ -56,11 +55,7 @@ def counted(curator: Curator, budget: float) -> float:
     """Return the declared number of records, or a noisy one, for which more is paid where it is small."""
     if curator.n_records is not None:
         return float(curator.n_records)
-    count = curator.measure(Count(), COUNT_SHARE * budget)
-    reach = curator.reach(max(float(count.value[0]), 1.0), budget)
-    share = min((COUNT_REACH / reach) ** 2, MOST_COUNT_SHARE)
-    if share > COUNT_SHARE:
-        count = curator.refine(count, (share - COUNT_SHARE) * budget)
+    count = kit.counted(curator, budget, Count())
     n = max(float(count.value[0]), 1.0)
     warn_of_large_delta(curator.delta, n, count.sigma)
     return n

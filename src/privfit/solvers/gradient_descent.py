@@ -11,8 +11,8 @@ from privfit.accounting import Gaussian
 from privfit.curator import Curator
 from privfit.questions import GradientAt
 from privfit.solvers.base import Solution, Step, register
-from privfit.solvers.kit import check_positive, check_whole, number_of_records
-from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, UNWEIGHTED, Requirement
+from privfit.solvers.kit import check_positive, check_whole, total_weight
+from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, Requirement
 
 LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
 
@@ -37,7 +37,7 @@ class GradientDescent:
 
     name: ClassVar[str] = "gradient-descent"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNWEIGHTED, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, POSITIVE_DELTA)
     promise = staticmethod(Gaussian.of)
 
     steps: int = 600
@@ -50,7 +50,7 @@ class GradientDescent:
 
     def solve(self, curator: Curator) -> Solution:
         """Walk, and average the second half of the points reached."""
-        n = number_of_records(curator)
+        n = total_weight(curator, curator.remaining)
         affordable = LENGTH * curator.reach(n) / (self.clip * self.steps)
         step = min(self.step, affordable, curator.regulariser.longest_step)
         w = mean = curator.regulariser.nearest(np.zeros(curator.n_weights))

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from privfit.curator import Curator
+from privfit.curator import Curator, Measurement
 from privfit.leaks import warn_of_large_delta
-from privfit.questions import Count
+from privfit.questions import Count, WeightSum
 
 COUNT_SHARE = 0.002  # of what is left of the budget: a count of thousands is exact enough at any price
+MOST_COUNT_SHARE, COUNT_REACH = 0.03, 10.0  # (10 / reach)^2 in between: a small count is known to a tenth
 
 
 def number_of_records(curator: Curator) -> float:
@@ -22,6 +23,27 @@ def number_of_records(curator: Curator) -> float:
     n = max(1.0, float(count.value[0]))
     warn_of_large_delta(curator.delta, n, count.sigma)
     return n
+
+
+def counted(curator: Curator, budget: float, question: Count | WeightSum) -> Measurement:
+    """Buy a number, for which more is paid where it is small."""
+    count = curator.measure(question, COUNT_SHARE * budget)
+    reach = curator.reach(max(float(count.value[0]), 1.0), budget)
+    share = min((COUNT_REACH / reach) ** 2, MOST_COUNT_SHARE)
+    return curator.refine(count, (share - COUNT_SHARE) * budget) if share > COUNT_SHARE else count
+
+
+def total_weight(curator: Curator, budget: float, n: float | None = None) -> float:
+    """Return what a sum over records is divided by to get a mean: the sum of their weights, which is bought.
+
+    Without weights it is the number of records, n, or bought if that is not known. A sum that does not
+    stand out of its noise counts as two standard deviations of it, because it is divided by.
+    """
+    if not curator.weighted:
+        return number_of_records(curator) if n is None else n
+    bought = counted(curator, budget, WeightSum())
+    weight = max(float(bought.value[0]), 2.0 * bought.sigma)
+    return weight if n is None else min(weight, n)
 
 
 def check_positive(solver: Any, *names: str) -> None:

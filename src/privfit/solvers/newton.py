@@ -24,7 +24,8 @@ from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.calibration import first_intercept
 from privfit.solvers.curvature import DIGITS
 from privfit.solvers.geometry import bounded, counted, standardised
-from privfit.solvers.requirements import PLAIN, POSITIVE_DELTA, SMOOTH_LOSS, Requirement
+from privfit.solvers.kit import total_weight
+from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, SMOOTH_LOSS, UNCONSTRAINED, Requirement
 from privfit.solvers.walk import gradient_clip
 
 MOST_COLUMNS = 2000  # the matrix has the square of that many numbers, and its eigenvectors take the cube
@@ -82,19 +83,26 @@ class Newton:
 
     name: ClassVar[str] = "newton"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, POSITIVE_DELTA, SMOOTH_LOSS, FEW_COLUMNS)
+    requires: ClassVar[tuple[Requirement, ...]] = (
+        ONE_OUTPUT,
+        UNCONSTRAINED,
+        POSITIVE_DELTA,
+        SMOOTH_LOSS,
+        FEW_COLUMNS,
+    )
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
         """Buy the geometry and the matrix, step, and average the later points, the last weighing most."""
         budget = curator.remaining
         n = counted(curator, budget)
+        weight = total_weight(curator, budget, n)
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
         start = np.zeros(walker.n_weights)
         if walker.intercept:
-            start[-1] = first_intercept(walker, budget, n) / BIAS
-        w, trace = newton_steps(walker, n, start)
+            start[-1] = first_intercept(walker, budget, weight) / BIAS
+        w, trace = newton_steps(walker, weight, start)
         notes = (*features.notes, f"{len(trace)} Newton steps were planned for this table and rho")
         return Solution(walker.raw_weights(w), trace, notes, walker.bounds)
 

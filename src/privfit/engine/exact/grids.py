@@ -40,6 +40,13 @@ def magic(clip: float) -> float:
     return 0.0 if clip == math.inf else 1.5 * 2.0**52 * grid(clip)
 
 
+def rounded_sum(values: FloatArray, clip: float) -> FloatArray:
+    """Sum rows of values of size at most `clip`, each rounded to its grid: exact, in any order."""
+    constant = magic(clip)
+    total: FloatArray = np.sum((values + constant) - constant, axis=0)
+    return total
+
+
 @compilable
 def odd(coefficient: float) -> float:
     """Set the last bit of a coefficient, or return 0 if it is tiny, so that its products are never ties.
