@@ -134,7 +134,7 @@ def test_the_table_can_be_pickled_and_made_a_frame_of():
     assert again == weights
     assert str(again) == str(weights)
     frame = pd.DataFrame(weights)
-    assert frame.columns.tolist() == ["column", "level", "weight", "unit", "reference", "odds_ratio"]
+    assert frame.columns.tolist() == list(weights[0]._fields)
 
 
 def test_a_model_that_divides_by_the_norm_says_so():

@@ -23,30 +23,32 @@ def explain(
 ) -> None:
     """Show a model's weights in the schema's words, and its promise.
 
-    A weight is how much a score changes if a category applies instead of its column's reference or, for a
-    number, when it goes from the lowest to the highest declared value. The odds ratio of a logistic model is
-    by what the odds are multiplied then. The noise of the fit is in the weights, and privfit has no intervals
+    A weight is how much a person's score changes if a category applies instead of its column's reference or,
+    for a number, when it goes from the lowest to the highest declared value. With several classes there is a
+    score for each. The weights of a model of numbers are in the units of what it predicts. The odds ratio of
+    a logistic model is by what the odds are multiplied then, the rate ratio of a model of counts by what the
+    predicted count is. The noise of the fit is in the weights, and privfit has no intervals
     for them yet: small ones may be nothing but noise.
 
     Example: privfit explain model.json --top 10
     """
     fitted = read_model(model)
     from privfit.models.targets import to_dict
-    from privfit.models.weights import Weights, weights_of
+    from privfit.models.weights import weights_of
 
     facts: Published = fitted.published()
     weights = weights_of(facts)
-    largest = Weights(sorted(weights, key=lambda row: -abs(row.weight)))
-    left = len(largest) - top
+    largest = weights.by_size()
+    left = len(largest.lines) - top
     more = f"\n({left} smaller ones are left out; --top shows more.)" if left > 0 else ""
-    table = columns(Weights(largest[:top]).texts())
+    table = columns(largest.with_lines(largest.lines[:top]).texts())
     promise = in_a_line(fitted.privacy_, model)
     show(
         {
             "target": to_dict(facts.target),
             "classes": list(facts.classes),
             "speaks_for": weights.positive,
-            "intercept": weights.intercept,
+            "intercept": weights.intercept,  # of several classes, one for each by its name
             "weights": [
                 {
                     "column": row.column,
@@ -55,6 +57,8 @@ def explain(
                     "over": row.unit,
                     "reference": row.reference,
                     "odds_ratio": row.odds_ratio,
+                    **({} if row.rate_ratio is None else {"rate_ratio": row.rate_ratio}),
+                    **({} if row.label is None else {"class": row.label}),
                 }
                 for row in largest
             ],

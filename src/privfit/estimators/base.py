@@ -38,7 +38,8 @@ from privfit.models.links import Link
 from privfit.models.published import Published
 from privfit.models.registry import Model, register
 from privfit.models.targets import Target
-from privfit.models.weights import Weights, weights_of
+from privfit.models.weight_table import Weights
+from privfit.models.weights import weights_of
 from privfit.penalties import Ridge
 from privfit.schema import Schema
 from privfit.schema.frames import opened

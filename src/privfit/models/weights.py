@@ -1,135 +1,17 @@
-"""Weights as a table for people: in the schema's words, each category against its column's reference."""
+"""The weights of a model in the schema's words: each category against its column's reference."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from html import escape
-from textwrap import fill
-from typing import Any, NamedTuple
+from typing import Any
 
-from privfit.models.links import LOG
+from privfit.models.links import LOG, SOFTMAX
 from privfit.models.published import Published
+from privfit.models.weight_table import Weight, Weights
 from privfit.printable import printable
 from privfit.schema import Categorical, Label, Schema
-
-
-class Weight(NamedTuple):
-    """How much a category or a number changes a score.
-
-    Attributes
-    ----------
-    column : str
-        The column of the table.
-    level : str
-        The category, or "other" for the indicator of cells that are missing or do not fit. "" for a number,
-        and for such cells of a column of categories if no category and no indicator applies to them.
-    weight : float
-        The change of the score: for a category, if it applies instead of the reference; for a number, from
-        the lowest to the highest declared value.
-    unit : str
-        The same in words: what the category is compared with, or from where to where the number goes.
-    reference : str
-        The category with which the weight compares, "" for a number. The reference's own weight is 0.
-    odds_ratio : float or None
-        By what the odds of the positive class are multiplied: e^weight. None if the model's link has none.
-    """
-
-    column: str
-    level: str
-    weight: float
-    unit: str
-    reference: str = ""
-    odds_ratio: float | None = None
-
-
-class Weights(tuple[Weight, ...]):
-    """The weights of a model: a tuple of `Weight` that prints as a table.
-
-    Attributes
-    ----------
-    positive : object
-        The class for which positive weights speak; None if numbers are predicted.
-    intercept : float
-        What a score is before any of these weights is added. With a schema, `intercept_` of the model and the
-        references' entries of `coef_` add up to it.
-    meaning : tuple of str
-        Sentences that say what the numbers mean.
-    """
-
-    positive: Any
-    intercept: float
-    meaning: tuple[str, ...]
-
-    def __new__(
-        cls,
-        rows: Iterable[Weight] = (),
-        *,
-        positive: Any = None,
-        intercept: float = 0.0,
-        meaning: tuple[str, ...] = (),
-    ) -> Weights:
-        """Make the table of its rows."""
-        weights = super().__new__(cls, rows)
-        weights.positive, weights.intercept, weights.meaning = positive, intercept, meaning
-        return weights
-
-    @property
-    def has_odds(self) -> bool:
-        """Whether the rows have odds ratios."""
-        return any(row.odds_ratio is not None for row in self)
-
-    def texts(self) -> list[tuple[str, ...]]:
-        """Return the table as texts, the heading first.
-
-        Returns
-        -------
-        rows : list of tuple of str
-            Column, level, weight, the odds ratio if there are some, and the change in words.
-        """
-        heading = ("column", "level", "weight", *["odds ratio"] * self.has_odds, "change")
-        return [
-            heading,
-            *(
-                (
-                    printable(row.column),
-                    printable(row.level),
-                    f"{row.weight:+.4g}" if row.weight else "0",
-                    *([] if row.odds_ratio is None else [f"{row.odds_ratio:.3g}"]),
-                    printable(row.unit),
-                )
-                for row in self
-            ),
-        ]
-
-    def __repr__(self) -> str:
-        rows = self.texts()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(
-                cell.rjust(width) if 2 <= j < len(widths) - 1 else cell.ljust(width)
-                for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-            ).rstrip()
-            for row in rows
-        ]
-        return "\n".join([*lines, "", fill(" ".join(self.meaning), 100, break_long_words=False)])
-
-    __str__ = __repr__
-
-    def _repr_html_(self) -> str:
-        heading, *rows = self.texts()
-        heads = "".join(f'<th scope="col">{escape(text)}</th>' for text in heading)
-        lines = "".join(
-            "".join(
-                [f'<tr><th scope="row">{escape(first)}</th>', *(f"<td>{escape(text)}</td>" for text in rest)]
-            )
-            + "</tr>"
-            for first, *rest in rows
-        )
-        return (
-            f"<table><caption>Weights</caption><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>"
-            f"<p>{escape(' '.join(self.meaning))}</p>"
-        )
+from privfit.schema.quantities import Quantity
 
 
 def weights_of(model: Published) -> Weights:
@@ -143,44 +25,124 @@ def weights_of(model: Published) -> Weights:
     Returns
     -------
     weights : Weights
-        With a schema a row for each category and each number; otherwise one for each column.
+        With a schema a line for each category and each number; otherwise one for each column. If every class
+        has a score, a line has a weight for each class.
     """
-    if model.target.outputs > 1:
-        raise ValueError("The weights of a model with several scores for each record have no table yet.")
     schema = None if model.schema is None else Schema.from_dict(model.schema)
+    if model.target.outputs > 1:
+        return _of_classes(model, schema)
     sign, positive = _positive(model, schema)
-    raw, intercept = (sign * model.weights[0]).tolist(), sign * float(model.intercepts[0])
-    if schema is not None:
-        rows, added = _in_words(schema, raw)
-        change = (
-            "A weight is how much a score changes if the category applies instead of its column's reference "
-            "or, for a number, when it goes from the lowest to the highest declared value."
-        )
-        start = "every reference category, and every number at its lowest declared value"
-    elif model.bounds is not None:
-        rows, added = _over_ranges(model, raw)
-        change = (
-            "A weight is how much a score changes when a column goes from the lowest to the highest value "
-            "that it is clipped to."
-        )
-        start = "every column at the lowest value that it is clipped to"
-    else:
-        names = _names(model)
-        rows = [Weight(name, "", weight, "one more") for name, weight in zip(names, raw, strict=True)]
-        added = 0.0
-        change, start = "A weight is how much a score changes when a column grows by one.", "zeros only"
-    intercept += added
+    rows, added = _rows(model, schema, (sign * model.weights[0]).tolist())
+    intercept = sign * float(model.intercepts[0]) + added + 0.0  # not -0.0
     return Weights(
-        _with_odds(rows) if model.link.has_odds else rows,
+        _with_ratios(model, rows),
         positive=positive,
-        intercept=intercept + 0.0,  # not -0.0
+        intercept=intercept,
         meaning=(
-            change,
-            *["The score is then divided by the norm of the record's columns."] * model.unit_rows,
-            _spoken_for(model, positive),
-            f"The intercept, {intercept:+.4g}, is the score of a record with {start}.",
+            f"A weight is {_change(model, schema)} {_when(model, schema)}.",
+            *_of_the_norm(model),
+            *_spoken_for(model, schema, positive),
+            _of_the_intercept(model, schema, intercept),
         ),
     )
+
+
+def _of_classes(model: Published, schema: Schema | None) -> Weights:
+    """Return a line of weights for each class.
+
+    The scores of a softmax mean something compared with one another only: a number that is added to the
+    weights of all classes changes no probability. The table has the weights less their mean over the classes.
+    """
+    weights, intercepts = model.weights, model.intercepts
+    if model.link is SOFTMAX:
+        weights, intercepts = weights - weights.mean(axis=0), intercepts - intercepts.mean()
+    tables, own = [], {}
+    for label, raw, intercept in zip(model.classes, weights.tolist(), intercepts.tolist(), strict=True):
+        rows, added = _rows(model, schema, raw)
+        tables.append([row._replace(label=label) for row in rows])
+        own[label] = intercept + added + 0.0
+    compared = "compared with the mean of all classes, " if model.link is SOFTMAX else ""
+    doubled = "Where the scores of two classes differ by 0.69, one is twice as probable as the other."
+    scores = ", ".join(f"{printable(str(label))} {value:+.4g}" for label, value in own.items())
+    return Weights(
+        (row for line in zip(*tables, strict=True) for row in line),
+        classes=model.classes,
+        intercept=own,
+        meaning=(
+            f"A weight is how much a person's score for a class changes, {compared}{_when(model, schema)}.",
+            *_of_the_norm(model),
+            "The class with the largest score is predicted.",
+            *[doubled] * (model.link.probabilities is not None),
+            f"The scores of a record with {_start(model, schema)} are {scores}.",
+        ),
+    )
+
+
+# -- words --------------------------------------------------------------------------------------------------
+
+
+def _change(model: Published, schema: Schema | None) -> str:
+    """Say what a weight is a change of; for a number in the units of the target."""
+    if model.link.predicts_classes or model.unit_rows:
+        return "how much a person's score changes"
+    if model.link is LOG:
+        return f"how much the logarithm of {_predicted(schema)} changes"
+    unit = schema.label.unit if schema is not None and isinstance(schema.label, Quantity) else ""
+    return f"how {f'many {printable(unit)}' if unit else 'much'} {_predicted(schema)} changes"
+
+
+def _predicted(schema: Schema | None) -> str:
+    return "the prediction" if schema is None else f"the prediction of {printable(schema.label.name)}"
+
+
+def _when(model: Published, schema: Schema | None) -> str:
+    if schema is not None:
+        return (
+            "if the category applies instead of its column's reference or, for a number, when it goes from "
+            "the lowest to the highest declared value"
+        )
+    if model.bounds is not None:
+        return "when a column goes from the lowest to the highest value that it is clipped to"
+    return "when a column grows by one"
+
+
+def _start(model: Published, schema: Schema | None) -> str:
+    """Say for which record a score is the intercept alone."""
+    if schema is not None:
+        return "every reference category, and every number at its lowest declared value"
+    if model.bounds is not None:
+        return "every column at the lowest value that it is clipped to"
+    return "zeros only"
+
+
+def _of_the_norm(model: Published) -> list[str]:
+    return ["The score is then divided by the norm of the record's columns."] * model.unit_rows
+
+
+def _spoken_for(model: Published, schema: Schema | None, positive: Any) -> list[str]:
+    if model.link.predicts_classes:
+        return [f"Positive weights speak for {printable(str(positive))}."]
+    if model.unit_rows:
+        number = "e to the power of the score" if model.link is LOG else "the score"
+        return [f"{_predicted(schema).capitalize()} is {number}."]
+    return [f"The rate ratio is by what {_predicted(schema)} is multiplied."] * (model.link is LOG)
+
+
+def _of_the_intercept(model: Published, schema: Schema | None, intercept: float) -> str:
+    record = f"a record with {_start(model, schema)}"
+    if model.link.predicts_classes or model.unit_rows:
+        return f"The intercept, {intercept:+.4g}, is the score of {record}."
+    if model.link is LOG:
+        return f"For {record}, {_predicted(schema)} is {_exp(intercept):.4g}."
+    unit = schema.label.unit if schema is not None and isinstance(schema.label, Quantity) else ""
+    return f"For {record}, {_predicted(schema)} is {intercept:.4g} {printable(unit)}".rstrip() + "."
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 700.0 else math.inf
+
+
+# -- numbers ------------------------------------------------------------------------------------------------
 
 
 def _positive(model: Published, schema: Schema | None) -> tuple[float, Any]:
@@ -193,11 +155,15 @@ def _positive(model: Published, schema: Schema | None) -> tuple[float, Any]:
     return (-1.0, first) if turned else (1.0, second)
 
 
-def _spoken_for(model: Published, positive: Any) -> str:
-    if model.link.predicts_classes:
-        return f"Positive weights speak for {printable(str(positive))}."
-    predicted = "e to the power of the score" if model.link is LOG else "the score"
-    return f"The predicted number is {predicted}."
+def _rows(model: Published, schema: Schema | None, raw: Sequence[float]) -> tuple[list[Weight], float]:
+    """Return a row for each level or column, and what is added to the intercept for it."""
+    if schema is not None:
+        return _in_words(schema, raw)
+    if model.bounds is not None:
+        return _over_ranges(model, raw)
+    return [
+        Weight(name, "", weight, "one more") for name, weight in zip(_names(model), raw, strict=True)
+    ], 0.0
 
 
 def _in_words(schema: Schema, raw: Sequence[float]) -> tuple[list[Weight], float]:
@@ -239,6 +205,11 @@ def _names(model: Published) -> Sequence[str]:
     return model.weight_names or [f"column {i}" for i in range(model.n_columns)]
 
 
-def _with_odds(rows: Iterable[Weight]) -> Iterator[Weight]:
+def _with_ratios(model: Published, rows: Iterable[Weight]) -> Iterator[Weight]:
     for row in rows:
-        yield row._replace(odds_ratio=math.exp(row.weight) if row.weight < 700.0 else math.inf)
+        if model.link.has_odds:
+            yield row._replace(odds_ratio=_exp(row.weight))
+        elif model.link is LOG and not model.unit_rows:
+            yield row._replace(rate_ratio=_exp(row.weight))
+        else:
+            yield row

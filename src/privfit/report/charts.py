@@ -6,11 +6,14 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 
-def bars(rows: Sequence[tuple[str, float, str]], *, caption: str) -> str:
-    """Draw labelled bars from a common zero, as a table whose cells are filled; values may be negative."""
-    largest = max((abs(value) for _, value, _ in rows), default=0.0) or 1.0
-    signed = any(value < 0.0 for _, value, _ in rows)
-    zero, room = (50.0, 50.0) if signed else (0.0, 100.0)
+def bars(rows: Sequence[tuple[str, float, str]], *, caption: str, largest: float | None = None) -> str:
+    """Draw labelled bars from a common zero, as a table whose cells are filled; values may be negative.
+
+    The longest bar is as long as `largest`, which several charts may share.
+    """
+    largest = largest or max((abs(value) for _, value, _ in rows), default=0.0) or 1.0
+    both_sides = any(value < 0.0 for _, value, _ in rows)
+    zero, room = (50.0, 50.0) if both_sides else (0.0, 100.0)
     lines = []
     for label, value, text in rows:
         length = max(abs(value) / largest * room, 0.5)

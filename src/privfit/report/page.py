@@ -13,7 +13,8 @@ from privfit.accounting.group import for_records
 from privfit.models.published import Published
 from privfit.models.registry import title_of
 from privfit.models.targets import Classes, Counts, Interval, Target, TwoLabels
-from privfit.models.weights import Weights, weights_of
+from privfit.models.weight_table import Weights
+from privfit.models.weights import weights_of
 from privfit.printable import printable
 from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
@@ -125,8 +126,12 @@ def _facts(model: Published, weights: Weights) -> str:
             ("delta", written_up(promise["delta"])),
             *facts,
         ]
-    if model.classes:
+    if weights.classes:
+        facts.append(("classes", f"{len(weights.classes):,}"))
+    elif model.classes:
         facts.append(("positive class", str(weights.positive)))
+    else:
+        facts.append(("predicts", (model.schema or {}).get("label", {}).get("name", "a number")))
     cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
     return f'<dl class="facts">{cells}</dl>'
 
@@ -262,7 +267,8 @@ def _predicted(target: Target) -> dict[str, str]:
         case Counts(largest=largest):
             return {"Predicts": f"the mean of a count; the fit clipped counts to {largest:,}"}
         case TwoLabels(classes=classes) | Classes(classes=classes):
-            return {"Labels": " and ".join(map(str, classes))}
+            *others, last = map(str, classes)
+            return {"Labels": f"{', '.join(others)} and {last}"}
 
 
 def _verify(model: Published) -> str:

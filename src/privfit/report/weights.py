@@ -4,42 +4,88 @@ from __future__ import annotations
 
 from html import escape
 
+from privfit.models.links import LOG
 from privfit.models.published import Published
-from privfit.models.weights import Weight, Weights
+from privfit.models.weight_table import Weight, Weights, signed
 from privfit.report.charts import bars, table
 
 WEIGHTS_DRAWN, WEIGHTS_LISTED = 20, 5_000  # of a page that stays below a megabyte
+CLASSES_DRAWN, DRAWN_OF_A_CLASS = 20, 10
+CLASSES_SIDE_BY_SIDE = 6  # the charts of more classes are folded, all but the first
 
 
 def weights_section(model: Published, weights: Weights) -> str:
-    """Return the weights as bars and as a table, for the class whose odds are spoken of."""
-    by_size = sorted(range(len(weights)), key=lambda i: -abs(weights[i].weight))
-    compared = [weights[i] for i in by_size if weights[i].weight]  # not the references
-    drawn = [(_label(row), row.weight, f"{row.weight:+.2f}") for row in compared[:WEIGHTS_DRAWN]]
-    others = [value for value in model.classes if value != weights.positive]
-    left = f"speak for <b>{escape(str(others[0]))}</b>" if others else "lower it"
-    to_the_right = "Their bars go" if others else "Bars of positive weights go"
+    """Return the weights as bars and as a table: of the class whose odds are spoken of, or of each class."""
+    *meaning, of_the_intercept = map(escape, weights.meaning)
     intro = (
-        f"<p>{escape(' '.join(weights.meaning[:-1]))} {to_the_right} to the right; bars to the left {left}. "
-        f"{escape(weights.meaning[-1])} "
-        + ("A weight of 0.69 doubles the odds. " if weights.has_odds else "")
-        + "The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
+        f"<p>{' '.join(meaning)} {_directions(model, weights)} {of_the_intercept} {_doubled(model, weights)}"
+        "The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
     )
-    shown = f"the largest of {len(compared):,}" if len(compared) > len(drawn) else "all of them"
-    heading, *rows = Weights(weights[i] for i in sorted(by_size[:WEIGHTS_LISTED])).texts()
-    left_out = len(weights) - len(rows)
+    charts = _of_classes(weights) if weights.classes else _drawn(weights, WEIGHTS_DRAWN, "Weights")
+    return f"{intro}{charts}{_listed(model, weights)}"
+
+
+def _directions(model: Published, weights: Weights) -> str:
+    """Say what bars to the right and to the left mean."""
+    if weights.classes:
+        return "Bars to the right raise the score of the class, bars to the left lower it."
+    others = [value for value in model.classes if value != weights.positive]
+    if not others:
+        return "Bars to the right raise it, bars to the left lower it."
+    return f"Their bars go to the right; bars to the left speak for <b>{escape(str(others[0]))}</b>."
+
+
+def _doubled(model: Published, weights: Weights) -> str:
+    if weights.has_odds:
+        return "A weight of 0.69 doubles the odds. "
+    return "A weight of 0.69 doubles the prediction. " if model.link is LOG and weights.has_rates else ""
+
+
+def _drawn(weights: Weights, most: int, title: str, largest: float | None = None) -> str:
+    """Draw the largest weights of one score as bars; references have none."""
+    compared = [row for row in weights.by_size() if row.weight]
+    rows = [(_label(row), row.weight, _short(row.weight)) for row in compared[:most]]
+    shown = f"the largest of {len(compared):,}" if len(compared) > len(rows) else "all of them"
+    return bars(rows, caption=f"{title}, {shown}", largest=largest)
+
+
+def _of_classes(weights: Weights) -> str:
+    """Draw a chart for each class, all to one scale."""
+    largest = max((abs(row.weight) for row in weights), default=0.0)
+    drawn = weights.classes[:CLASSES_DRAWN]
+    charts = []
+    for label in drawn:
+        title = f"Weights for {label}"
+        chart = _drawn(weights.of_class(label), DRAWN_OF_A_CLASS, title, largest)
+        if len(drawn) > CLASSES_SIDE_BY_SIDE:
+            is_open = " open" if label == drawn[0] else ""
+            chart = f"<details{is_open}><summary>{escape(title)}</summary>{chart}</details>"
+        charts.append(chart)
+    left = len(weights.classes) - len(drawn)
+    more = f"<p>The weights of {left:,} more classes are in the model file only.</p>" if left else ""
+    return "".join(charts) + more
+
+
+def _listed(model: Published, weights: Weights) -> str:
+    """Return the weights as a table, without the smallest ones where there are too many."""
+    columns = min(max(len(weights.classes), 1), CLASSES_DRAWN)
+    most = max(WEIGHTS_LISTED // columns, 1)
+    lines = weights.lines
+    by_size = sorted(range(len(lines)), key=lambda place: -max(abs(row.weight) for row in lines[place]))
+    kept = [lines[place] for place in sorted(by_size[:most])]
+    shown = Weights((row for line in kept for row in line[:columns]), classes=weights.classes[:columns])
     caption = "In the order of the schema." if model.schema is not None else "In the order of the columns."
-    if left_out:
-        caption += f" The {left_out:,} smallest weights are in the model file only."
-    return (
-        intro
-        + bars(drawn, caption=f"Weights, {shown}")
-        + "<details><summary>All weights as a table</summary>"
-        + f"{table(heading, rows, caption)}</details>"
-    )
+    if len(kept) < len(lines):
+        caption += f" The {len(lines) - len(kept):,} smallest weights are in the model file only."
+    heading, *rows = shown.texts()
+    return f"<details><summary>All weights as a table</summary>{table(heading, rows, caption)}</details>"
 
 
 def _label(row: Weight) -> str:
     """Return what a weight is called beside its bar."""
-    name = f"{row.column} = {row.level}" if row.level else row.column
-    return f"{name}, {row.unit}" if row.unit else name
+    return f"{row.name}, {row.unit}" if row.unit else row.name
+
+
+def _short(weight: float) -> str:
+    """Write a weight beside its bar, where there is room for few digits."""
+    return f"{weight:+.2f}" if abs(weight) < 100.0 else signed(weight)
