@@ -97,6 +97,14 @@ class View:
         weights, offset = self.unfold(w)
         return weights if self.bias is None else np.append(weights, offset)
 
+    def viewed_weights(self, raw: FloatArray) -> FloatArray:
+        """Return the weights of z that say what these say of x and, if there is one, the intercept's 1."""
+        n_columns = len(self.scale)
+        weights = np.divide(raw[:n_columns], self.scale, out=np.zeros(n_columns), where=self.scale > 0.0)
+        if self.bias is None:
+            return weights
+        return np.append(weights, (raw[n_columns] + raw[:n_columns] @ self.center) / self.bias)
+
     def pulled_back(self, gradient: FloatArray) -> FloatArray:
         """Turn a gradient with respect to raw weights into one with respect to those of z."""
         sums = gradient if self.bias is not None else np.append(gradient, 0.0)

@@ -40,7 +40,7 @@ from privfit.models.registry import Model, register
 from privfit.models.targets import Target
 from privfit.models.weight_table import Weights
 from privfit.models.weights import weights_of
-from privfit.penalties import Ridge
+from privfit.penalties import ConvexSet
 from privfit.schema import Schema
 from privfit.schema.frames import opened
 from privfit.solvers import Facts, Solver, get_solver, require
@@ -63,6 +63,8 @@ class DPLinearModel(PrivateFit, ABC):
     schema: Schema | str | PathLike[str] | None
     n_records: int | None
     feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None
+    constraint: ConvexSet | None
+    start: tuple[Any, Any] | None
     verbose: int
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -154,11 +156,10 @@ class DPLinearModel(PrivateFit, ABC):
     def _fit(self, records: Records) -> Self:
         from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
 
-        solver, loss = self._checked_solver(), self._loss_of_fit()
-        penalty = Ridge(self.alpha)
+        solver, declared = self._checked_solver(), Declared.by(self)
+        penalty, loss = declared.weights.penalty(self.alpha), self._loss_of_fit()
         facts = Facts(loss, bool(self.fit_intercept), self.delta, ONE_RECORD, penalty)
         require(solver, facts)
-        declared = Declared.by(self)
         terms = self._terms(solver.promise, private=solver.private, n_records=declared.n_records)
         surroundings = look_around(self, private=solver.private)
         declared.admit_leaks()
@@ -166,6 +167,7 @@ class DPLinearModel(PrivateFit, ABC):
         records = self._read(records, declared)
         X = records.X
         require(solver, dataclasses.replace(facts, n_features=X.shape[1]))
+        declared.weights.check(X.shape[1], bool(self.fit_intercept))
         targets, encoder = self._encoded(records.y, declared.target)
         bounds = None
         if declared.feature_bounds is not None:
@@ -181,7 +183,7 @@ class DPLinearModel(PrivateFit, ABC):
                 epsilon=terms.epsilon,
                 delta=terms.delta,
                 relation=ONE_RECORD,
-                penalty=penalty,
+                penalty=declared.weights.encoded_by(encoder, problem.n_weights).penalty(self.alpha),
                 n_records=declared.n_records,
                 bounds=bounds,
                 on_answer=show,
@@ -197,7 +199,7 @@ class DPLinearModel(PrivateFit, ABC):
         self._settle(ledger)
         self.schema_ = declared.schema
         self._keep_target(encoder)
-        self._set_weights(encoder.in_units(solution.w))
+        self._set_weights(declared.weights.kept(encoder.in_units(solution.w), X.shape[1]))
         self.n_iter_, self.trace_ = solution.n_iter, solution.trace
         self.preparation_ = preparation.completed(solution)
         self.ledger_ = ledger if solver.private else None

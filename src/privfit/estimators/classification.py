@@ -18,6 +18,7 @@ from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import check_lengths
 from privfit.models.links import chosen
 from privfit.models.targets import Classes, Target, TwoLabels
+from privfit.penalties import ConvexSet
 from privfit.remedies import remedy
 from privfit.schema import Label, Schema, labels_of
 from privfit.schema.frames import opened
@@ -40,6 +41,8 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         classes: Any = None,
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        constraint: ConvexSet | None = None,
+        start: tuple[Any, Any] | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -55,6 +58,8 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         self.classes = classes
         self.n_records = n_records
         self.feature_bounds = feature_bounds
+        self.constraint = constraint
+        self.start = start
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfit.estimators.declared_weights import DeclaredWeights
 from privfit.estimators.labels import WITHOUT_LABEL, labels_given
 from privfit.estimators.validation import check_count
 from privfit.leaks import uncovered
@@ -33,12 +34,15 @@ class Declared:
         The number of records.
     feature_bounds : pair, mapping or None
         Lowest and highest value of every feature.
+    weights : DeclaredWeights
+        The set that the weights must stay in, and where the search for them starts.
     """
 
     schema: Schema | None
     target: Any
     n_records: int | None
     feature_bounds: Any
+    weights: DeclaredWeights
 
     @classmethod
     def by(cls, estimator: Any) -> Declared:
@@ -48,13 +52,14 @@ class Declared:
             check_count("n_records", own["n_records"])
         schema = None if estimator.schema is None else Schema.of(estimator.schema)
         target = estimator._declared_target(schema)
+        weights = DeclaredWeights.by(estimator, schema)
         if schema is None:
-            return cls(None, target, **own)
+            return cls(None, target, weights=weights, **own)
         said = {"n_records": schema.records, "feature_bounds": (0.0, 1.0)}
         for name, value in own.items():
             if value is not None and said[name] is not None:
                 raise ValueError(f"{name} is said by the schema; remove {name}=.")
-        return cls(schema, target, schema.records or own["n_records"], (0.0, 1.0))
+        return cls(schema, target, schema.records or own["n_records"], (0.0, 1.0), weights)
 
     def admit_leaks(self) -> None:
         """Warn, or in strict mode refuse, if the schema itself was read off the records."""
@@ -87,6 +92,7 @@ class Declared:
                 yield f"{_LEAKED.upper()}, which is not covered"
         elif self.feature_bounds is not None:
             yield "the declared feature bounds are public or were released privately"
+        yield from self.weights.assumptions()
 
 
 def warn_of_repeated_ids(table: Any, schema: Schema) -> None:

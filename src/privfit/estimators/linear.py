@@ -49,6 +49,12 @@ class DPLogisticRegression(LinearClassifier):
         Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
         each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
         them.
+    constraint : ConvexSet, optional
+        A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
+        `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
+    start : pair, optional
+        Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
+        model that was not trained on these records.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -181,6 +187,12 @@ class DPLinearSVC(LinearClassifier):
         Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
         each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
         them.
+    constraint : ConvexSet, optional
+        A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
+        `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
+    start : pair, optional
+        Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
+        model that was not trained on these records.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the

@@ -19,6 +19,7 @@ from privfit.estimators.targets import IntervalEncoder, TargetEncoder, checked_b
 from privfit.estimators.validation import check_lengths
 from privfit.models.links import IDENTITY
 from privfit.models.targets import Interval, Target
+from privfit.penalties import ConvexSet
 from privfit.remedies import remedy
 from privfit.schema import Schema, labels_of
 from privfit.schema.frames import opened
@@ -47,6 +48,8 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         target_bounds: tuple[float, float] | None = None,
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        constraint: ConvexSet | None = None,
+        start: tuple[Any, Any] | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -62,6 +65,8 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         self.target_bounds = target_bounds
         self.n_records = n_records
         self.feature_bounds = feature_bounds
+        self.constraint = constraint
+        self.start = start
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state

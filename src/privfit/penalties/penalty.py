@@ -1,4 +1,4 @@
-"""What a penalty is: a public function of the raw weights, and the convex set that they must stay in."""
+"""What a penalty is: a public function of the raw weights, and what else is public about them."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ class Penalty(Protocol):
     @property
     def is_cone(self) -> bool:
         """Whether the set holds all multiples, from 0 on, of the weights that it holds."""
+        ...
+
+    @property
+    def start(self) -> Vector | None:
+        """Public raw weights, the intercept last, from which a search starts; None: none were declared."""
         ...
 
     def value(self, w: Vector) -> float:

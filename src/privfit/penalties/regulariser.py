@@ -28,6 +28,10 @@ class View(Protocol):
         """Return the raw weights that say what w says of the view's features."""
         ...
 
+    def viewed_weights(self, raw: Vector) -> Vector:
+        """Return the view's weights that say what these raw ones say."""
+        ...
+
     def pulled_back(self, gradient: Vector) -> Vector:
         """Return the gradient with respect to the view's weights, given that of the raw ones."""
         ...
@@ -35,7 +39,7 @@ class View(Protocol):
 
 @dataclass(frozen=True)
 class Regulariser:
-    """What a solver adds to its gradients, and where its steps must end.
+    """What a solver adds to its gradients, where its steps start, and where they must end.
 
     Parameters
     ----------
@@ -59,6 +63,11 @@ class Regulariser:
         """The longest gradient step on the penalty alone that surely does not overshoot."""
         steepest = self.penalty.smoothness * self.view.stretch**2
         return 1.0 / steepest if steepest > 0.0 else math.inf
+
+    def start(self, otherwise: Vector) -> Vector:
+        """Return where a search starts: at the declared weights, otherwise as given, moved into the set."""
+        declared = self.penalty.start
+        return self.nearest(otherwise if declared is None else self.view.viewed_weights(declared))
 
     def nearest(self, w: Vector) -> Vector:
         """Return the weights, of those that the penalty's set allows, that are nearest to w.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from privfit.penalties.penalty import Vector
 
@@ -15,9 +15,12 @@ class Ridge:
     ----------
     alpha : float
         Its strength; 0 is no regulariser.
+    start : array, optional
+        Public raw weights, the intercept last, from which a search starts.
     """
 
     alpha: float = 0.0
+    start: Vector | None = field(default=None, compare=False)
 
     @property
     def smoothness(self) -> float:

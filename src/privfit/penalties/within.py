@@ -19,6 +19,8 @@ class Within(Ridge):
     ----------
     alpha : float
         Strength of the regulariser; 0 is none.
+    start : array, optional
+        Public raw weights, the intercept last, from which a search starts.
     constraint : ConvexSet
         The set.
     """

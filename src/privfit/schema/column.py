@@ -14,6 +14,7 @@ Numbers = NDArray[np.float64]
 
 OTHER = "other"  # the level of cells that are missing or do not fit, where they have an indicator
 POLICIES = ("fill", "indicator", "refuse")
+DIRECTIONS = ("", "up", "down")
 
 
 @dataclass(frozen=True)
@@ -175,7 +176,33 @@ class Feature(Column, ABC):
 
 @dataclass(frozen=True)
 class Scale(Feature):
-    """A column that becomes one number: where it lies between two ends."""
+    """A column that becomes one number: where it lies between two ends.
+
+    Parameters
+    ----------
+    name : str
+        The column's name.
+    unit : str
+        What one of the column's numbers is, for people who read the weights.
+    missing : {"fill", "indicator", "refuse"}
+        What becomes of a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
+        its own, or the table is refused.
+    fill : optional
+        A public value for such cells. By default they count as the middle of a range, or as no category.
+    monotone : {"", "up", "down"}
+        Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
+        predicted number.
+    """
+
+    _: KW_ONLY
+    monotone: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.monotone not in DIRECTIONS:
+            raise ValueError(
+                f"monotone of column {self.name!r} must be 'up' or 'down', not {self.monotone!r}."
+            )
 
     @property
     @abstractmethod

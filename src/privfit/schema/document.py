@@ -11,7 +11,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from privfit.printable import ACTING
-from privfit.schema.column import Column, Feature, Identifier, Ignored
+from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
 from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
@@ -153,8 +153,8 @@ def _table(fact: Column, **more: str) -> dict[str, Any]:
 
 
 def _in_order(fact: Column, keys: Mapping[str, Any]) -> list[str]:
-    """Put what every feature has after what the type is about."""
-    common = [field.name for field in fields(Feature)] if isinstance(fact, Feature) else []
+    """Put what other types of features have, too, after what the type is about."""
+    common = [field.name for field in fields(Scale)] if isinstance(fact, Feature) else []
     return [key for key in keys if key not in common] + [key for key in keys if key in common]
 
 

@@ -111,6 +111,9 @@ class Ordinal(Scale):
         indicator of its own, or the table is refused.
     fill : str, optional
         A level for such cells; by default they count as the middle.
+    monotone : {"", "up", "down"}
+        Whether a higher level may only raise ("up"), or only lower, the score of the positive class or the
+        predicted number.
     """
 
     order: Sequence[str]
@@ -163,6 +166,9 @@ class Boolean(Scale):
         table is refused.
     fill : bool, optional
         A public value for such cells; by default they count as half true.
+    monotone : {"", "up", "down"}
+        Whether true may only raise ("up"), or only lower, the score of the positive class or the
+        predicted number.
     """
 
     words: Sequence[str] = _TRUTHS

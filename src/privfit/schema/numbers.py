@@ -44,6 +44,9 @@ class Numeric(Scale):
     decimal : {".", ","}
         What stands before the decimals of a number in text. A point does in either case, unless it groups
         digits.
+    monotone : {"", "up", "down"}
+        Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
+        predicted number.
     """
 
     low: float
@@ -153,6 +156,9 @@ class Integer(Numeric):
     decimal : {".", ","}
         What stands before the decimals of a number in text. A point does in either case, unless it groups
         digits.
+    monotone : {"", "up", "down"}
+        Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
+        predicted number.
     """
 
     low: int
@@ -196,6 +202,9 @@ class Date(Scale):
     format : str
         How text says a date, besides 2026-05-27: %d, %m and %Y with a mark between them, as in "%d.%m.%Y".
         A time of day after it, and the time zone, are left alone.
+    monotone : {"", "up", "down"}
+        Whether a later day may only raise ("up"), or only lower, the score of the positive class or the
+        predicted number.
     """
 
     low: datetime.date

@@ -51,11 +51,9 @@ class Adaptive:
         weight = total_weight(curator, budget, n)
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
-        start = first_intercept(walker, budget, weight) / BIAS
+        start = 0.0 if walker.penalty.start is not None else first_intercept(walker, budget, weight) / BIAS
         walk: Walk | Descent
-        if (
-            affordable(walker, weight) and not walker.penalty.is_constraint
-        ):  # a Newton step cannot be projected
+        if affordable(walker, weight) and not walker.penalty.is_constraint:  # Newton steps do not project
             walk = Descent(walker, weight, BIAS, intercept=start, longer=features.longer)
         else:
             walk = Walk(walker, weight, intercept=start, longer=features.longer)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privfit.accounting import Promise
 from privfit.accounting.budget import DEFAULT_DELTA, pays_for
 from privfit.curator import Curator
-from privfit.solvers.requirements import Facts, Requirement
+from privfit.solvers.requirements import ONE_OUTPUT_IF_DECLARED, Facts, Requirement
 
 
 @dataclass(frozen=True)
@@ -245,7 +245,8 @@ def require(solver: Solver, facts: Facts | Curator) -> None:
 
 
 def _missing(solver: Solver | type[Solver], facts: Facts | Curator) -> list[str]:
-    return [needed.what for needed in solver.requires if not needed.holds(facts)]
+    needs = (*solver.requires, ONE_OUTPUT_IF_DECLARED)
+    return [needed.what for needed in needs if not needed.holds(facts)]
 
 
 def promise_nothing(*, epsilon: float | None = None, rho: float | None = None, delta: float) -> None:

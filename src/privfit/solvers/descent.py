@@ -42,6 +42,7 @@ class Descent:
         self.start = np.zeros(self.d)
         if intercept:
             self.start[-1] = intercept
+        self.start = features.regulariser.start(self.start)
         self.curvature: Curvature = bought(features, n, bias)
         carried = features.reach(n)
         self.clip = gradient_clip(carried / math.sqrt(self.d))

@@ -99,7 +99,7 @@ class LineSearchDescent(ABC):
     def solve(self, curator: Curator) -> Solution:
         """Run Algorithm 1 until a charge no longer fits (E2, E3)."""
         rho_ng, rho_nmax = self.shares(curator)
-        start = curator.regulariser.nearest(np.zeros(curator.n_weights))
+        start = curator.regulariser.start(np.zeros(curator.n_weights))
         if curator.remaining < rho_ng + rho_nmax:
             warn_zero_model(curator, needed=rho_ng + rho_nmax)
             return Solution(start)

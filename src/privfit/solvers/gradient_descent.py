@@ -53,7 +53,7 @@ class GradientDescent:
         n = total_weight(curator, curator.remaining)
         affordable = LENGTH * curator.reach(n) / (self.clip * self.steps)
         step = min(self.step, affordable, curator.regulariser.longest_step)
-        w = mean = curator.regulariser.nearest(np.zeros(curator.n_weights))
+        w = mean = curator.regulariser.start(np.zeros(curator.n_weights))
         trace: list[Step] = []
         while len(trace) < self.steps:
             g = curator.measure(GradientAt(w, self.clip), curator.remaining / (self.steps - len(trace)))

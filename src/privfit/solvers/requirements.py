@@ -78,6 +78,13 @@ UNWEIGHTED = Requirement("records without weights", lambda facts: not facts.weig
 UNCONSTRAINED = Requirement(
     "weights that may be any numbers (no constraint set)", lambda facts: not facts.penalty.is_constraint
 )
+NO_START = Requirement("to start where it wants (no start=)", lambda facts: facts.penalty.start is None)
+ONE_OUTPUT_IF_DECLARED = Requirement(  # of every solver
+    "one score for each record where a constraint set or a start is declared",
+    lambda facts: (
+        facts.loss.outputs == 1 or not (facts.penalty.is_constraint or facts.penalty.start is not None)
+    ),
+)
 ONE_RECORD_EACH = Requirement(
     "people who have one record each, as its proof assumes",
     lambda facts: facts.relation.is_one_record_each,
@@ -86,5 +93,5 @@ LABELS_ONLY = Requirement(
     "targets that are two labels, because its proof needs slopes of one sign for each label",
     lambda facts: facts.loss.targets == TWO_LABELS,
 )
-PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED)  # what solvers need that know of none of these
+PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED, NO_START)  # what solvers need that know of none of these
 PLAIN_RECORDS = (*PLAIN, ONE_RECORD_EACH)  # and those that open the data under a proof of their own

@@ -100,7 +100,7 @@ class Walk:
         self.rhos: list[float] = []
         self.mean: Vector = np.zeros(self.d)
         self.drift = Drift(features.n_features)
-        self.start = features.regulariser.nearest(self.start)
+        self.start = features.regulariser.start(self.start)
         self.held = False  # whether the constraint set has ever stopped a step
 
     def run(self) -> Vector:
@@ -119,9 +119,7 @@ class Walk:
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
             w = w - self.step * velocity
             allowed = features.regulariser.nearest(w)
-            if (
-                allowed is not w
-            ):  # the border takes the speed, too: it would be gathered without leading anywhere
+            if allowed is not w:  # the border takes the speed, too, which would lead nowhere
                 w, velocity, self.held = allowed, (before - allowed) / self.step, True
             self.trace.append(Step(len(self.trace) + 1, length, g.rho, 0.0, g.sigma))
             share = g.rho * float(iterate_weight(len(self.trace), self.steps))
