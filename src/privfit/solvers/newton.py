@@ -100,9 +100,9 @@ class Newton:
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
         start = np.zeros(walker.n_weights)
-        if walker.intercept:
+        if walker.intercept and walker.penalty.start is None:
             start[-1] = first_intercept(walker, budget, weight) / BIAS
-        w, trace = newton_steps(walker, weight, start)
+        w, trace = newton_steps(walker, weight, walker.regulariser.start(start))
         notes = (*features.notes, f"{len(trace)} Newton steps were planned for this table and rho")
         return Solution(walker.raw_weights(w), trace, notes, walker.bounds)
 
