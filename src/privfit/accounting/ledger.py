@@ -13,23 +13,19 @@ from __future__ import annotations
 import uuid
 import weakref
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any
 
 from privfit.accounting.amounts import price, units
-from privfit.accounting.budget import Budget, PromiseKind, in_words
-from privfit.accounting.promise import Concentrated, Gaussian, Promise, from_dict, name_of, to_dict
+from privfit.accounting.budget import Budget, PromiseKind
+from privfit.accounting.promise import Concentrated, Gaussian, Promise, from_dict, to_dict
 from privfit.accounting.promises.kinds import Kind
-from privfit.accounting.readable import ReadableLedger
+from privfit.accounting.readable import ReadableLedger, lasts
 from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.relation import check_unit
 from privfit.accounting.reservation import Reservation, reserve
 from privfit.accounting.stores import Entry, MemoryStore, Store
 from privfit.accounting.stores.signing import signed
 from privfit.accounting.zcdp import Conversion
-
-if TYPE_CHECKING:
-    from privfit.accounting.stores.chain import Seal
-    from privfit.accounting.stores.sql import SqlStore
 
 
 class Ledger(ReadableLedger):
@@ -322,51 +318,6 @@ class Ledger(ReadableLedger):
         owner = f"the ledger of {self._reservation.owner.dataset!r}"
         return f"{text} All of it is reserved on {owner}, and spent there until it is settled."
 
-    # -- a ledger that lasts ----------------------------------------------------------------------------
-
-    @property
-    def dataset(self) -> str | None:
-        """The data set whose ledger this is, if it is kept in a file or on a server."""
-        return self._store.dataset if _lasts(self._store) else None
-
-    @property
-    def url(self) -> str | None:
-        """Where the ledger is kept, without any password."""
-        return self._store.database.url if _lasts(self._store) else None
-
-    def verify(self, seal: str | None = None) -> Seal:
-        """Check every entry of a ledger that lasts: its seal, the sums, the total, the settlements.
-
-        The entries alone show that none was changed, inserted or removed between others. They cannot show
-        that the last ones were removed, or that all were written anew, which whoever owns the store can do.
-
-        Parameters
-        ----------
-        seal : str, optional
-            What an earlier call returned, noted down elsewhere. That it is still there shows that nothing up
-            to it was removed or written anew.
-
-        Returns
-        -------
-        seal : Seal
-            The seal of the last entry, a string to note down elsewhere. Its `entries` says how many entries
-            were checked, its `shows` what that shows and what it cannot.
-
-        Raises
-        ------
-        BrokenChain
-            If an entry is not what was written; the sentence says which.
-        """
-        if not _lasts(self._store):
-            raise ValueError("A ledger in memory has no chain to verify; use Ledger.open to keep one.")
-        return self._store.check(seal)
-
-    def __repr__(self) -> str:
-        promised = f"{in_words(self.promise)}, promise={name_of(self.promise)!r}"
-        if _lasts(self._store):  # not what was spent, because looking that up may fail
-            return f"<Ledger of {self.dataset!r} at {self.url}: {promised}>"
-        return f"<Ledger: {promised}; rho = {self.spent:.4g} spent in {len(self.entries)} entries>"
-
     # -- one ledger, however it is copied -------------------------------------------------------------
 
     def __copy__(self) -> Ledger:
@@ -377,7 +328,7 @@ class Ledger(ReadableLedger):
 
     def __reduce__(self) -> tuple[Any, ...]:
         promise = to_dict(self.promise)
-        if _lasts(self._store):
+        if lasts(self._store):
             database = self._store.database
             return _reopen, (self.identifier, promise, database.url, database.timeout, self._store.dataset)
         return _recall, (self.identifier, promise, [asdict(entry) for entry in self.entries])
@@ -413,7 +364,3 @@ def _reopen(identifier: str, promise: dict[str, Any], url: str, timeout: float, 
         return known
     kept = from_dict(promise)
     return _ledger(identifier, kept, SqlStore(Database(url, timeout), dataset, identifier, kept))
-
-
-def _lasts(store: Store) -> TypeGuard[SqlStore]:
-    return store.lasting

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from typing import TYPE_CHECKING, TypeGuard
 
 from privfit.accounting.amounts import UNIT, ceiling, four_digits_down, rounded_down, rounded_up, units
 from privfit.accounting.budget import DEFAULT_DELTA, in_words
-from privfit.accounting.promise import Direct, Promise
+from privfit.accounting.promise import Direct, Promise, name_of
 from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.stores import Entry, Store
+
+if TYPE_CHECKING:
+    from privfit.accounting.stores.chain import Seal
+    from privfit.accounting.stores.sql import SqlStore
 
 ENTRIES_SHOWN = 10  # by a notebook
 
@@ -178,6 +183,51 @@ class ReadableLedger:
         charges = f"{count} charge{'' if count == 1 else 's'}"
         return f"{text}. Bookkeeping: {share:.1%} of that spent in {charges}."
 
+    # -- a ledger that lasts ----------------------------------------------------------------------------
+
+    @property
+    def dataset(self) -> str | None:
+        """The data set whose ledger this is, if it is kept in a file or on a server."""
+        return self._store.dataset if lasts(self._store) else None
+
+    @property
+    def url(self) -> str | None:
+        """Where the ledger is kept, without any password."""
+        return self._store.database.url if lasts(self._store) else None
+
+    def verify(self, seal: str | None = None) -> Seal:
+        """Check every entry of a ledger that lasts: its seal, the sums, the total, the settlements.
+
+        The entries alone show that none was changed, inserted or removed between others. They cannot show
+        that the last ones were removed, or that all were written anew, which whoever owns the store can do.
+
+        Parameters
+        ----------
+        seal : str, optional
+            What an earlier call returned, noted down elsewhere. That it is still there shows that nothing up
+            to it was removed or written anew.
+
+        Returns
+        -------
+        seal : Seal
+            The seal of the last entry, a string to note down elsewhere. Its `entries` says how many entries
+            were checked, its `shows` what that shows and what it cannot.
+
+        Raises
+        ------
+        BrokenChain
+            If an entry is not what was written; the sentence says which.
+        """
+        if not lasts(self._store):
+            raise ValueError("A ledger in memory has no chain to verify; use Ledger.open to keep one.")
+        return self._store.check(seal)
+
+    def __repr__(self) -> str:
+        promised = f"{in_words(self.promise)}, promise={name_of(self.promise)!r}"
+        if lasts(self._store):  # not what was spent, because looking that up may fail
+            return f"<Ledger of {self.dataset!r} at {self.url}: {promised}>"
+        return f"<Ledger: {promised}; rho = {self.spent:.4g} spent in {len(self.entries)} entries>"
+
     def _repr_html_(self) -> str:
         """Show a notebook the statement and the last entries, without who made them."""
         try:
@@ -201,3 +251,8 @@ class ReadableLedger:
 def _added(entries: Iterable[Entry]) -> tuple[int, int]:
     amounts = [(units(entry.rho), units(entry.delta)) for entry in entries]
     return sum(rho for rho, _ in amounts), sum(delta for _, delta in amounts)
+
+
+def lasts(store: Store) -> TypeGuard[SqlStore]:
+    """Tell whether a store is in a file or on a server."""
+    return store.lasting
