@@ -152,7 +152,7 @@ def test_the_pages_of_numbers_and_counts_say_what_is_predicted():
     page = render(NUMBER)
     assert "<dt>predicts</dt><dd>cost</dd>" in page
     assert "how many $ the prediction of cost changes" in page
-    assert "Bars to the right raise it, bars to the left lower it." in page
+    assert "Bars to the right raise the prediction, bars to the left lower it." in page
     assert "odds" not in page.split("What the model says")[2].split("How good it is")[0]
     page = render(COUNT)
     assert "A weight of 0.69 doubles the prediction." in page

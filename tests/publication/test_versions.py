@@ -15,6 +15,7 @@ from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 import privfit
 from privfit import DPLogisticRegression
 from privfit.models.links import IDENTITY, LOG, SIGN, SOFTMAX
+from privfit.models.registry import MODELS
 from privfit.models.targets import Classes, Counts, Interval
 from privfit.models.weights import weights_of
 from privfit.publication import from_json, json_schema, to_json
@@ -110,6 +111,32 @@ def test_a_regressor_is_saved_loaded_converted_and_shown(ToyRegressor, tmp_path)
     assert "Toy regression with differential privacy" in page
     assert "a number; the fit clipped targets to 0 and 200" in page
     assert "positive class" not in page
+
+
+def test_settings_that_are_part_of_the_loss_are_in_the_file(ToyRegressor, tmp_path):  # noqa: F811
+    class Tuned(ToyRegressor):
+        _kind, _loss_settings = "toy-tuned", ("alpha",)
+
+        def _loss_of_fit(self):
+            if self.alpha > 1.0:
+                raise ValueError("alpha must be at most 1.")
+            return super()._loss_of_fit()
+
+    try:
+        settings = {"target_bounds": (0.0, 200.0), "feature_bounds": (-1.0, 1.0), "alpha": 0.25}
+        model = Tuned(4.0, solver="gradient-descent", **settings).fit(np.zeros((50, 2)), np.zeros(50))
+        model.set_params(alpha=0.5)  # not what was fitted
+        model.save(tmp_path / "model.json")
+        written = json.loads((tmp_path / "model.json").read_text())
+        Draft202012Validator(json_schema()).validate(written)
+        assert written["settings"] == {"alpha": 0.25}
+        assert privfit.load(tmp_path / "model.json").alpha == 0.25
+        for entry, message in (({"alpha": 7}, "alpha must be at most 1"), ({"alpha": "x"}, "settings/alpha")):
+            (tmp_path / "model.json").write_text(json.dumps(written | {"settings": entry}))
+            with pytest.raises(ValueError, match=message):
+                privfit.load(tmp_path / "model.json")
+    finally:
+        del MODELS["toy-tuned"]
 
 
 def made_up(link, target, *, unit_rows=False):

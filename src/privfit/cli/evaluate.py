@@ -86,7 +86,13 @@ def _exact(fitted: Any, table: Any) -> dict[str, float]:
 
         labels, has_label = labels_in(table, fitted.schema_)
         table = table if has_label is None else table.filter(has_label)
-        positive, predicted = labels == fitted.classes_[1], fitted.predict(table)
+        predicted = fitted.predict(table)
+        link = fitted.published().link
+        if not link.predicts_classes:
+            return _of_numbers(labels, predicted, link)
+        if len(fitted.classes_) > 2:
+            return _of_classes(fitted, table, labels, predicted)
+        positive = labels == fitted.classes_[1]
         facts = {"accuracy": float(metrics.accuracy_score(labels, predicted))}
         if 0 < positive.sum() < len(positive):  # otherwise there is nothing to tell apart
             facts["balanced_accuracy"] = float(metrics.balanced_accuracy_score(labels, predicted))
@@ -96,3 +102,33 @@ def _exact(fitted: Any, table: Any) -> dict[str, float]:
             facts["brier_score"] = float(metrics.brier_score_loss(positive, chances))
             facts["log_loss"] = float(metrics.log_loss(positive, chances, labels=[False, True]))
         return facts
+
+
+def _of_numbers(targets: Any, predicted: Any, link: Any) -> dict[str, float]:
+    """Return exact scores of predicted numbers; of counts, the share of the deviance that is explained."""
+    from sklearn import metrics
+
+    from privfit.models.links import LOG
+
+    facts = {
+        "r2": float(metrics.r2_score(targets, predicted)) if len(targets) > 1 else float("nan"),
+        "mean_absolute_error": float(metrics.mean_absolute_error(targets, predicted)),
+    }
+    if link is LOG:
+        within = predicted.clip(1e-300, 1e300)
+        facts["mean_poisson_deviance"] = float(metrics.mean_poisson_deviance(targets, within))
+    return facts
+
+
+def _of_classes(fitted: Any, table: Any, labels: Any, predicted: Any) -> dict[str, float]:
+    """Return exact scores of several classes."""
+    from sklearn import metrics
+
+    facts = {
+        "accuracy": float(metrics.accuracy_score(labels, predicted)),
+        "balanced_accuracy": float(metrics.balanced_accuracy_score(labels, predicted)),
+    }
+    if hasattr(fitted, "predict_proba"):
+        chances = fitted.predict_proba(table)
+        facts["log_loss"] = float(metrics.log_loss(labels, chances, labels=fitted.classes_))
+    return facts

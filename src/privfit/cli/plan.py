@@ -10,9 +10,9 @@ import typer
 
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
+from privfit.cli.models import Kind, check_kind
 from privfit.cli.options import Delta, Json
 from privfit.cli.output import progress, show, wrapped
-from privfit.cli.train import Kind, check_kind
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -39,6 +39,7 @@ def plan(
     """Forecast how good a model will be. No data are read.
 
     What accuracy and time to expect of a number of people, or, with --accuracy, how many people it takes.
+    Models of two classes are forecast; those of several classes and of numbers are not yet.
     Forecasts come from training on invented tables with the real solver.
 
     Example: privfit plan --people 20000 --features 30 --positives 0.2 --plot plan.png
@@ -53,6 +54,13 @@ def plan(
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise Mistake(f"{plot} must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}.")
     check_kind(model)
+    from privfit.models.registry import MODELS
+
+    if not MODELS[model].link.predicts_classes:
+        raise Mistake(
+            f"privfit plan forecasts models of two classes, and --model {model} predicts numbers; what a fit "
+            "of numbers will be like cannot be planned yet."
+        )
     from privfit import people_needed
     from privfit import plan as forecast
 

@@ -11,6 +11,7 @@ import typer
 from privfit.cli.checking import NoCheck, check_first
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
+from privfit.cli.models import KindForLabel, Quantile, model_for, settings_of
 from privfit.cli.options import (
     Data,
     Dataset,
@@ -24,25 +25,6 @@ from privfit.cli.options import (
 )
 from privfit.cli.output import show, waiting, wrapped
 from privfit.cli.tables import read_table
-
-
-def kinds() -> list[str]:
-    """Return the kinds of models that there are."""
-    import privfit.estimators  # noqa: F401  # which enters them into the registry
-    from privfit.models.registry import MODELS
-
-    return sorted(MODELS)
-
-
-Kind = Annotated[
-    str, typer.Option("--model", help="Which model to train, such as logistic or svm.", autocompletion=kinds)
-]
-
-
-def check_kind(name: str) -> None:
-    """Refuse what is no kind of model."""
-    if name not in (known := kinds()):
-        raise Mistake(f"--model {name} is none of the models: {', '.join(known)}.")
 
 
 def check_solver(name: str) -> None:
@@ -64,7 +46,8 @@ def train(
     ] = None,
     delta: Delta = 1e-6,
     rho: Annotated[float | None, typer.Option(help="The price in zCDP, instead of epsilon.")] = None,
-    model: Kind = "logistic",
+    model: KindForLabel = None,
+    quantile: Quantile = None,
     solver: Annotated[str, typer.Option(help="Which algorithm trains it; see docs/solvers.md.")] = "adaptive",
     alpha: Annotated[
         float, typer.Option(help="Strength of the regulariser alpha/2 times the squared norm of the weights.")
@@ -101,10 +84,10 @@ def train(
     with waiting("Loading libraries"):
         from privfit import Schema
         from privfit.estimators.validation import check_count, check_number
-        from privfit.models.registry import MODELS
 
         facts = Schema.from_toml(schema)
-        check_kind(model)
+        kind = model_for(model, facts, schema)
+        settings = settings_of(kind, quantile=quantile)
     if records is not None and facts.records is not None:
         raise Mistake(f"{schema} declares the number of records already; leave --records out.")
     if records is not None:
@@ -120,22 +103,19 @@ def train(
     declared = replace(facts, records=facts.records or records)
     table = check_first(table, declared, "train", skip=no_check)
     with spending(ledger):
-        fitted = (
-            MODELS[model]
-            .estimator(
-                epsilon,
-                delta,
-                rho=rho,
-                solver=solver,
-                alpha=alpha,
-                fit_intercept=not no_intercept,
-                schema=facts,
-                n_records=records,
-                ledger=ledger,
-                verbose=1,
-            )
-            .fit(table)
-        )
+        fitted = kind.estimator(
+            epsilon,
+            delta,
+            rho=rho,
+            solver=solver,
+            alpha=alpha,
+            fit_intercept=not no_intercept,
+            schema=facts,
+            n_records=records,
+            ledger=ledger,
+            verbose=1,
+            **settings,
+        ).fit(table)
         with replacing(out) as file:
             fitted.save(file)
         if report is not None:

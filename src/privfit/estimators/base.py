@@ -56,6 +56,7 @@ class DPLinearModel(PrivateFit, ABC):
     _kind: ClassVar[str]  # what model files call it
     _title: ClassVar[str]  # what people call it
     _link: ClassVar[Link]  # how scores become predictions
+    _loss_settings: ClassVar[tuple[str, ...]] = ()  # numbers that are part of the loss; model files keep them
 
     solver: str | Solver
     alpha: float
@@ -199,6 +200,7 @@ class DPLinearModel(PrivateFit, ABC):
         self._settle(ledger)
         self.schema_ = declared.schema
         self._keep_target(encoder)
+        self.loss_settings_ = {name: float(getattr(self, name)) for name in self._loss_settings}
         self._set_weights(declared.weights.kept(encoder.in_units(solution.w), X.shape[1]))
         self.n_iter_, self.trace_ = solution.n_iter, solution.trace
         self.preparation_ = preparation.completed(solution)

@@ -41,6 +41,7 @@ def published(model: DPLinearModel) -> Published:
         steps=tuple(asdict(step) for step in model.trace_),
         privacy=statement_to_dict(model.privacy_),
         versions=versions(),
+        settings=model.loss_settings_,
     )
     misfit = facts.misfit()
     if misfit is not None:
@@ -51,6 +52,7 @@ def published(model: DPLinearModel) -> Published:
 def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     """Give an unfitted estimator what a published model knows; it then predicts the same."""
     model._keep_target(facts.target)
+    model.loss_settings_ = {name: float(getattr(model, name)) for name in model._loss_settings}
     model._keep_weights(facts.weights.copy(), facts.intercepts.copy())
     model.n_iter_, model.trace_ = len(facts.steps), tuple(Step(**step) for step in facts.steps)
     model.preparation_ = Preparation(facts.bounds, facts.has_intercept, facts.unit_rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
@@ -57,6 +57,8 @@ class Published:
         Of privfit and of what it was made with.
     covariance : array, optional
         Of the weights: row by row, the intercept, if there is one, after the weights of its row.
+    settings : dict of str to float
+        Settings of the estimator that say what is predicted, such as the quantile.
     """
 
     kind: str
@@ -74,6 +76,7 @@ class Published:
     privacy: dict[str, Any]
     versions: dict[str, str]
     covariance: Matrix | None = None
+    settings: dict[str, float] = field(default_factory=dict)
 
     @property
     def classes(self) -> tuple[Any, ...]:

@@ -13,6 +13,8 @@ from privfit.printable import printable
 from privfit.schema import Categorical, Label, Schema
 from privfit.schema.quantities import Quantity
 
+MOST_INTERCEPTS = 6  # in a sentence
+
 
 def weights_of(model: Published) -> Weights:
     """Return the weights of a model as a table; they speak for the schema's positive class, if it names one.
@@ -61,19 +63,22 @@ def _of_classes(model: Published, schema: Schema | None) -> Weights:
         rows, added = _rows(model, schema, raw)
         tables.append([row._replace(label=label) for row in rows])
         own[label] = intercept + added + 0.0
-    compared = "compared with the mean of all classes, " if model.link is SOFTMAX else ""
+    compared = ", compared with the mean of all classes," if model.link is SOFTMAX else ""
     doubled = "Where the scores of two classes differ by 0.69, one is twice as probable as the other."
-    scores = ", ".join(f"{printable(str(label))} {value:+.4g}" for label, value in own.items())
+    start = f"The intercepts are the scores of a record with {_start(model, schema)}"
+    if len(own) <= MOST_INTERCEPTS:
+        scores = (f"{value:+.4g} for {printable(str(label))}" for label, value in own.items())
+        start += f": {', '.join(scores)}"
     return Weights(
         (row for line in zip(*tables, strict=True) for row in line),
         classes=model.classes,
         intercept=own,
         meaning=(
-            f"A weight is how much a person's score for a class changes, {compared}{_when(model, schema)}.",
+            f"A weight is how much a person's score for a class changes{compared} {_when(model, schema)}.",
             *_of_the_norm(model),
             "The class with the largest score is predicted.",
             *[doubled] * (model.link.probabilities is not None),
-            f"The scores of a record with {_start(model, schema)} are {scores}.",
+            f"{start}.",
         ),
     )
 

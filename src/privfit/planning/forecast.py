@@ -260,7 +260,10 @@ class Scene:
         _positive("delta", delta)
         known = [kind for kind, one in MODELS.items() if one.link.predicts_classes]
         if model not in known:
-            raise ValueError(f"model must be {' or '.join(map(repr, known))}, got {model!r}.")
+            raise ValueError(
+                f"Plans are for models of two classes: model must be {' or '.join(map(repr, known))}, got "
+                f"{model!r}."
+            )
         rng = np.random.default_rng([seed, n_features])
         population = Population.of(n_features, positives, auc, rng)
         return cls(population, population.draw(TESTED_ON, rng), delta, model, runs, seed)

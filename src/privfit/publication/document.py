@@ -69,6 +69,7 @@ def to_json(model: Published) -> str:
         "weights": model.weights.tolist(),
         "intercepts": model.intercepts.tolist(),
         **({} if model.covariance is None else {"covariance": model.covariance.tolist()}),
+        **({"settings": model.settings} if model.settings else {}),
         "preprocessing": {
             "schema": model.schema,
             "clip": None if bounds is None else {"low": bounds[0], "high": bounds[1]},
@@ -212,6 +213,7 @@ def _checked(written: dict[str, Any]) -> Published:
         privacy=written["privacy"],
         versions=written["versions"],
         covariance=None if covariance is None else _matrix("covariances", covariance),
+        settings={name: float(value) for name, value in written.get("settings", {}).items()},
     )
     misfit = model.misfit()
     if misfit is not None:

@@ -46,7 +46,11 @@ def load(path: str | Path) -> Any:
             others = tuple(a for a in statement.assumptions if a != ONE_RECORD_EACH)
             statement = replace(statement, assumptions=others)
         declaring = estimator._declaring(facts.target)
-        model = estimator(**declaring) if schema is None else estimator(schema=schema)
+        declaring = declaring if schema is None else {"schema": schema}
+        settings = {name: facts.settings[name] for name in estimator._loss_settings if name in facts.settings}
+        model = estimator(**declaring, **settings)
+        if settings:
+            model._loss_of_fit()  # refuses settings that make no sense
         if statement.promise is not None:
             model.set_params(epsilon=statement.epsilon, delta=statement.delta)
         return restored(model, facts, statement)

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 
-def bars(rows: Sequence[tuple[str, float, str]], *, caption: str, largest: float | None = None) -> str:
+def bars(rows: Sequence[tuple[str, float, str]], *, caption: str, scale: Sequence[float] = ()) -> str:
     """Draw labelled bars from a common zero, as a table whose cells are filled; values may be negative.
 
-    The longest bar is as long as `largest`, which several charts may share.
+    Charts that share a zero and a unit have the values of all of them as their scale.
     """
-    largest = largest or max((abs(value) for _, value, _ in rows), default=0.0) or 1.0
-    both_sides = any(value < 0.0 for _, value, _ in rows)
+    values = scale or [value for _, value, _ in rows]
+    largest = max(map(abs, values), default=0.0) or 1.0
+    both_sides = any(value < 0.0 for value in values)
     zero, room = (50.0, 50.0) if both_sides else (0.0, 100.0)
     lines = []
     for label, value, text in rows:

@@ -12,7 +12,7 @@ from privfit.accounting.amounts import written_up
 from privfit.accounting.group import for_records
 from privfit.models.published import Published
 from privfit.models.registry import title_of
-from privfit.models.targets import Classes, Counts, Interval, Target, TwoLabels
+from privfit.models.targets import Classes, Counts, Interval, TwoLabels
 from privfit.models.weight_table import Weights
 from privfit.models.weights import weights_of
 from privfit.printable import printable
@@ -252,7 +252,7 @@ def _range(interval: Sequence[float]) -> str:
 def _card(model: Published, card: Mapping[str, str]) -> str:
     fields = {
         "Kind of model": title_of(model.kind),
-        **_predicted(model.target),
+        **_predicted(model),
         **{name: card.get(name, "not stated") for name in CARD_FIELDS},
         **{name: text for name, text in card.items() if name not in CARD_FIELDS},
         "Made with": ", ".join(f"{name} {version}" for name, version in model.versions.items()),
@@ -260,10 +260,12 @@ def _card(model: Published, card: Mapping[str, str]) -> str:
     return table(("field", "entry"), fields.items(), "What to know before using it")
 
 
-def _predicted(target: Target) -> dict[str, str]:
-    match target:
+def _predicted(model: Published) -> dict[str, str]:
+    match model.target:
         case Interval(low=low, high=high):
-            return {"Predicts": f"a number; the fit clipped targets to {low:.6g} and {high:.6g}"}
+            quantile = model.settings.get("quantile")
+            number = "a number" if quantile is None else f"the {quantile:g} quantile of a number"
+            return {"Predicts": f"{number}; the fit clipped targets to {low:.6g} and {high:.6g}"}
         case Counts(largest=largest):
             return {"Predicts": f"the mean of a count; the fit clipped counts to {largest:,}"}
         case TwoLabels(classes=classes) | Classes(classes=classes):

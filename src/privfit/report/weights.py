@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from privfit.models.links import LOG
@@ -31,7 +32,7 @@ def _directions(model: Published, weights: Weights) -> str:
         return "Bars to the right raise the score of the class, bars to the left lower it."
     others = [value for value in model.classes if value != weights.positive]
     if not others:
-        return "Bars to the right raise it, bars to the left lower it."
+        return "Bars to the right raise the prediction, bars to the left lower it."
     return f"Their bars go to the right; bars to the left speak for <b>{escape(str(others[0]))}</b>."
 
 
@@ -41,25 +42,25 @@ def _doubled(model: Published, weights: Weights) -> str:
     return "A weight of 0.69 doubles the prediction. " if model.link is LOG and weights.has_rates else ""
 
 
-def _drawn(weights: Weights, most: int, title: str, largest: float | None = None) -> str:
+def _drawn(weights: Weights, most: int, title: str, scale: Sequence[float] = ()) -> str:
     """Draw the largest weights of one score as bars; references have none."""
     compared = [row for row in weights.by_size() if row.weight]
     rows = [(_label(row), row.weight, _short(row.weight)) for row in compared[:most]]
     shown = f"the largest of {len(compared):,}" if len(compared) > len(rows) else "all of them"
-    return bars(rows, caption=f"{title}, {shown}", largest=largest)
+    return bars(rows, caption=f"{title}, {shown}", scale=scale)
 
 
 def _of_classes(weights: Weights) -> str:
     """Draw a chart for each class, all to one scale."""
-    largest = max((abs(row.weight) for row in weights), default=0.0)
+    scale = [row.weight for row in weights]
     drawn = weights.classes[:CLASSES_DRAWN]
     charts = []
     for label in drawn:
         title = f"Weights for {label}"
-        chart = _drawn(weights.of_class(label), DRAWN_OF_A_CLASS, title, largest)
+        chart = _drawn(weights.of_class(label), DRAWN_OF_A_CLASS, title, scale)
         if len(drawn) > CLASSES_SIDE_BY_SIDE:
             is_open = " open" if label == drawn[0] else ""
-            chart = f"<details{is_open}><summary>{escape(title)}</summary>{chart}</details>"
+            chart = f"<details{is_open}><summary>{escape(str(label))}</summary>{chart}</details>"
         charts.append(chart)
     left = len(weights.classes) - len(drawn)
     more = f"<p>The weights of {left:,} more classes are in the model file only.</p>" if left else ""

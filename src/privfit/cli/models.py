@@ -1,0 +1,104 @@
+"""Which model a command trains: by its name, and by what the schema's label holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from privfit.cli.guard import Mistake
+
+if TYPE_CHECKING:
+    from privfit.models.registry import Model
+    from privfit.schema import Schema
+
+USUAL = {"classes": "logistic", "number": "linear", "count": "poisson"}  # by the type of the label
+
+
+def kinds() -> list[str]:
+    """Return the kinds of models that there are."""
+    import privfit.estimators  # noqa: F401  # which enters them into the registry
+    from privfit.models.registry import MODELS
+
+    return sorted(MODELS)
+
+
+def check_kind(name: str) -> None:
+    """Refuse what is no kind of model."""
+    if name not in (known := kinds()):
+        raise Mistake(f"--model {name} is none of the models: {', '.join(known)}.")
+
+
+Kind = Annotated[
+    str, typer.Option("--model", help="Which model to train, such as logistic or svm.", autocompletion=kinds)
+]
+KindForLabel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        help="Which model to train: logistic or svm for classes, linear, huber or quantile for numbers, "
+        "poisson for counts. By default logistic, linear or poisson, by the type of the label.",
+        autocompletion=kinds,
+    ),
+]
+Quantile = Annotated[
+    float | None,
+    typer.Option(help="Of a quantile model: the share of people below the predicted number, by default .5."),
+]
+
+
+def model_for(name: str | None, schema: Schema, path: Path) -> Model:
+    """Return the kind of model to train, or refuse one that cannot predict the schema's label.
+
+    Parameters
+    ----------
+    name : str, optional
+        The kind; the usual one of the label's type if it is not given.
+    schema : Schema
+        Whose label is predicted.
+    path : Path
+        Of the schema, for messages.
+
+    Returns
+    -------
+    model : Model
+        The kind of model.
+    """
+    from privfit.models.registry import MODELS
+    from privfit.schema import CountLabel, Label
+
+    label = schema.label
+    held = "classes" if isinstance(label, Label) else "count" if isinstance(label, CountLabel) else "number"
+    name = name or USUAL[held]
+    check_kind(name)
+    if MODELS[name].link.predicts_classes != isinstance(label, Label):
+        fitting = [kind for kind in kinds() if MODELS[kind].link.predicts_classes == isinstance(label, Label)]
+        predicts, has = ("classes", f"is a {held}") if held != "classes" else ("numbers", "has classes")
+        raise Mistake(
+            f"--model {name} predicts {predicts}, and the label {label.name!r} of {path} {has}; choose one "
+            f"of {', '.join(fitting)}, or correct the type of the label."
+        )
+    return MODELS[name]
+
+
+def settings_of(model: Model, **given: float | None) -> dict[str, Any]:
+    """Return the settings that only some models have, as far as they are given.
+
+    Parameters
+    ----------
+    model : Model
+        The kind of model.
+    **given : float, optional
+        Options by name.
+
+    Returns
+    -------
+    settings : dict
+        Those that were given; one that the model does not have is refused.
+    """
+    settings = {name: value for name, value in given.items() if value is not None}
+    for name in settings:
+        if name not in model.estimator._loss_settings:
+            raise Mistake(f"--{name} is no setting of --model {model.kind}; leave it out.")
+    return settings

@@ -1,0 +1,119 @@
+"""From a messy file to predictions with models of numbers, at the command line."""
+
+import csv
+import json
+import random
+
+import pytest
+from running import privfit
+from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
+
+SCHEMA = """
+[[columns]]
+name = "age"
+type = "integer"
+low = 18
+high = 90
+
+[[columns]]
+name = "town"
+type = "categorical"
+categories = ["Basel", "Bern"]
+
+[label]
+name = "cost"
+type = "number"
+low = 0
+high = 10_000
+unit = "$"
+thousands = ","
+missing = "drop"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    chance = random.Random(0)
+    with open("bills.csv", "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["age", "town", "cost"])
+        for i in range(600):
+            age, town = chance.randint(18, 90), chance.choice(["Basel", "Bern"])
+            cost = 50 * age + (1000 if town == "Bern" else 0) + chance.randint(-200, 200)
+            writer.writerow([age, town, "" if i % 50 == 0 else "n/a" if i % 50 == 1 else f"${cost:,}"])
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    return tmp_path
+
+
+def rows_of(path):
+    with open(path, encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
+
+
+def test_a_number_is_trained_explained_shown_exported_and_predicted(ToyRegressor, folder):  # noqa: F811
+    checked = privfit("schema", "check", "bills.csv", "--schema", "schema.toml", code=1).stdout
+    assert "12 records have a label that is no number" in checked
+    train = ("train", "bills.csv", "--schema", "schema.toml", "--model", "toy-huber", "--epsilon", 5)
+    told = privfit(*train, "--out", "model.json", "--report", "card.html")
+    assert "Warning: cost: 12 records have a label that is no number" in told.stderr
+    assert "records without a label are left out" in " ".join(told.stdout.split())
+    explained = " ".join(privfit("explain", "model.json").stdout.split())
+    assert "A weight is how many $ the prediction of cost changes" in explained
+    weights = json.loads(privfit("explain", "model.json", "--json").stdout)
+    assert weights["target"] == {"type": "interval", "low": 0.0, "high": 10000.0}
+    assert weights["speaks_for"] is None
+    assert "<dt>predicts</dt><dd>cost</dd>" in (folder / "card.html").read_text()
+    privfit("predict", "model.json", "bills.csv", "--out", "predicted.csv")
+    rows = rows_of("predicted.csv")
+    assert rows[0] == ["cost"]
+    assert len(rows) == 601
+    privfit("export", "model.json", "--numpy", "scorer.py")
+    module = {}
+    exec((folder / "scorer.py").read_text(), module)
+    table = {"age": [50, ""], "town": ["Bern", "Basel"]}
+    with open("two.csv", "w", encoding="utf-8") as file:
+        file.write("age,town\n50,Bern\n,Basel\n")
+    privfit("predict", "model.json", "two.csv", "--out", "predicted.csv", "--no-check")
+    predicted = [float(row[0]) for row in rows_of("predicted.csv")[1:]]
+    assert list(module["predict"](table)) == pytest.approx(predicted, rel=1e-12)
+    exact = json.loads(privfit("evaluate", "model.json", "bills.csv", "--public-data", "--json").stdout)
+    assert set(exact) == {"r2", "mean_absolute_error"}
+
+
+MISTAKES = {
+    "classes of a number": (
+        ("--model", "logistic"),
+        "--model logistic predicts classes, and the label 'cost' of schema.toml is a number; choose one of",
+    ),
+    "a setting of another model": (
+        ("--model", "toy-huber", "--quantile", 0.9),
+        "--quantile is no setting of --model toy-huber; leave it out.",
+    ),
+    "no model": (("--model", "forest"), "--model forest is none of the models: "),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_a_model_that_does_not_fit_is_refused_before_the_table_is_read(ToyRegressor, folder, name):  # noqa: F811
+    options, message = MISTAKES[name]
+    (folder / "bills.csv").unlink()
+    (folder / "bills.csv").touch()
+    told = privfit("train", "bills.csv", "--schema", "schema.toml", *options, "--out", "m.json", code=2)
+    assert message in " ".join(told.stderr.split())
+
+
+def test_numbers_are_not_planned(ToyRegressor):  # noqa: F811
+    told = privfit("plan", "--people", 1000, "--features", 5, "--model", "toy-huber", code=2)
+    assert (
+        "privfit plan forecasts models of two classes, and --model toy-huber predicts numbers" in told.stderr
+    )
+
+
+def test_numbers_for_a_label_of_classes_are_refused(ToyRegressor, folder):  # noqa: F811
+    (folder / "schema.toml").write_text(
+        SCHEMA.split("[label]")[0] + '[label]\nname = "cost"\nclasses = [0, 1]\n'
+    )
+    train = ("train", "bills.csv", "--schema", "schema.toml", "--model", "toy-huber", "--out", "m.json")
+    told = " ".join(privfit(*train, code=2).stderr.split())
+    assert "--model toy-huber predicts numbers, and the label 'cost' of schema.toml has classes;" in told
