@@ -1,6 +1,7 @@
 """The page in headless Chromium: no errors on the console, and nothing wider than the screen."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,9 @@ from chromium import needs_chromium, show
 from test_page import Scores, fitted
 
 from privfit import DPLogisticRegression, Schema
+from privfit.models.links import IDENTITY, SOFTMAX
+from privfit.models.targets import Classes, Interval
+from privfit.report import render
 from privfit.schema import Categorical, Label, Numeric
 
 pytestmark = [pytest.mark.slow, needs_chromium]
@@ -61,6 +65,36 @@ def test_it_fits_the_screen_without_errors(browser, page, width, scheme, tmp_pat
 def test_names_without_a_place_to_break_do_not_widen_the_page(browser, hostile, width):
     show(browser, hostile, width, "light")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture(scope="module", params=["three classes", "many classes", "numbers"])
+def other_page(request, tmp_path_factory):
+    """The page of a model that is made up, with names longer than a line."""
+    facts = fitted().published()
+    names = tuple(f"{LONG}{i}" for i in range(12 if request.param == "many classes" else 3))
+    target = Interval(0.0, 1e9) if request.param == "numbers" else Classes(names)
+    path = tmp_path_factory.mktemp("report") / "other.html"
+    size = 1e7 if request.param == "numbers" else 1.0
+    model = replace(
+        facts,
+        link=IDENTITY if request.param == "numbers" else SOFTMAX,
+        target=target,
+        weights=size * np.random.default_rng(0).normal(size=(target.outputs, facts.n_columns)),
+        intercepts=np.zeros(target.outputs),
+    )
+    path.write_text(render(model).replace("<details>", "<details open>"))
+    return path
+
+
+@pytest.mark.parametrize("width", [390, 1280], ids=["phone", "desktop"])
+def test_pages_of_other_models_fit_the_screen(browser, other_page, width):
+    show(browser, other_page, width, "light")
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    outside = browser.execute_script(
+        "return [...document.querySelectorAll('.bars')].filter(t => t.scrollWidth > t.clientWidth).length"
+    )
+    assert outside == 0  # no bar and no number hangs over its chart
 
 
 @pytest.mark.parametrize(("width", "rows"), [(1280, 1), (390, 3)], ids=["desktop", "phone"])
