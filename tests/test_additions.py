@@ -304,7 +304,7 @@ import privfit
 from privfit.cli.train import kinds
 from privfit.models.registry import MODELS
 DPToyRegressor = MODELS["toy"].estimator  # found without a line elsewhere
-assert kinds() == ["logistic", "svm", "toy"]
+assert "toy" in kinds()
 targets = 50.0 + 10.0 * X[:, 0]
 model = DPToyRegressor(20.0, target_bounds=(0.0, 100.0), feature_bounds=(-4.0, 4.0)).fit(X, targets)
 assert model.score(X, targets) > 0.8

@@ -38,6 +38,7 @@ from privfit.questions import (
     RisesAlong,
     ScoreSums,
     SecondMoments,
+    SlopeCounts,
     SlopesAt,
     TargetSums,
     VerticesAt,
@@ -112,6 +113,8 @@ QUESTIONS = {
     "WeightSum": lambda c, q: c.measure(WeightSum(), RHO),
     "ClassSums": lambda c, q: c.measure(ClassSums(), RHO),
     "SlopesAt": lambda c, q: c.measure(SlopesAt(q.w, 0.5 * q.clip), RHO),
+    "SlopeCounts": lambda c, q: c.measure(SlopeCounts([-0.5, 0.0, 0.3]), RHO, of=c.at(q.w)),
+    "SlopeCounts, sizes": lambda c, q: c.measure(SlopeCounts([0.2, 0.9], sizes=True), RHO, of=c.at(q.w)),
     "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
 }
@@ -129,6 +132,7 @@ PLACES = {
     "clipped": lambda c, q: c.clipped(-q.w[:-1], 2.0 * q.w[:-1]),
     "transformed": lambda c, q: c.transformed(q.w[:-1], 1.0 + q.folds, 0.3),
     "projected": lambda c, q: c.projected(q.w),
+    "retargeted": lambda c, q: c.retargeted(0.1, 0.5, LOSSES["squared"]),
 }
 PUBLIC = {
     "n_weights": lambda c, q: c.n_weights,

@@ -10,7 +10,9 @@ from one_output import ALL, LOSSES
 
 from privfit.engine.kernels.pointwise import loops
 from privfit.losses import Loss, get_loss
-from privfit.losses.arithmetic import exp, log1p_unit
+from privfit.losses.arithmetic import exp, log, log1p_unit
+from privfit.losses.huber import huber
+from privfit.losses.quantile import quantile_loss, smoothed_quantile
 
 # Value and derivative of this package's losses, as functions of the margin m = target * prediction.
 WRITTEN_OUT = {
@@ -19,6 +21,27 @@ WRITTEN_OUT = {
     "smoothed_hinge": (
         lambda m: np.where(m > 1.5, 0, np.where(m < 0.5, 1 - m, (1.5 - np.clip(m, 0.5, 1.5)) ** 2 / 2)),
         lambda m: -np.clip(1.5 - m, 0, 1),
+    ),
+}
+# The same of losses of numbers, as functions of the prediction p and the target t.
+OF_NUMBERS = {
+    "squared": (lambda p, t: (p - t) ** 2 / 2, lambda p, t: p - t),
+    "huber_1.345": (
+        lambda p, t: np.where(abs(p - t) < 1.345, (p - t) ** 2 / 2, 1.345 * (abs(p - t) - 1.345 / 2)),
+        lambda p, t: np.clip(p - t, -1.345, 1.345),
+    ),
+    "quantile_0.9": (
+        lambda p, t: np.where(p < t, 0.9 * (t - p), 0.1 * (p - t)),
+        lambda p, t: np.where(p <= t, -0.9, 0.1),
+    ),
+    "poisson": (
+        lambda p, t: (
+            np.where(
+                p < math.log(32), np.exp(p) - t * p, 32 + (32 - t) * (p - math.log(32)) - t * math.log(32)
+            )
+            - (t - t * np.log(np.maximum(t, 1e-300)))
+        ),
+        lambda p, t: np.exp(np.minimum(p, math.log(32))) - t,
     ),
 }
 LINES = st.floats(-60, 60)
@@ -39,6 +62,50 @@ def test_losses_of_this_package_are_what_they_are_called(name: str, target: floa
         m = target * prediction
         assert loss.value(prediction, target) == pytest.approx(value(m), rel=1e-14, abs=0)
         assert loss.derivative(prediction, target) == pytest.approx(target * derivative(m), rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("name", OF_NUMBERS)
+def test_losses_of_numbers_are_what_they_are_called(name: str) -> None:
+    loss, (value, derivative) = get_loss(name), OF_NUMBERS[name]
+    for target in (0.0, 0.7, 2.0, 31.0):
+        for prediction in np.linspace(-9.1, 9.2, 184).tolist():
+            assert loss.value(prediction, target) == pytest.approx(value(prediction, target), abs=1e-12)
+            slope = loss.derivative(prediction, target)
+            assert slope == pytest.approx(derivative(prediction, target), abs=1e-12)
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.97])
+def test_the_smooth_quantile_loss_is_the_mean_of_moved_ones(q: float) -> None:
+    """Its slope is at most max(q, 1 - q), and where it is steepest it is the quantile loss."""
+    kinked, smooth = quantile_loss(q), smoothed_quantile(q, 0.25)
+    moves = (np.arange(4000) + 0.5) / 8000.0 - 0.25
+    for prediction in (-3.0, -0.2, 0.0, 0.1, 0.24, 0.26, 2.0):
+        mean = np.mean([kinked.value(prediction, 0.1 + move) for move in moves.tolist()])
+        assert smooth.value(prediction, 0.1) == pytest.approx(mean, abs=1e-6)
+    assert kinked.lipschitz == smooth.lipschitz == max(q, 1 - q)
+
+
+def test_the_loss_of_counts_stays_convex_where_a_clipped_prediction_would_not() -> None:
+    """With the prediction clipped inside the loss the slope falls back to 0 beyond the clip."""
+    slopes = [get_loss("poisson").derivative(p, 3.0) for p in np.linspace(2.0, 6.0, 81).tolist()]
+    assert np.all(np.diff(slopes) >= 0)
+    assert slopes[-1] == pytest.approx(32.0 - 3.0)
+    clipped = [math.exp(p) - 3.0 if p < math.log(32) else 0.0 for p in np.linspace(2.0, 6.0, 81).tolist()]
+    assert np.any(np.diff(clipped) < 0)
+
+
+@pytest.mark.parametrize("make", [huber, quantile_loss])
+def test_losses_with_equal_parameters_are_one_object_and_share_their_loops(make) -> None:
+    loss = make(0.3)
+    assert make(0.3) is loss
+    assert pickle.loads(pickle.dumps(loss)) is loss
+    assert loops(make(0.3)) is loops(loss)
+
+
+def test_log_is_accurate_to_a_few_units_in_the_last_place() -> None:
+    for x in [*np.exp(np.linspace(-700, 700, 5001)), *np.linspace(0.5, 2, 5001), 2.3e-308, 1.7e308]:
+        assert abs(log(x) - math.log(x)) <= 5 * math.ulp(math.log(x))
+    assert log(1.0) == 0.0
 
 
 def test_derivative_is_the_slope(loss: Loss) -> None:
@@ -119,5 +186,5 @@ def test_a_loss_survives_pickling(loss: Loss) -> None:
 
 
 def test_unknown_loss_names_the_known_ones() -> None:
-    with pytest.raises(ValueError, match=f"unknown loss 'squared'; known losses: {', '.join(sorted(ALL))}"):
-        get_loss("squared")
+    with pytest.raises(ValueError, match=f"unknown loss 'cubic'; known losses: {', '.join(sorted(ALL))}"):
+        get_loss("cubic")

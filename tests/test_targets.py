@@ -88,7 +88,7 @@ def test_a_noisy_mean_becomes_one_that_is_possible(kind):
         assert mean.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("loss", sorted(LOSSES))
+@pytest.mark.parametrize("loss", sorted(name for name, loss in LOSSES.items() if loss.targets == TWO_LABELS))
 @pytest.mark.parametrize("mean", [-0.95, -0.4, 0.0, 0.7])
 def test_the_best_constant_is_the_minimiser_of_the_mean_loss(loss, mean):
     """Of the hinge, the minimiser is the sign; near even shares its link is shorter, which noise asks for."""
@@ -104,6 +104,29 @@ def test_the_best_constant_is_the_minimiser_of_the_mean_loss(loss, mean):
 
     best = minimize_scalar(expected, bounds=(-20.0, 20.0), method="bounded", options={"xatol": 1e-9})
     assert expected(found) <= best.fun + 1e-9
+
+
+@pytest.mark.parametrize(("loss", "best"), [("squared", 0.7), ("poisson", math.log(0.7))])
+def test_the_best_constant_for_numbers_has_no_mean_slope(loss, best):
+    """Of two records, 0.5 and 0.9."""
+    loss = LOSSES[loss]
+    found = loss.best_constant(np.array([0.7]))
+    assert found == pytest.approx(best)
+    assert loss.derivative(found, 0.5) + loss.derivative(found, 0.9) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@given(values=st.lists(st.floats(-1e300, 1e300), min_size=1, max_size=9))
+def test_the_nearest_targets_are_targets(kind, values):
+    targets, _, _ = KINDS[kind]
+    nearest = targets.nearest(np.array(values))
+    assert targets.hold(nearest)
+    np.testing.assert_array_equal(targets.nearest(nearest), nearest)
+
+
+def test_an_interval_that_ends_at_a_power_of_two_is_not_charged_for_the_next():
+    assert Interval(-1.0, 1.0).bound == pytest.approx(1.0, rel=1e-5)
+    assert Interval(-1.0, 1.1).bound == pytest.approx(2.0, rel=1e-5)
 
 
 def test_the_slope_of_an_intercept_is_the_last_coordinate_of_the_gradient():

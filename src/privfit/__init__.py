@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from privfit import schema as schema
     from privfit import solvers as solvers
     from privfit.accounting import BudgetExceeded, Ledger
-    from privfit.estimators import DPLinearSVC, DPLogisticRegression
+    from privfit.estimators import (
+        DPHuberRegressor,
+        DPLinearRegression,
+        DPLinearSVC,
+        DPLogisticRegression,
+        DPPoissonRegressor,
+        DPQuantileRegressor,
+    )
     from privfit.leaks import PrivacyLeakError, PrivacyLeakWarning, WeakPromiseWarning, strict
     from privfit.planning import people_needed, plan
     from privfit.publication import load
@@ -25,8 +32,12 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BudgetExceeded",
+    "DPHuberRegressor",
+    "DPLinearRegression",
     "DPLinearSVC",
     "DPLogisticRegression",
+    "DPPoissonRegressor",
+    "DPQuantileRegressor",
     "Ledger",
     "PrivacyLeakError",
     "PrivacyLeakWarning",
@@ -42,8 +53,12 @@ __all__ = [
 # of it.
 _MODULE_OF = {
     "BudgetExceeded": "accounting",
+    "DPHuberRegressor": "estimators",
+    "DPLinearRegression": "estimators",
     "DPLinearSVC": "estimators",
     "DPLogisticRegression": "estimators",
+    "DPPoissonRegressor": "estimators",
+    "DPQuantileRegressor": "estimators",
     "Ledger": "accounting",
     "PrivacyLeakError": "leaks",
     "PrivacyLeakWarning": "leaks",

@@ -2,9 +2,8 @@
 
 A solver never sees a record. It asks the curator priced questions, and every answer is made in the same
 order: check the question, charge the ledger, look at the data, blur, return. If the charge does not fit,
-`BudgetExceeded` is raised and nothing is looked at. Points and lines are handed out sealed: a solver can
-hold and move them but not look inside. How far a record can move an answer stands beside the question's sum,
-in `privfit.questions`; the claims Q1, Q2, ... are proved in docs/privacy.md.
+`BudgetExceeded` is raised and nothing is looked at. A solver can hold and move sealed points and lines but
+not look inside. Bounds stand beside sums in `privfit.questions`; docs/privacy.md proves Q1, Q2, ...
 """
 
 from __future__ import annotations
@@ -174,6 +173,10 @@ class Curator:
         """Return a curator over scale * (features - center), the intercept's column holding `bias`."""
         return self._over(self._records.transformed(center, scale, bias))
 
+    def retargeted(self, center: float, scale: float, loss: Loss) -> Curator:
+        """Return a curator over (targets - center) / scale and another loss. Nothing is released."""
+        return self._over(self._records.retargeted(center, scale, loss))
+
     def projected(self, w: Vector) -> Curator:
         """Return a curator over records whose only feature is their score z.w, unregularised (Q13)."""
         return self._over(self._records.projected(w), bounds=None, penalty=NO_PENALTY)
@@ -222,10 +225,7 @@ class Curator:
         penalties: Vector | float = 0.0,
         winners: int = 1,
     ) -> list[int]:
-        """Name the candidates with the least scores, plus public penalties, by noisy argmin (P2, P3).
-
-        Further winners are chosen from what is left, at rho / `winners` each.
-        """
+        """Name the candidates with the least scores, plus public penalties, by noisy argmin (P2, P3)."""
         scores = self._bounded(question, of).penalised(penalties)
         if not 1 <= winners <= scores.count:
             raise ValueError(f"winners must be between 1 and {scores.count} candidates, got {winners}.")

@@ -57,7 +57,6 @@ def test_the_statement_says_that_the_bounds_are_public_and_the_ledger_pays(ToyRe
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"target_bounds": None}, r"ToyRegressor needs the public bounds of the target, target_bounds="),
         ({"target_bounds": (1.0, 1.0)}, "low < high"),
         ({"target_bounds": (0.0, np.inf)}, "low < high"),
         ({"target_bounds": (0.0, np.nan)}, "low < high"),

@@ -30,15 +30,21 @@ def checked_weights(weights: ArrayLike, n_records: int) -> FloatArray:
     return weights
 
 
-def coefficients(problem: Problem, predictions: FloatArray) -> FloatArray:
-    """Return each record's weight times the derivatives of its loss, one for each prediction."""
+def derivatives(problem: Problem, predictions: FloatArray) -> FloatArray:
+    """Return the derivatives of each record's loss, one for each prediction."""
     slopes = np.empty_like(predictions)
-    derivatives = loops(problem.loss).derivatives
+    write = loops(problem.loss).derivatives
 
     def fill(rows: slice) -> None:
-        derivatives(predictions[rows], problem.targets[rows], slopes[rows])
+        write(predictions[rows], problem.targets[rows], slopes[rows])
 
     problem.table.for_each_chunk(fill)
+    return slopes
+
+
+def coefficients(problem: Problem, predictions: FloatArray) -> FloatArray:
+    """Return each record's weight times the derivatives of its loss, one for each prediction."""
+    slopes = derivatives(problem, predictions)
     if problem.weights is not None:
         slopes *= problem.weights if problem.outputs == 1 else problem.weights[:, None]
     return slopes

@@ -143,6 +143,14 @@ class Problem:
         """Return the problem with another loss. X is shared; no pass."""
         return Problem(self.table, self.targets, loss, self.weights)
 
+    def retargeted(self, center: float, scale: float, loss: Loss) -> "Problem":
+        """Return the problem of predicting (target - center) / scale with a loss. X is shared; no pass.
+
+        What its targets do not hold counts as the nearer of their ends.
+        """
+        targets = loss.targets.nearest((self.targets - center) / scale)
+        return Problem(self.table, targets, loss, self.weights)
+
     # -- places ----------------------------------------------------------------------------------------------
 
     def at(self, w: ArrayLike) -> "Point":
@@ -246,6 +254,10 @@ class Point:
         one record more moves it by at most `Problem.gradient_bound(clip)` in L2 norm.
         """
         return self.problem.table.combination(general.coefficients(self.problem, self.predictions), clip)
+
+    def slopes(self) -> FloatArray:
+        """Return the derivative of each record's loss, whatever its weight is. No pass over X."""
+        return general.derivatives(self.problem, self.predictions)
 
     def slope_sum(self, clip: float) -> FloatArray:
         """Sum the derivatives of the records' losses, clipped to norm `clip`, by output. No pass over X.

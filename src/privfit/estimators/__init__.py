@@ -6,10 +6,22 @@ To add one, add a file here that defines it. `privfit.load` and the command line
 from importlib import import_module
 from pkgutil import iter_modules
 
+from privfit.estimators.huber_regressor import DPHuberRegressor
 from privfit.estimators.linear import DPLinearSVC, DPLogisticRegression
+from privfit.estimators.linear_regression import DPLinearRegression
+from privfit.estimators.poisson_regressor import DPPoissonRegressor
+from privfit.estimators.quantile_regressor import DPQuantileRegressor
 from privfit.estimators.statement import PrivacyStatement
 
-__all__ = ["DPLinearSVC", "DPLogisticRegression", "PrivacyStatement"]
+__all__ = [
+    "DPHuberRegressor",
+    "DPLinearRegression",
+    "DPLinearSVC",
+    "DPLogisticRegression",
+    "DPPoissonRegressor",
+    "DPQuantileRegressor",
+    "PrivacyStatement",
+]
 
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -44,6 +45,7 @@ from privfit.penalties import ConvexSet
 from privfit.schema import Schema
 from privfit.schema.frames import opened
 from privfit.solvers import Facts, Solver, get_solver, require
+from privfit.solvers.target_scale import bought_size
 from privfit.surroundings import budget_bar, look_around
 
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
@@ -89,8 +91,15 @@ class DPLinearModel(PrivateFit, ABC):
         """Return what the settings or the schema declare about the targets, or refuse it."""
 
     @abstractmethod
-    def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:
-        """Return targets as numbers, and what made them; `declared` is what `_declared_target` returned."""
+    def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder | None]:
+        """Return targets as numbers, and what made them; `declared` is what `_declared_target` returned.
+
+        Without an encoder the numbers are the targets themselves, whose size is not declared.
+        """
+
+    def _encoder_up_to(self, size: float) -> TargetEncoder:
+        """Return the encoder of targets that are at most so large, which was bought."""
+        raise NotImplementedError
 
     @abstractmethod
     def _keep_target(self, known: Any) -> None:
@@ -156,6 +165,7 @@ class DPLinearModel(PrivateFit, ABC):
 
     def _fit(self, records: Records) -> Self:
         from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
+        from privfit.engine.table import Table
 
         solver, declared = self._checked_solver(), Declared.by(self)
         penalty, loss = declared.weights.penalty(self.alpha), self._loss_of_fit()
@@ -174,23 +184,31 @@ class DPLinearModel(PrivateFit, ABC):
         if declared.feature_bounds is not None:
             bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
         preparation = Preparation(bounds, bool(self.fit_intercept))
-        problem = Problem.of(X, targets, loss, intercept=preparation.intercept)
         ledger = self._open_ledger(terms)
         with budget_bar(f"Fitting {self._noun}", self.verbose) as show:
-            curator = Curator(
-                preparation.of_fit(problem),
-                ledger,
-                terms.noise,
+            curator_of = partial(
+                Curator,
+                ledger=ledger,
+                noise=terms.noise,
                 epsilon=terms.epsilon,
                 delta=terms.delta,
                 relation=ONE_RECORD,
-                penalty=declared.weights.encoded_by(encoder, problem.n_weights).penalty(self.alpha),
                 n_records=declared.n_records,
-                bounds=bounds,
                 on_answer=show,
             )
             family = self._join_family(terms.kept, unknown=surroundings.unknown)
             try:
+                if encoder is None:
+                    if solver.private:
+                        size = bought_size(curator_of(Table(targets[:, None], intercept=False)))
+                    else:
+                        size = float(np.abs(targets).max()) or 1.0
+                    encoder = self._encoder_up_to(size)
+                    targets = encoder.encode(targets)
+                problem = Problem.of(X, targets, loss, intercept=preparation.intercept)
+                encoded_weights = declared.weights.encoded_by(encoder, problem.n_weights)
+                penalty = encoded_weights.penalty(self.alpha)
+                curator = curator_of(preparation.of_fit(problem), penalty=penalty, bounds=bounds)
                 solution = solver.solve(curator)
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(

@@ -72,7 +72,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         self.random_state = random_state
         self.verbose = verbose
 
-    def _declared_target(self, schema: Schema | None) -> tuple[float, float]:
+    def _declared_target(self, schema: Schema | None) -> Any:
         bounds = self.target_bounds
         if schema is not None:
             if not isinstance(schema.label, Quantity):
@@ -84,18 +84,20 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
             if bounds is not None and schema.label.bounds is not None:
                 raise ValueError("target_bounds is said by the schema; remove target_bounds=.")
             bounds = schema.label.bounds if bounds is None else bounds
-        if bounds is None:
-            raise ValueError(
-                f"{type(self).__name__} needs the public bounds of the target, "
-                + remedy("target_bounds=(low, high)", "low and high of the schema's label")
-                + "; targets beyond them count as the nearer bound."
-            )
-        return checked_bounds(bounds)
+        return None if bounds is None else checked_bounds(bounds)
 
-    def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:
-        low, high = declared
-        encoder = IntervalEncoder(low, high, bool(self.fit_intercept))
-        return encoder.encode(number_column(y)), encoder
+    def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder | None]:
+        numbers = number_column(y)
+        if declared is None:
+            return numbers, None
+        encoder = self._encoder(*declared)
+        return encoder.encode(numbers), encoder
+
+    def _encoder(self, low: float, high: float, *, bought: bool = False) -> TargetEncoder:
+        return IntervalEncoder(low, high, bool(self.fit_intercept), bought)
+
+    def _encoder_up_to(self, size: float) -> TargetEncoder:
+        return self._encoder(-size, size, bought=True)
 
     def _keep_target(self, known: Any) -> None:
         self.target_bounds_ = known.low, known.high
@@ -149,6 +151,11 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         r2 : float
             1 for perfect predictions, 0 for the mean of y.
         """
+        targets, predicted, sample_weight = self._predicted_with(X, y, sample_weight)
+        return float(r2_score(targets, predicted, sample_weight=sample_weight))
+
+    def _predicted_with(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, NDArray[np.float64], Any]:
+        """Return targets, predictions and weights of the records that have a target."""
         check_is_fitted(self)
         if self.schema_ is not None and y is None:
             X = opened(X, self.schema_.names)
@@ -162,7 +169,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
                 sample_weight = None if sample_weight is None else np.asarray(sample_weight)[has_label]
         targets = number_column(y)
         check_lengths(predicted, targets)
-        return float(r2_score(targets, predicted, sample_weight=sample_weight))
+        return targets, predicted, sample_weight
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -36,7 +37,7 @@ class TargetEncoder(Protocol):
 class IntervalEncoder:
     """Numbers between public bounds, mapped to [-1, 1]; those beyond a bound count as the bound.
 
-    With an intercept the middle of the bounds becomes 0. Without one 0 stays 0.
+    A 0 between the bounds stays 0, and so does it without an intercept; otherwise their middle becomes 0.
 
     Parameters
     ----------
@@ -44,23 +45,29 @@ class IntervalEncoder:
         The bounds.
     intercept : bool
         Whether the model has an intercept.
+    bought : bool
+        Whether the bounds were bought, not declared.
     """
 
     low: float
     high: float
     intercept: bool
+    bought: bool = False
 
     @property
     def assumption(self) -> str:
-        """That the bounds are public, and what becomes of targets beyond them."""
+        """That the bounds are public, or were bought, and what becomes of targets beyond them."""
+        known = "were bought with a part of the privacy budget" if self.bought else "are public"
         return (
-            f"the bounds of the target, {self.low:g} and {self.high:g}, are public; a target beyond them "
-            "counts as the nearer bound"
+            f"the bounds of the target, {self.low:g} and {self.high:g}, {known}; a target beyond them counts "
+            "as the nearer bound"
         )
 
     @property
     def _middle(self) -> float:
-        return 0.5 * self.low + 0.5 * self.high if self.intercept else 0.0
+        if not self.intercept or self.low <= 0.0 <= self.high:
+            return 0.0
+        return 0.5 * self.low + 0.5 * self.high
 
     @property
     def _unit(self) -> float:
@@ -79,6 +86,44 @@ class IntervalEncoder:
         if self.intercept:
             scaled[-1] += self._middle
         return scaled
+
+
+@dataclass(frozen=True)
+class AmountEncoder:
+    """Numbers from 0 to a public largest one, divided by it; those beyond count as the nearer end.
+
+    Predictions are logarithms of means, so the largest one becomes part of the intercept.
+
+    Parameters
+    ----------
+    largest : float
+        The largest number.
+    bought : bool
+        Whether it was bought, not declared.
+    """
+
+    largest: float
+    bought: bool = False
+
+    @property
+    def assumption(self) -> str:
+        """That the largest number is public, or was bought, and what becomes of larger ones."""
+        known = "was bought with a part of the privacy budget" if self.bought else "is public"
+        return (
+            f"the largest target, {self.largest:g}, {known}; a larger one counts as this one, and a negative "
+            "one as 0"
+        )
+
+    def encode(self, y: NDArray[Any]) -> Vector:
+        """Return numbers between 0 and 1."""
+        encoded: Vector = np.clip(y, 0.0, self.largest) / self.largest
+        return encoded
+
+    def in_units(self, w: Vector) -> Vector:
+        """Return the weights with the logarithm of the largest number added to the intercept, the last."""
+        shifted = w.copy()
+        shifted[-1] += math.log(self.largest)
+        return shifted
 
 
 def number_column(y: Any) -> Vector:

@@ -47,6 +47,7 @@ LOG2_E = 1.4426950408889634
 LN2_HIGH = 6.93147180369123816490e-01  # the leading bits of ln 2: exact when multiplied by |n| < 2**11
 LN2_LOW = 1.90821492927058770002e-10
 TO_INTEGER = 1.5 * 2.0**52  # adding it rounds to an integer and leaves that integer in the low bits
+THREE_QUARTERS = int(np.float64(0.75).view(np.int64))
 T = tuple(1.0 / math.factorial(k) for k in range(14))
 
 
@@ -72,12 +73,8 @@ def exp(x: float) -> float:
 
 
 @compilable
-def log1p_unit(e: float) -> float:
-    """log(1 + e) for 0 <= e <= 1, to a few units in the last place.
-
-    It is 2 artanh(s) with s = e / (2 + e), whose series in s**2 <= 1/9 needs seventeen terms.
-    """
-    s = e / (2.0 + e)
+def two_artanh(s: float) -> float:
+    """2 artanh(s) for |s| <= 1/3, whose series in s**2 <= 1/9 needs seventeen terms."""
     t = s * s
     t2 = t * t
     t4 = t2 * t2
@@ -89,3 +86,24 @@ def log1p_unit(e: float) -> float:
         (1 / 25 + t * (1 / 27)) + t2 * (1 / 29 + t * (1 / 31))
     )
     return 2.0 * s * (first + t8 * (second + t8 * (1 / 33)))
+
+
+@compilable
+def log1p_unit(e: float) -> float:
+    """log(1 + e) for 0 <= e <= 1, to a few units in the last place.
+
+    It is 2 artanh(s) with s = e / (2 + e).
+    """
+    return two_artanh(e / (2.0 + e))
+
+
+@compilable
+def log(x: float) -> float:
+    """Logarithm of a positive normal number, to a few units in the last place.
+
+    With x = 2**n * m and m between 3/4 and 3/2, it is n ln(2) + 2 artanh(s) with s = (m - 1) / (m + 1).
+    """
+    bits = np.float64(x).view(np.int64)
+    n = (bits - THREE_QUARTERS) >> 52
+    m = np.int64(bits - (n << 52)).view(np.float64)
+    return n * LN2_HIGH + (two_artanh((m - 1.0) / (m + 1.0)) + n * LN2_LOW)

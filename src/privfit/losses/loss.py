@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,11 @@ class Loss:
         products. That is a fast path only.
     outputs : int
         How many predictions a record has.
+    is_scale_free : bool
+        Whether targets are numbers that may be measured from another zero and in another unit: a solver may
+        then choose both, and the loss is about residuals in that unit.
+    made_by : pair, optional
+        The function that made a loss with parameters, and its arguments; pickles keep these.
     """
 
     name: str
@@ -60,6 +66,11 @@ class Loss:
     sharpened: Callable[[float], Loss] | None = None
     is_softplus: bool = False
     outputs: int = 1
+    is_scale_free: bool = False
+    made_by: tuple[Callable[..., Loss], tuple[float, ...]] | None = None
+
+    def __reduce__(self) -> Any:
+        return super().__reduce__() if self.made_by is None else self.made_by
 
     @property
     def slope_at_zero(self) -> float:

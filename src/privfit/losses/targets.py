@@ -41,6 +41,10 @@ class Targets(Protocol):
         """Tell whether all of these values may be targets."""
         ...
 
+    def nearest(self, values: Vector) -> Vector:
+        """Return the target nearest to each of these finite numbers."""
+        ...
+
     def summands(self, values: Vector) -> Vector:
         """Return what each record adds to the sum, a row each; sums of them are exact in any order."""
         ...
@@ -61,6 +65,10 @@ class TwoLabels:
     def hold(self, values: Vector) -> bool:
         """Tell whether all values are -1 or +1."""
         return bool(np.isin(values, self.typical).all())
+
+    def nearest(self, values: Vector) -> Vector:
+        """Return the signs; that of 0 is +1."""
+        return np.where(values < 0.0, -1.0, 1.0)
 
     def summands(self, values: Vector) -> Vector:
         """Return the labels."""
@@ -99,6 +107,10 @@ class Classes:
         """Tell whether all values are numbers of classes."""
         return bool(np.isin(values, self.typical).all())
 
+    def nearest(self, values: Vector) -> Vector:
+        """Return the nearest numbers of classes."""
+        return np.clip(np.round(values), 0.0, self.count - 1.0)
+
     def summands(self, values: Vector) -> Vector:
         """Return 1 in the column of a record's class, 0 elsewhere."""
         members: Vector = (values[:, None] == np.arange(self.count)).astype(np.float64)
@@ -119,10 +131,13 @@ class Interval:
     ----------
     low, high : float
         The ends.
+    usual : pair of float, optional
+        A low and a high value that are usual, where those at the ends are not; by default the ends.
     """
 
     low: float = -1.0
     high: float = 1.0
+    usual: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         size = max(abs(self.low), abs(self.high))
@@ -139,17 +154,18 @@ class Interval:
 
     @property
     def typical(self) -> tuple[float, ...]:
-        """Both ends."""
-        return self.low, self.high
+        """Both ends, unless others are usual."""
+        return (self.low, self.high) if self.usual is None else self.usual
 
     @property
     def bound(self) -> float:
-        """The larger end, and what rounding to the grid of sums adds."""
+        """The power of two at or above both ends in size, and what rounding to the grid of sums adds."""
         return self._largest * (1.0 + 2.0**-SUM_BITS)
 
     @property
     def _largest(self) -> float:
-        return math.ldexp(1.0, math.frexp(max(abs(self.low), abs(self.high)))[1])
+        mantissa, exponent = math.frexp(max(abs(self.low), abs(self.high)))
+        return math.ldexp(1.0, exponent - (mantissa == 0.5))
 
     def hold(self, values: Vector) -> bool:
         """Tell whether all values lie between the ends."""
@@ -159,6 +175,10 @@ class Interval:
         """Return the values, rounded to a grid on which sums are exact."""
         step = self._largest * 2.0**-SUM_BITS
         return np.round(values / step)[:, None] * step
+
+    def nearest(self, values: Vector) -> Vector:
+        """Return the values, each moved to the nearer end if it lies beyond."""
+        return np.clip(values, self.low, self.high)
 
     def likely_mean(self, mean: Vector, error: float) -> Vector:
         """Return the mean, moved to the nearer end if it lies beyond."""
@@ -203,6 +223,10 @@ class Counts:
         """Tell whether all values are whole numbers in the range."""
         return bool(np.all((values >= 0.0) & (values <= self.largest) & (values == np.floor(values))))
 
+    def nearest(self, values: Vector) -> Vector:
+        """Return the nearest whole numbers in the range."""
+        return np.clip(np.round(values), 0.0, float(self.largest))
+
     def summands(self, values: Vector) -> Vector:
         """Return the counts; their sums are exact."""
         return values[:, None]
@@ -219,3 +243,6 @@ def positive_mean(mean: float, sd: float) -> float:
 
 
 TWO_LABELS = TwoLabels()
+LARGEST = 32.0  # in units of the targets' scale: what is larger counts as this
+NUMBERS = Interval(-LARGEST, LARGEST, usual=(-1.0, 1.0))
+AMOUNTS = Interval(0.0, LARGEST, usual=(0.0, 2.0))

@@ -12,6 +12,7 @@ from privfit.questions.moments import Moments
 from privfit.questions.norms import CurveNorms, Norms
 from privfit.questions.products import HessianAt, SecondMoments
 from privfit.questions.scores import ScoreSums
+from privfit.questions.slope_counts import SlopeCounts
 from privfit.questions.targets import SlopesAt, TargetSums
 from privfit.questions.vertices import VerticesAt
 from privfit.questions.weights import ClassSums, WeightSum
@@ -32,6 +33,7 @@ __all__ = [
     "RisesAlong",
     "ScoreSums",
     "SecondMoments",
+    "SlopeCounts",
     "SlopesAt",
     "TargetSums",
     "VerticesAt",

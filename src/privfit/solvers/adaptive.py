@@ -13,7 +13,7 @@ help.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from privfit.accounting import Gaussian
@@ -25,6 +25,7 @@ from privfit.solvers.descent import Descent
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.kit import total_weight
 from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, Requirement
+from privfit.solvers.target_scale import scaled_targets
 from privfit.solvers.walk import Walk
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
@@ -49,9 +50,22 @@ class Adaptive:
         budget = curator.remaining
         n = counted(curator, budget)
         weight = total_weight(curator, budget, n)
+        in_unit = curator.penalty.is_constraint or curator.penalty.start is not None
+        if curator.loss.is_scale_free and not in_unit:  # else the unit of the targets is that of the penalty
+            scaled = scaled_targets(curator, budget, n, weight)
+            solution = self._walked(scaled.curator, budget, n, weight, start=0.0)
+            return replace(solution, w=scaled.in_units(solution.w))
+        return self._walked(curator, budget, n, weight)
+
+    def _walked(
+        self, curator: Curator, budget: float, n: float, weight: float, *, start: float | None = None
+    ) -> Solution:
+        """Buy the geometry of the features, walk or descend, and average the steps."""
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
-        start = 0.0 if walker.penalty.start is not None else first_intercept(walker, budget, weight) / BIAS
+        if start is None:
+            started = walker.penalty.start is not None
+            start = 0.0 if started else first_intercept(walker, budget, weight) / BIAS
         walk: Walk | Descent
         if affordable(walker, weight) and not walker.penalty.is_constraint:  # Newton steps do not project
             walk = Descent(walker, weight, BIAS, intercept=start, longer=features.longer)

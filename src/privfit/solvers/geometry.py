@@ -72,12 +72,12 @@ def _private_sizes(
     counts = curator.measure(Magnitudes(), rho)
     bins = counts.value.reshape(curator.n_features, -1)
     exponents = LOWEST_MAGNITUDE + np.arange(bins.shape[1])
-    top = _top_bin(bins, RESOLVED * counts.sigma)
+    top = top_bin(bins, RESOLVED * counts.sigma)
     shared = (top < 0) & comparable
     powers = exponents[top]
     if shared.any():
         together = _in_units(bins[shared], units[shared])
-        common = _top_bin(together[None], RESOLVED * counts.sigma * math.sqrt(shared.sum()))[0]
+        common = top_bin(together[None], RESOLVED * counts.sigma * math.sqrt(shared.sum()))[0]
         # one unit if nothing is known
         powers = np.where(shared, units + (exponents[common] if common >= 0 else 0), powers)
     return np.exp2(powers.astype(np.float64)), shared
@@ -91,11 +91,14 @@ def _in_units(bins: Vector, units: Exponents) -> Vector:
     return np.bincount(places[inside], weights=bins[inside], minlength=n_bins).astype(np.float64)
 
 
-def _top_bin(bins: Vector, threshold: float) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Return each row's bin that holds its upper tail, counting bins above the threshold; -1 without any."""
+def top_bin(bins: Vector, threshold: float, share: float = TAIL) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """Return each row's bin above which there is a share of its values, counting bins above the threshold.
+
+    It is -1 if no bin is.
+    """
     visible = np.where(bins > threshold, bins, 0.0)
     tail = np.cumsum(visible[:, ::-1], axis=1)[:, ::-1]
-    inside = (tail >= TAIL * tail[:, :1]) & (tail > 0.0)
+    inside = (tail >= share * tail[:, :1]) & (tail > 0.0)
     return np.where(inside.any(axis=1), bins.shape[1] - 1 - np.argmax(inside[:, ::-1], axis=1), -1)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from privfit.curator import Curator, Vector
+from privfit.losses import Loss
 from privfit.questions import GradientAt
 from privfit.solvers.base import Step
 
@@ -22,6 +23,7 @@ HIGH_SNR = 1000.0  # from here on clip less the better the signal: what the clip
 PASSES = (100, 300)  # planned passes over the data; more only smooth the same walk
 TIME_PER_STEP = 15.0  # that momentum still follows
 STEP, KINKED_STEP = 8.0, 5.0  # stable for curvatures of 1/4, and more; momentum makes steps longer
+STABLE = 2.0  # step times curvature
 STEP_GROWTH = 1.0  # how much longer, momentum included, each step is than the last
 FULL_LENGTH_BY = 0.5  # of the plan at the latest
 LONGEST_STEP = 100.0  # a momentum of .95; the walk is smooth enough, and more of it gains nothing
@@ -44,6 +46,13 @@ RATHER_NOISY, LIKELY_DRIFT = 0.35, 0.05  # from here on that of an uncertain dri
 def gradient_clip(snr: float) -> float:
     """Return where to clip gradients of records of norm 1, given what the budget carries per weight."""
     return max(float(np.clip(snr / LOW_SNR, *LOW_SNR_CLIPS)), math.sqrt(snr / HIGH_SNR))
+
+
+def step_for(loss: Loss) -> float:
+    """Return a step at which the walk is stable: 8 for the logistic loss, whose curvature is at most 1/4."""
+    if loss.is_scale_free:
+        return STABLE / loss.smoothed.smoothness
+    return STEP if loss.smoothness < math.inf else KINKED_STEP
 
 
 class Drift:
@@ -94,7 +103,7 @@ class Walk:
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
         self.planned = self.steps = int(np.clip(math.ceil(duration / TIME_PER_STEP), *PASSES))
         self.length = min(duration / self.planned, LONGEST_STEP, features.regulariser.longest_step)
-        self.step = min(STEP if features.loss.smoothness < math.inf else KINKED_STEP, self.length)
+        self.step = min(step_for(features.loss), self.length)
         self.growth = max(STEP_GROWTH, self.length / (FULL_LENGTH_BY * self.planned))
         self.trace: list[Step] = []
         self.rhos: list[float] = []

@@ -1,0 +1,174 @@
+"""Regression that a few targets far off do not disturb."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from privfit.accounting import Ledger
+from privfit.estimators.regression import LinearRegressor
+from privfit.estimators.validation import check_number
+from privfit.losses import Loss
+from privfit.losses.huber import TAU, huber
+from privfit.penalties import ConvexSet
+from privfit.schema import Schema
+from privfit.solvers import Solver
+
+LARGEST_TAU = 1e6  # from some dozens on it is the squared loss
+
+
+class DPHuberRegressor(LinearRegressor):
+    """Regression with Huber's loss and differential privacy.
+
+    The loss of a record is half its squared residual up to `tau`, and a line beyond, so that a few targets
+    that are far off do not disturb the fit. The interface is that of scikit-learn's HuberRegressor, whose
+    epsilon is called tau here; `score` is R^2.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        The privacy budget: the model is (epsilon, delta)-differentially private when one record is added or
+        removed. 1 by default.
+    delta : float
+        The second part of the privacy budget. It should be well below 1 / number of records.
+    rho : float, optional
+        The privacy budget in zero-concentrated differential privacy, instead of epsilon. delta then only
+        serves to state the result as (epsilon, delta).
+    tau : float
+        From which residual on the loss is a line, in units of the residuals' scale, which the default solver
+        buys. The other solvers take it in units of the largest target in size.
+    solver : str or Solver
+        The algorithm, by name or as an object with settings of its own.
+    alpha : float
+        Strength of the regulariser alpha/2 ||w||^2 beside the mean loss. The intercept is regularised,
+        too.
+    fit_intercept : bool
+        Whether to add a constant feature.
+    schema : Schema, str or path, optional
+        A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
+        then encoded by the schema alone, which also gives the bounds and the names of columns.
+    target_bounds : pair of float, optional
+        Public lowest and highest value of the target, (low, high). Targets beyond them count as the nearer
+        bound. Without them, a power of two that nearly all of the targets stay below in size
+        is bought with a share of the privacy budget.
+    n_records : int, optional
+        The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
+    feature_bounds : pair or mapping, optional
+        Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
+        each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped
+        to them.
+    constraint : ConvexSet, optional
+        A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
+        `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
+    start : pair, optional
+        Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
+        model that was not trained on these records.
+    ledger : Ledger, optional
+        The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
+        Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
+        second fit on a `PrivacyLeakWarning` states the total. A newly constructed estimator starts at zero.
+    noise : {"secure", "seeded"}
+        "secure" draws the noise from the operating system's entropy, whatever random_state is. "seeded" makes
+        it reproducible, for research only: whoever knows the seed can subtract the noise.
+    random_state : None, int or numpy.random.Generator
+        The seed of seeded noise. A fitted estimator neither shows nor pickles it.
+    verbose : int
+        1 shows a bar of how much of the privacy budget is spent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_weights,)
+        The weights, in units of the target for a unit of their column.
+    intercept_ : float
+        The weight of the constant feature, 0 without one.
+    target_bounds_ : pair of float
+        The lowest and highest value of the target, declared or bought: what the fit clipped targets to.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns of X, if they have names.
+    schema_ : Schema or None
+        The schema of the fit.
+    weights_ : Weights
+        With a schema, the weights as a table with a row for each column and category.
+    feature_bounds_ : pair of arrays or None
+        The lowest and highest value of every column, declared or bought. Predictions clip the features to
+        them, as the fit did.
+    unit_rows_ : bool
+        Whether the solver scales each row to norm 1, the constant feature included. Predictions then do, too.
+    n_iter_ : int
+        The number of steps taken.
+    privacy_ : PrivacyStatement
+        The guarantee, fixed before the fit read the data: epsilon, delta, rho, adjacency, assumptions and a
+        paragraph in plain words. Apart from the guarantee it says what this fit and its family spent.
+    ledger_ : Ledger or None
+        The ledger of this fit; None for solvers without privacy.
+    trace_ : tuple of Step
+        What each step released and cost.
+
+    See Also
+    --------
+    DPLinearRegression : The mean of numbers, by least squares.
+    DPQuantileRegressor : The median or another quantile of numbers.
+    DPPoissonRegressor : The mean of counts.
+
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privfit import DPHuberRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, (5_000, 2))
+    >>> y = 100.0 + X @ [30.0, -20.0] + 5.0 * rng.standard_t(2, 5_000)
+    >>> model = DPHuberRegressor(epsilon=1.0, delta=1e-6).fit(X, y)
+    >>> bool(abs(model.intercept_ - 100.0) < 10.0)
+    True
+    """
+
+    _kind, _title = "huber", "Huber regression"
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        *,
+        rho: float | None = None,
+        tau: float = TAU,
+        solver: str | Solver = "adaptive",
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        schema: Schema | str | PathLike[str] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        n_records: int | None = None,
+        feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        constraint: ConvexSet | None = None,
+        start: tuple[Any, Any] | None = None,
+        ledger: Ledger | None = None,
+        noise: str = "secure",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            rho=rho,
+            solver=solver,
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            schema=schema,
+            target_bounds=target_bounds,
+            n_records=n_records,
+            feature_bounds=feature_bounds,
+            constraint=constraint,
+            start=start,
+            ledger=ledger,
+            noise=noise,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.tau = tau
+
+    def _loss_of_fit(self) -> Loss:
+        check_number("tau", self.tau, largest=LARGEST_TAU)
+        return huber(float(self.tau))

@@ -1,0 +1,175 @@
+"""Regression of counts."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import d2_tweedie_score
+
+from privfit.estimators.regression import LinearRegressor
+from privfit.estimators.targets import AmountEncoder, TargetEncoder
+from privfit.models.links import LOG
+from privfit.models.targets import Counts, Target
+from privfit.schema import Schema
+
+POSITIVE = (1e-300, 1e300)  # means of which the deviance is finite
+
+
+class DPPoissonRegressor(LinearRegressor):
+    """Poisson regression with differential privacy, for counts.
+
+    It predicts the mean e^(w.x + b) of a count, or of another number that is not negative. It minimises half
+    the Poisson deviance, which goes on as a line where the predicted mean is beyond every target that the fit
+    knows. The interface is that of scikit-learn's PoissonRegressor; `score` is D^2, the share of the deviance
+    that is explained, as it is there.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        The privacy budget: the model is (epsilon, delta)-differentially private when one record is added or
+        removed. 1 by default.
+    delta : float
+        The second part of the privacy budget. It should be well below 1 / number of records.
+    rho : float, optional
+        The privacy budget in zero-concentrated differential privacy, instead of epsilon. delta then only
+        serves to state the result as (epsilon, delta).
+    solver : str or Solver
+        The algorithm, by name or as an object with settings of its own.
+    alpha : float
+        Strength of the regulariser alpha/2 ||w||^2 beside the mean loss. The intercept is regularised,
+        too.
+    fit_intercept : bool
+        True; a model of counts without an intercept is refused, because its unit is part of it.
+    schema : Schema, str or path, optional
+        A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
+        then encoded by the schema alone, which also gives the bounds and the names of columns.
+    target_bounds : pair of float, optional
+        Public lowest and highest value of the target, (low, high). Targets beyond them count as the nearer
+        bound. Without them, a power of two that nearly all of the targets stay below in size
+        is bought with a share of the privacy budget.
+    n_records : int, optional
+        The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
+    feature_bounds : pair or mapping, optional
+        Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
+        each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped
+        to them.
+    constraint : ConvexSet, optional
+        A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
+        `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
+    start : pair, optional
+        Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
+        model that was not trained on these records.
+    ledger : Ledger, optional
+        The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
+        Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
+        second fit on a `PrivacyLeakWarning` states the total. A newly constructed estimator starts at zero.
+    noise : {"secure", "seeded"}
+        "secure" draws the noise from the operating system's entropy, whatever random_state is. "seeded" makes
+        it reproducible, for research only: whoever knows the seed can subtract the noise.
+    random_state : None, int or numpy.random.Generator
+        The seed of seeded noise. A fitted estimator neither shows nor pickles it.
+    verbose : int
+        1 shows a bar of how much of the privacy budget is spent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_weights,)
+        The weights: by how much the logarithm of the mean rises for a unit of their column.
+    intercept_ : float
+        The weight of the constant feature, 0 without one.
+    target_bounds_ : pair of float
+        The lowest and highest value of the target, declared or bought: what the fit clipped targets to.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns of X, if they have names.
+    schema_ : Schema or None
+        The schema of the fit.
+    weights_ : Weights
+        With a schema, the weights as a table with a row for each column and category.
+    feature_bounds_ : pair of arrays or None
+        The lowest and highest value of every column, declared or bought. Predictions clip the features to
+        them, as the fit did.
+    unit_rows_ : bool
+        Whether the solver scales each row to norm 1, the constant feature included. Predictions then do, too.
+    n_iter_ : int
+        The number of steps taken.
+    privacy_ : PrivacyStatement
+        The guarantee, fixed before the fit read the data: epsilon, delta, rho, adjacency, assumptions and a
+        paragraph in plain words. Apart from the guarantee it says what this fit and its family spent.
+    ledger_ : Ledger or None
+        The ledger of this fit; None for solvers without privacy.
+    trace_ : tuple of Step
+        What each step released and cost.
+
+    See Also
+    --------
+    DPLinearRegression : The mean of numbers, by least squares.
+    DPHuberRegressor : The same for numbers with a few that are far off.
+    DPQuantileRegressor : The median or another quantile of numbers.
+
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privfit import DPPoissonRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1.0, 1.0, (5_000, 2))
+    >>> y = rng.poisson(np.exp(1.0 + X @ [0.8, -0.5]))
+    >>> model = DPPoissonRegressor(epsilon=1.0, delta=1e-6).fit(X, y)
+    >>> model.score(X, y) > 0.1
+    True
+    """
+
+    _kind, _title = "poisson", "Poisson regression"
+    _loss, _link = "poisson", LOG
+
+    def _declared_target(self, schema: Schema | None) -> Any:
+        if not self.fit_intercept:
+            raise ValueError(
+                f"{type(self).__name__} needs an intercept, which holds the unit of the counts; set "
+                "fit_intercept=True."
+            )
+        declared = super()._declared_target(schema)
+        if declared is not None and declared[0] < 0.0:
+            raise ValueError("target_bounds of counts must not be negative; the lower one is 0 as a rule.")
+        return declared
+
+    def _encoder(self, low: float, high: float, *, bought: bool = False) -> TargetEncoder:
+        return AmountEncoder(high, bought)
+
+    @classmethod
+    def _declaring(cls, target: Target) -> dict[str, Any]:
+        if not isinstance(target, Counts):
+            raise ValueError(f"a {cls.__name__} predicts counts.")
+        return {"target_bounds": (0.0, float(target.largest))}
+
+    def _keep_target(self, known: Any) -> None:
+        self.target_bounds_ = 0.0, float(known.largest)
+
+    @property
+    def _target(self) -> Target:
+        return Counts(math.ceil(self.target_bounds_[1]))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the exact D^2 on X and y, which is not private: no noise is added.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or data frame of shape (n_records, n_features)
+            Features; with a schema, a raw table.
+        y : array of shape (n_records,), optional
+            Targets, none of them negative. With a schema they are a column of the table, unless given.
+        sample_weight : array of shape (n_records,), optional
+            How much each record counts.
+
+        Returns
+        -------
+        d2 : float
+            The share of the Poisson deviance that is explained: 1 for perfect predictions, 0 for the mean.
+        """
+        targets, predicted, sample_weight = self._predicted_with(X, y, sample_weight)
+        within = np.clip(predicted, *POSITIVE)
+        return float(d2_tweedie_score(targets, within, sample_weight=sample_weight, power=1))

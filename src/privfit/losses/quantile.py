@@ -1,0 +1,100 @@
+"""The quantile loss, also called pinball loss, and a version of it without a kink.
+
+A constant with the least mean loss is the quantile: the loss falls by q where the prediction is below the
+target, and rises by 1 - q where it is above.
+"""
+
+import math
+from functools import cache
+
+from privfit.losses.arithmetic import compilable
+from privfit.losses.loss import Loss
+from privfit.losses.squared import link
+from privfit.losses.targets import NUMBERS
+
+HALF_WIDTH = 0.25  # of the parabola at the kink, in units of the targets' scale
+
+
+@cache
+def smoothed_quantile(q: float, half_width: float) -> Loss:
+    """Return the quantile loss, averaged over targets that are moved by up to `half_width` to either side.
+
+    So its slope rises evenly from -q to 1 - q while the residual goes from -half_width to half_width.
+
+    Parameters
+    ----------
+    q : float
+        Which quantile is predicted, between 0 and 1.
+    half_width : float
+        Half the length over which the kink is rounded; positive.
+
+    Returns
+    -------
+    loss : Loss
+        It is above the quantile loss by at most half_width / 4.
+    """
+
+    @compilable
+    def value(prediction: float, target: float) -> float:
+        residual = prediction - target
+        t = min(max(residual + half_width, 0.0), 2.0 * half_width)
+        return t * t / (4.0 * half_width) + max(residual - half_width, 0.0) + q * (target - prediction)
+
+    @compilable
+    def derivative(prediction: float, target: float) -> float:
+        t = min(max(prediction - target + half_width, 0.0), 2.0 * half_width)
+        return t / (2.0 * half_width) - q
+
+    return Loss(
+        f"smoothed_quantile_{q!r}_{half_width!r}",
+        value,
+        derivative,
+        lipschitz=max(q, 1.0 - q),
+        smoothness=1.0 / (2.0 * half_width),
+        targets=NUMBERS,
+        link=link,
+        is_scale_free=True,
+        made_by=(smoothed_quantile, (q, half_width)),
+    )
+
+
+@cache
+def quantile_loss(q: float) -> Loss:
+    """Return the quantile loss.
+
+    Parameters
+    ----------
+    q : float
+        Which quantile is predicted, between 0 and 1.
+
+    Returns
+    -------
+    loss : Loss
+        Its slope is at most the larger of q and 1 - q.
+    """
+
+    @compilable
+    def value(prediction: float, target: float) -> float:
+        residual = prediction - target
+        return max((1.0 - q) * residual, -q * residual)
+
+    @compilable
+    def derivative(prediction: float, target: float) -> float:
+        return 1.0 - q if prediction > target else -q
+
+    return Loss(
+        f"quantile_{q!r}",
+        value,
+        derivative,
+        lipschitz=max(q, 1.0 - q),
+        smoothness=math.inf,
+        targets=NUMBERS,
+        link=link,
+        smooth_stand_in=smoothed_quantile(q, HALF_WIDTH),
+        sharpened=lambda k: smoothed_quantile(q, HALF_WIDTH / k),
+        is_scale_free=True,
+        made_by=(quantile_loss, (q,)),
+    )
+
+
+MEDIAN, UPPER_DECILE = quantile_loss(0.5), quantile_loss(0.9)

@@ -1,0 +1,37 @@
+"""Half the squared residual, the loss of least squares."""
+
+import math
+
+from privfit.losses.arithmetic import compilable
+from privfit.losses.loss import Loss
+from privfit.losses.targets import NUMBERS
+
+
+@compilable
+def value(prediction: float, target: float) -> float:
+    """Return half the square of the residual, prediction - target."""
+    residual = prediction - target
+    return 0.5 * residual * residual
+
+
+@compilable
+def derivative(prediction: float, target: float) -> float:
+    """Return the residual."""
+    return prediction - target
+
+
+def link(mean: float) -> float:
+    """Return the mean itself, which is the best constant."""
+    return mean
+
+
+SQUARED = Loss(
+    "squared",
+    value,
+    derivative,
+    lipschitz=math.inf,
+    smoothness=1.0,
+    targets=NUMBERS,
+    link=link,
+    is_scale_free=True,
+)
