@@ -1,4 +1,4 @@
-"""What all linear models share: settings, fit, ledger, statement, publication. Nothing numerical.
+"""What all linear models share: settings, fit, ledger, statement. Nothing numerical.
 
 `classification` and `regression` say what is predicted, and how targets become numbers.
 """
@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial
 from os import PathLike
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,7 +21,7 @@ from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit
-from privfit.estimators.publishing import published
+from privfit.estimators.publishable import Publishable
 from privfit.estimators.records import Records
 from privfit.estimators.tables import check_table
 from privfit.estimators.targets import TargetEncoder
@@ -34,13 +33,9 @@ from privfit.estimators.validation import (
     check_switch,
 )
 from privfit.losses import Loss, get_loss
-from privfit.models.converters import CONVERTERS
 from privfit.models.links import Link
-from privfit.models.published import Published
 from privfit.models.registry import Model, register
 from privfit.models.targets import Target
-from privfit.models.weight_table import Weights
-from privfit.models.weights import weights_of
 from privfit.penalties import ConvexSet
 from privfit.schema import Schema
 from privfit.schema.frames import opened
@@ -51,7 +46,7 @@ from privfit.surroundings import budget_bar, look_around
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
 
 
-class DPLinearModel(PrivateFit, ABC):
+class DPLinearModel(Publishable, PrivateFit, ABC):
     """A linear model; its subclasses name the loss and the link, and say how targets become numbers."""
 
     _loss: ClassVar[str]
@@ -311,95 +306,6 @@ class DPLinearModel(PrivateFit, ABC):
         """Whether rows are scaled to norm 1."""
         check_is_fitted(self)
         return self.preparation_.unit_rows
-
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Name the weights of `coef_`: with a schema ``column``, ``column=category`` or ``column=other``.
-
-        Parameters
-        ----------
-        input_features : ignored
-            Not used; present because scikit-learn passes it.
-
-        Returns
-        -------
-        names : array of str
-            One name for each weight.
-        """
-        check_is_fitted(self)
-        if self.schema_ is not None:
-            return np.array(self.schema_.feature_names, dtype=object)
-        numbered = [f"x{j}" for j in range(self.n_features_in_)]
-        return np.array(getattr(self, "feature_names_in_", numbered), dtype=object)
-
-    @property
-    def weights_(self) -> Weights:
-        """The weights in the schema's words, for its positive class, categories against a reference."""
-        check_is_fitted(self)
-        if self.schema_ is None:
-            raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
-        return weights_of(published(self))
-
-    def published(self) -> Published:
-        """Return everything of the fit that may be published, and nothing else.
-
-        Returns
-        -------
-        facts : Published
-            Weights, preprocessing, promise, steps and versions as plain data.
-        """
-        check_is_fitted(self)
-        return published(self)
-
-    def save(self, path: str | Path) -> None:
-        """Write the model to a JSON file that may be published; `privfit.load` reads it.
-
-        Parameters
-        ----------
-        path : str or Path
-            Of the file, which is replaced if it exists.
-        """
-        Path(path).write_text(CONVERTERS["model_file"](self.published()), encoding="utf-8")
-
-    def report(
-        self,
-        path: str | Path,
-        *,
-        scores: Any = None,
-        title: str | None = None,
-        card: Mapping[str, str] | None = None,
-    ) -> None:
-        """Write a page about the model that may be published: one HTML file that needs no network.
-
-        Parameters
-        ----------
-        path : str or Path
-            Of the file, which is replaced if it exists.
-        scores : Evaluation, optional
-            Private scores, as `privfit.metrics.evaluate` gives them.
-        title : str, optional
-            Heading of the page.
-        card : mapping of str to str, optional
-            A model card's fields by name, "Intended use" for example.
-        """
-        html = CONVERTERS["page"](self.published(), scores=scores, title=title, card=card)
-        Path(path).write_text(html, encoding="utf-8")
-
-    def to_sklearn(self, *, encoded: bool = False) -> Any:
-        """Return a plain scikit-learn estimator or pipeline that predicts the same, clipping included.
-
-        Parameters
-        ----------
-        encoded : bool
-            Of a model with a schema: whether to take columns that ``privfit.schema.encode`` has encoded
-            instead of raw frames, as is needed where the schema has dates.
-
-        Returns
-        -------
-        estimator : LogisticRegression, SGDClassifier or Pipeline
-            Nothing of privfit is needed to use, convert or unpickle it. It takes dense arrays where columns
-            are clipped, and frames of pandas where a schema names the columns.
-        """
-        return CONVERTERS["plain_sklearn"](self.published(), encoded=encoded)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

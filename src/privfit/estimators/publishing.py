@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,11 +17,8 @@ from privfit.printable import printable
 from privfit.schema import Schema
 from privfit.solvers import Step
 
-if TYPE_CHECKING:
-    from privfit.estimators.base import DPLinearModel
 
-
-def published(model: DPLinearModel) -> Published:
+def published(model: Any) -> Published:
     """Return what may be published of a fitted model: no field of it was not released or public."""
     names = getattr(model, "feature_names_in_", None)
     preparation: Preparation = model.preparation_
