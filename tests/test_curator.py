@@ -20,6 +20,7 @@ from watched import Watched
 from privfit import questions
 from privfit.accounting import BudgetExceeded, Ledger
 from privfit.curator import Curator, SealedLine, SealedPoint
+from privfit.engine.persons import Persons
 from privfit.engine.problem import Problem
 from privfit.losses.targets import TwoLabels
 from privfit.questions import (
@@ -35,6 +36,7 @@ from privfit.questions import (
     Magnitudes,
     Moments,
     Norms,
+    PeopleCount,
     RisesAlong,
     ScoreSums,
     SecondMoments,
@@ -54,7 +56,8 @@ RHO = 0.01
 def make_curator(X, y, *, loss="logistic", rho=1.0, noise=None, events=None, weights=None, **kwargs):
     ledger = Ledger(rho=rho)
     noise = ScriptedNoise() if noise is None else noise
-    engine = Problem.of(X, y, LOSSES[loss], intercept=True, weights=weights)
+    everybody = Persons.of(np.arange(len(X)), 1)
+    engine = Problem.of(X, y, LOSSES[loss], intercept=True, weights=weights, persons=everybody)
     engine = engine if events is None else Watched(engine, events)
     return curator_of(engine, ledger, noise, epsilon=1.0, delta=1e-6, **kwargs), ledger, noise
 
@@ -103,6 +106,7 @@ QUESTIONS = {
     ),
     "VerticesAt": lambda c, q: c.choose(VerticesAt(q.w, q.clip), RHO),
     "Count": lambda c, q: c.measure(Count(), RHO),
+    "PeopleCount": lambda c, q: c.measure(PeopleCount(), RHO),
     "Norms": lambda c, q: c.measure(Norms(EDGES), RHO),
     "CurveNorms": lambda c, q: c.measure(CurveNorms(EDGES, q.folds), RHO),
     "Magnitudes": lambda c, q: c.measure(Magnitudes(), RHO),

@@ -158,12 +158,12 @@ class Curator:
         return point
 
     def sample(self, probability: float) -> Curator:
-        """Return a curator over a fresh Poisson sample of the records; no amplification is claimed (Q5)."""
+        """Return a curator over a Poisson sample of records or persons; no amplification is claimed (Q5)."""
         if not 0.0 <= probability <= 1.0:
             raise ValueError(f"probability must lie between 0 and 1, got {probability!r}.")
-        rows = self._noise.poisson_rows(self._records.n_records, probability)
+        drawn = self._records.sampled(lambda count: self._noise.poisson_rows(count, probability))
         expected = None if self.n_records is None else probability * self.n_records
-        return self._over(self._records.subset(rows), n_records=expected)
+        return self._over(drawn, n_records=expected)
 
     def clipped(self, low: Vector, high: Vector) -> Curator:
         """Return a curator over the columns clipped to [low, high]. Nothing is released."""

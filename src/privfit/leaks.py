@@ -85,15 +85,17 @@ def warn_of_large_epsilon(epsilon: float) -> None:
         )
 
 
-def warn_of_large_delta(delta: float, n_records: float, noise: float = 0.0) -> None:
-    """Warn of a delta above 1/n: it allows giving a record away.
+def warn_of_large_delta(delta: float, n: float, noise: float = 0.0, *, unit: str = "record") -> None:
+    """Warn of a delta above 1/n: it allows giving a record, or all records of a person, away.
 
-    n is declared, or bought with noise of this standard deviation. A bought n counts only as far as it stands
-    out of its noise, because a small budget buys numbers of records that are noise alone.
+    n is how many records, or people, there are: whichever the promise is about. It is declared, or bought
+    with noise of this standard deviation. A bought n counts only as far as it stands out of its noise,
+    because a small budget buys numbers that are noise alone.
     """
-    if delta * (n_records - CERTAIN * noise) > 1.0:
+    if delta * (n - CERTAIN * noise) > 1.0:
+        all_of, one = ("records", "one record") if unit == "record" else ("people", "one person's records")
         warn_caller(
-            f"delta = {delta:g} is above 1 divided by the number of records: whoever publishes one record, "
+            f"delta = {delta:g} is above 1 divided by the number of {all_of}: whoever publishes {one}, "
             "drawn at random, keeps such a promise. Choose a smaller delta.",
             WeakPromiseWarning,
         )

@@ -37,9 +37,9 @@ def test_a_charge_in_another_unit_is_refused_and_leaves_the_ledger_as_it_was(led
         ledger.charge(ledger.rho / 2, what="a mean", kind="gaussian", person_id=asked)
         ledger.portion(ledger.rho / 4)
         return
-    with pytest.raises(ValueError, match=r"The ledger promises privacy to .*, and a mean is private to"):
+    with pytest.raises(ValueError, match=r"The ledger's promise is about .*, and a mean is about"):
         ledger.charge(ledger.rho / 2, what="a mean", kind="gaussian", person_id=asked)
-    with pytest.raises(ValueError, match=r"The ledger promises privacy to .*, and a fit is private to"):
+    with pytest.raises(ValueError, match=r"The ledger's promise is about .*, and a fit is about"):
         ledger.portion(Gaussian(ledger.rho / 2, 1.0, 1e-6, person_id=asked), what="a fit")
     assert ledger.spent == 0.0
     assert not ledger.entries
@@ -73,7 +73,7 @@ def test_a_ledger_in_a_file_keeps_its_unit_and_seals_it(tmp_path):
     opened(tmp_path, epsilon=1.0, person_id="patient").charge(0.001, kind="gaussian", person_id="patient")
     again = opened(tmp_path)
     assert again.promise.person_id == "patient"
-    assert "all records of one person, by the id 'patient'" in again.statement()
+    assert "all records of one person (by the id 'patient')" in again.statement()
     assert pickle.loads(pickle.dumps(again)).promise.person_id == "patient"
     with pytest.raises(ValueError, match=r"person_id = 'patient', not with .*person_id = 'home'"):
         opened(tmp_path, epsilon=1.0, person_id="home")

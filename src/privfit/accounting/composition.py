@@ -25,9 +25,11 @@ def composed(promises: Sequence[Promise]) -> tuple[float, float]:
     Returns
     -------
     epsilon, delta : float
-        Rounded up. epsilon is infinite if one of the promises names none, or nothing is promised any more
-        because the deltas add up to 1.
+        Rounded up. epsilon is infinite if one of the promises names none, if some are about records and
+        others about people, or if nothing is promised any more because the deltas add up to 1.
     """
+    if len({promise.person_id for promise in promises}) > 1:
+        return math.inf, 1.0  # they are about different neighbours
     epsilons = [math.inf if promise.epsilon is None else promise.epsilon for promise in promises]
     deltas = [promise.delta or 0.0 for promise in promises]
     ways = [(_sum(epsilons), _sum(deltas))]

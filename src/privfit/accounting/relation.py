@@ -31,6 +31,11 @@ class About:
         """Whether it is promised to a record or to a person."""
         return "record" if self.person_id is None else "person"
 
+    @property
+    def adjacency(self) -> str:
+        """What makes one of two neighbouring tables the other, in the words of statements."""
+        return f"add or remove {'one record' if self.person_id is None else 'all records of one person'}"
+
 
 def check_person_id(name: object) -> None:
     """Raise ValueError unless this can be the name of an id, or is None."""
@@ -42,7 +47,7 @@ def unit_in_words(person_id: str | None) -> str:
     """Say what neighbouring tables differ in."""
     if person_id is None:
         return "one record"
-    return f"all records of one person, by the id {person_id!r}"
+    return f"all records of one person (by the id {person_id!r})"
 
 
 def check_unit(kept: str | None, asked: str | None, what: str) -> None:
@@ -74,7 +79,7 @@ def check_unit(kept: str | None, asked: str | None, what: str) -> None:
             f"declare {kept!r} as the id of the schema, and say --rows-per-person",
         )
     raise ValueError(
-        f"The ledger promises privacy to {unit_in_words(kept)}, and {what or 'this charge'} is private to "
+        f"The ledger's promise is about {unit_in_words(kept)}, and {what or 'this charge'} is about "
         f"{unit_in_words(asked)}; {advice}."
     )
 

@@ -6,6 +6,7 @@ moving along it: an iteration with a line search takes two passes however many s
 
 import copy
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ from privfit.engine.general import checked_weights
 from privfit.engine.kernels.ladder import softplus_sums
 from privfit.engine.kernels.pointwise import loops, shift
 from privfit.engine.parallel import threads
+from privfit.engine.persons import Persons
 from privfit.engine.products import product_sums
 from privfit.engine.table import Table
 from privfit.losses.loss import Loss
@@ -40,6 +42,8 @@ class Problem:
     weights : array of shape (n_records,), optional
         Between 0 and 1: what a record's loss and gradient are multiplied by, before they are clipped. None
         is 1 for all, and faster.
+    persons : Persons, optional
+        Which records belong to one person. None: that is not known.
 
     Notes
     -----
@@ -48,7 +52,12 @@ class Problem:
     """
 
     def __init__(
-        self, table: Table, targets: ArrayLike, loss: Loss, weights: ArrayLike | None = None
+        self,
+        table: Table,
+        targets: ArrayLike,
+        loss: Loss,
+        weights: ArrayLike | None = None,
+        persons: Persons | None = None,
     ) -> None:
         self.table, self.loss = table, loss
         self.targets = np.array(targets, dtype=np.float64)
@@ -59,6 +68,9 @@ class Problem:
         if not loss.targets.hold(self.targets):
             raise ValueError(f"targets of the {loss.name} loss must be {loss.targets.described}")
         self.weights = None if weights is None else checked_weights(weights, table.n_records)
+        if persons is not None and persons.starts[-1] != table.n_records:
+            raise ValueError("persons must have all records of the table, and no others")
+        self.persons = persons
 
     @classmethod
     def of(
@@ -69,9 +81,10 @@ class Problem:
         *,
         intercept: bool = True,
         weights: ArrayLike | None = None,
+        persons: Persons | None = None,
     ) -> "Problem":
         """Return the problem of predicting targets from the rows of a matrix."""
-        return cls(Table(X, intercept=intercept), targets, loss, weights)
+        return cls(Table(X, intercept=intercept), targets, loss, weights, persons)
 
     @property
     def n_records(self) -> int:
@@ -114,7 +127,19 @@ class Problem:
         """Return the problem of these records (indices, repeats allowed), for mini-batches."""
         rows = np.asarray(rows, dtype=np.intp)
         weights = None if self.weights is None else self.weights[rows]
-        return self._with(table=self.table.subset(rows), targets=self.targets[rows], weights=weights)
+        persons = None if self.persons is None else self.persons.subset(rows)
+        return self._with(
+            table=self.table.subset(rows), targets=self.targets[rows], weights=weights, persons=persons
+        )
+
+    def sampled(self, draw: Callable[[int], NDArray[np.integer]]) -> "Problem":
+        """Return the problem of the persons, or of the records if persons are not known, that are drawn.
+
+        `draw` is given how many there are, and returns the indices of some of them, in order.
+        """
+        if self.persons is None:
+            return self.subset(draw(self.n_records))
+        return self.subset(self.persons.rows(draw(self.persons.count)))
 
     def projected(self, w: FloatArray) -> "Problem":
         """Return the problem of records with a single feature, their scores z.w; the intercept is kept.
@@ -124,7 +149,7 @@ class Problem:
         direction = np.append(w[: self.table.n_columns], np.zeros(int(self.table.intercept)))
         scores = np.clip(np.nan_to_num(self.table.predictions(direction)), -LARGEST_SCORE, LARGEST_SCORE)
         alone = Table(self.table.layout.column(scores), intercept=self.table.intercept)
-        return Problem(alone, self.targets, self.loss, self.weights)
+        return Problem(alone, self.targets, self.loss, self.weights, self.persons)
 
     def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "Problem":
         """Return the same problem with transformed features; see `Table.transformed`."""
@@ -141,7 +166,7 @@ class Problem:
 
     def with_loss(self, loss: Loss) -> "Problem":
         """Return the problem with another loss. X is shared; no pass."""
-        return Problem(self.table, self.targets, loss, self.weights)
+        return Problem(self.table, self.targets, loss, self.weights, self.persons)
 
     def retargeted(self, center: float, scale: float, loss: Loss) -> "Problem":
         """Return the problem of predicting (target - center) / scale with a loss. X is shared; no pass.

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from privfit.accounting.relation import ONE_RECORD
+from privfit.accounting.relation import Relation
 from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
+from privfit.estimators.people import relation_of
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.publishable import Publishable
@@ -38,7 +39,8 @@ from privfit.models.registry import Model, register
 from privfit.models.targets import Target
 from privfit.penalties import ConvexSet
 from privfit.schema import Schema
-from privfit.schema.frames import opened
+from privfit.schema.frames import columns_of, opened
+from privfit.schema.people import people_in
 from privfit.solvers import Facts, Solver, get_solver, require
 from privfit.solvers.target_scale import bought_size
 from privfit.surroundings import budget_bar, look_around
@@ -60,6 +62,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
     fit_intercept: bool
     schema: Schema | str | PathLike[str] | None
     n_records: int | None
+    rows_per_person: int | None
     feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None
     constraint: ConvexSet | None
     start: tuple[Any, Any] | None
@@ -126,7 +129,9 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         sample_weight : array of shape (n_records,), optional
             How much each record counts. Not supported yet.
         groups : array of shape (n_records,), optional
-            An id for each row that says whose it is. Not supported yet.
+            An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
+            A column with a name gives the id that name, which a shared ledger compares; otherwise the id is
+            called "groups". With a schema, its id column says this.
 
         Returns
         -------
@@ -150,10 +155,6 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         """
         with self._as_strictly_as_made():
             records = Records.given(X, y, sample_weight, groups)
-            if groups is not None:
-                raise ValueError(
-                    "groups= is not supported yet: give one record for each person, and leave groups= out."
-                )
             if sample_weight is not None:
                 raise ValueError("sample_weight= is not supported yet; leave it out.")
             return self._fit(records)
@@ -164,17 +165,22 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
 
         solver, declared = self._checked_solver(), Declared.by(self)
         penalty, loss = declared.weights.penalty(self.alpha), self._loss_of_fit()
-        facts = Facts(loss, bool(self.fit_intercept), self.delta, ONE_RECORD, penalty)
+        relation = relation_of(self.rows_per_person, declared.schema, records.groups_name)
+        facts = Facts(loss, bool(self.fit_intercept), self.delta, relation, penalty)
         require(solver, facts)
-        terms = self._terms(solver.promise, private=solver.private, n_records=declared.n_records)
+        terms = self._terms(
+            solver.promise, private=solver.private, n_records=declared.n_records, relation=relation
+        )
         surroundings = look_around(self, private=solver.private)
         declared.admit_leaks()
         # only what is wrong with the records themselves is left to be refused
-        records = self._read(records, declared)
-        X = records.X
-        require(solver, dataclasses.replace(facts, n_features=X.shape[1]))
-        declared.weights.check(X.shape[1], bool(self.fit_intercept))
+        records = self._read(records, declared, relation)
+        n_features = records.X.shape[1]
+        require(solver, dataclasses.replace(facts, n_features=n_features))
+        declared.weights.check(n_features, bool(self.fit_intercept))
         targets, encoder = self._encoded(records.y, declared.target)
+        records, persons = records.with_targets(targets).of_people(relation)
+        X, targets = records.X, records.y
         bounds = None
         if declared.feature_bounds is not None:
             bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
@@ -187,8 +193,9 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
                 noise=terms.noise,
                 epsilon=terms.epsilon,
                 delta=terms.delta,
-                relation=ONE_RECORD,
-                n_records=declared.n_records,
+                relation=relation,
+                # of people with several records only some are used, so that their number is bought
+                n_records=declared.n_records if relation.unit == "record" else None,
                 on_answer=show,
             )
             family = self._join_family(terms.kept, unknown=surroundings.unknown)
@@ -200,7 +207,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
                         size = float(np.abs(targets).max()) or 1.0
                     encoder = self._encoder_up_to(size)
                     targets = encoder.encode(targets)
-                problem = Problem.of(X, targets, loss, intercept=preparation.intercept)
+                problem = Problem.of(X, targets, loss, intercept=preparation.intercept, persons=persons)
                 encoded_weights = declared.weights.encoded_by(encoder, problem.n_weights)
                 penalty = encoded_weights.penalty(self.alpha)
                 curator = curator_of(preparation.of_fit(problem), penalty=penalty, bounds=bounds)
@@ -244,7 +251,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         check_switch("fit_intercept", self.fit_intercept)
         return solver
 
-    def _read(self, records: Records, declared: Declared) -> Records:
+    def _read(self, records: Records, declared: Declared, relation: Relation) -> Records:
         """Return the records with features that are numbers, and keep the names of the columns.
 
         Records without a label are left out where the schema says so.
@@ -253,8 +260,12 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         if schema is None:
             return records.with_features(self._validated(records.X, records.y))
         X = opened(records.X, schema.names_with_id)
-        warn_of_repeated_ids(X, schema)
         records = records.with_features(encoded(X, schema))
+        if relation.unit == "record":
+            warn_of_repeated_ids(X, schema)
+        elif schema.identifier is not None:
+            (ids,) = columns_of(X, [schema.identifier])
+            records = records.with_groups(people_in(ids, f"Column {schema.identifier.name!r}"))
         y, has_label = declared.labels(X, records.y)
         self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)
         self.n_features_in_ = len(schema.features)

@@ -41,6 +41,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         classes: Any = None,
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        rows_per_person: int | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
         ledger: Ledger | None = None,
@@ -58,6 +59,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         self.classes = classes
         self.n_records = n_records
         self.feature_bounds = feature_bounds
+        self.rows_per_person = rows_per_person
         self.constraint = constraint
         self.start = start
         self.ledger = ledger

@@ -49,6 +49,11 @@ class DPLogisticRegression(LinearClassifier):
         Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
         each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
         them.
+    rows_per_person : int, optional
+        How many records of one person are used at most, for tables in which people have several. The promise
+        is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column
+        of the schema, which can also say this number. The number of records used is then bought, whatever
+        `n_records` says.
     constraint : ConvexSet, optional
         A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
         `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
@@ -187,6 +192,11 @@ class DPLinearSVC(LinearClassifier):
         Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
         each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
         them.
+    rows_per_person : int, optional
+        How many records of one person are used at most, for tables in which people have several. The promise
+        is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column
+        of the schema, which can also say this number. The number of records used is then bought, whatever
+        `n_records` says.
     constraint : ConvexSet, optional
         A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
         `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.

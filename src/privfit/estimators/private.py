@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -13,7 +13,9 @@ from privfit.accounting import Concentrated, Gaussian, Ledger, LedgerError, Prom
 from privfit.accounting.budget import in_words, pays_for
 from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.promises.kinds import Kind
+from privfit.accounting.relation import ONE_RECORD, Relation, check_unit
 from privfit.accounting.zcdp import MIN_RHO
+from privfit.estimators.people import assumption_of
 from privfit.estimators.pickled import PickledForOneVersion
 from privfit.estimators.statement import CHECKS_AND_REFUSALS, SEEDED, PrivacyStatement
 from privfit.estimators.validation import check_number, shown
@@ -44,7 +46,7 @@ class Terms:
     """What one fit may spend, what it promises, and where its noise comes from.
 
     `promise` is what it may spend, None for nothing, and is kept unless the fit is not `private`. `epsilon`
-    and `delta` are those it was asked for.
+    and `delta` are those it was asked for; `relation` says whom it is promised to.
     """
 
     promise: Promise | None
@@ -52,6 +54,7 @@ class Terms:
     epsilon: float
     delta: float
     noise: NoiseSource
+    relation: Relation
 
     @property
     def kept(self) -> Promise | None:
@@ -84,7 +87,12 @@ class PrivateFit(Kin, PickledForOneVersion):
     # -- terms, before the data are looked at ------------------------------------------------------------
 
     def _terms(
-        self, promise: Callable[..., Promise | None], *, private: bool = True, n_records: int | None = None
+        self,
+        promise: Callable[..., Promise | None],
+        *,
+        private: bool = True,
+        n_records: int | None = None,
+        relation: Relation = ONE_RECORD,
     ) -> Terms:
         """Check the settings and return what they promise; nothing is opened or charged."""
         self._check_settings()
@@ -102,13 +110,16 @@ class PrivateFit(Kin, PickledForOneVersion):
         budget = {"epsilon": self._asked_epsilon} if self.rho is None else {"rho": self.rho}
         promised = promise(**budget, delta=self.delta)
         if self.ledger is not None and promised is not None:
+            check_unit(self.ledger.promise.person_id, relation.person_id, self._purchase)
             promised = self._in_kind(promised, self.ledger.promise, budget)
+        if promised is not None:
+            promised = replace(promised, person_id=relation.person_id)
         epsilon = self._asked_epsilon if promised is None or promised.epsilon is None else promised.epsilon
         if private:
             warn_of_large_epsilon(epsilon)
-        if private and n_records is not None:
+        if private and n_records is not None and relation.unit == "record":
             warn_of_large_delta(self.delta, n_records)
-        return Terms(promised, private, epsilon, self.delta, self._noise_source())
+        return Terms(promised, private, epsilon, self.delta, self._noise_source(), relation)
 
     def _in_kind(self, promised: Promise, kept: Promise, budget: dict[str, float]) -> Promise:
         """Return what a fit promises if it draws on a ledger that keeps this promise, or refuse it.
@@ -211,10 +222,13 @@ class PrivateFit(Kin, PickledForOneVersion):
     ) -> PrivacyStatement:
         """Return the statement of a finished fit: what was fixed beforehand, and bookkeeping.
 
-        Whether it is about people or about records follows from the schema alone, never from the records.
+        Whether it is about people or about records follows from declarations alone, never from the records.
         """
+        relation = terms.relation
         several = schema is not None and schema.identifier is not None
         one_each = [] if several else [ONE_RECORD_EACH]
+        if relation.unit == "person":
+            one_each = [assumption_of(relation)]
         common = [*one_each, "the columns and their order are public", CHECKS_AND_REFUSALS]
         seeded = [] if terms.noise.secure else [SEEDED]
         entries = ledger.entries
@@ -226,6 +240,8 @@ class PrivateFit(Kin, PickledForOneVersion):
             subject=subject,
             ledger=None if self.ledger is None else self.ledger.promise,
             family=family,
+            relation=relation.adjacency,
+            records_per_person=relation.records_per_person if relation.unit == "person" else None,
             origin=Origin(
                 dataset=None if self.ledger is None else self.ledger.dataset,
                 ledger=None if self.ledger is None else self.ledger.identifier,

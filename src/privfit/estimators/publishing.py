@@ -64,11 +64,12 @@ def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
 
 def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:
     """Write a statement as plain numbers and strings."""
-    origin = statement.origin.to_dict()
+    origin, most = statement.origin.to_dict(), statement.records_per_person
     return {
         "promise": None if statement.promise is None else promises.to_dict(statement.promise),
         "account": None if statement.ledger is None else promises.to_dict(statement.ledger),
         "relation": statement.relation,
+        **({} if most is None else {"records_per_person": most}),
         "assumptions": list(statement.assumptions),
         "spending": dict(statement.spending),
         "notes": list(statement.notes),
@@ -88,6 +89,9 @@ def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
             None if written[name] is None else promises.from_dict(written[name])
             for name in ("promise", "account")
         )
+        records_per_person = written.get("records_per_person")
+        if promise is not None and (promise.person_id is None) != (records_per_person is None):
+            raise ValueError("a promise to people says how many of their records were used")
         return PrivacyStatement(
             promise,
             tuple(map(printable, written["assumptions"])),
@@ -96,6 +100,7 @@ def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
             ledger=ledger,
             family=None if family is None else FamilyTotal(**family),
             relation=printable(written["relation"]),
+            records_per_person=records_per_person,
             origin=Origin(**written.get("origin", {})),
         )
     except (TypeError, ValueError, ArithmeticError):

@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfit.accounting.relation import Relation
+from privfit.engine.persons import Persons
+from privfit.estimators.people import name_of_groups
 from privfit.estimators.tables import as_array
 from privfit.estimators.validation import check_lengths
 from privfit.schema.frames import dtype_name
+from privfit.schema.people import People, people_in, records_used
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,21 +29,27 @@ class Records:
         The targets, None where the table has them.
     sample_weight : array, optional
         How much each row counts.
-    groups : array, optional
+    groups : People, optional
         Who each row belongs to.
+    groups_name : str, optional
+        What the groups are called that the caller gave.
     """
 
     X: Any
     y: Any = None
     sample_weight: NDArray[np.float64] | None = None
-    groups: NDArray[Any] | None = None
+    groups: People | None = None
+    groups_name: str | None = None
 
     @classmethod
     def given(cls, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
         """Return what the caller of `fit` gave; weights and groups are refused unless they are columns."""
         weights = None if sample_weight is None else _weights(sample_weight)
-        ids = None if groups is None else _column("groups", groups)
-        return cls(X, y, weights, ids)
+        if groups is None:
+            return cls(X, y, weights)
+        _column("groups", groups)  # which refuses what is no column; ids are read as they are stored
+        ids = groups if getattr(groups, "ndim", 1) == 1 else _column("groups", groups)
+        return cls(X, y, weights, people_in(ids, "groups"), name_of_groups(groups))
 
     def with_features(self, X: Any) -> Records:
         """Return the same records with these features, a row for each; refuse other numbers of rows."""
@@ -54,7 +64,11 @@ class Records:
         """Return the same records with these targets."""
         return replace(self, y=y)
 
-    def keep(self, rows: NDArray[np.bool_] | None) -> Records:
+    def with_groups(self, groups: People) -> Records:
+        """Return the same records, belonging to these people."""
+        return replace(self, groups=groups)
+
+    def keep(self, rows: NDArray[np.bool_] | NDArray[np.intp] | None) -> Records:
         """Return the records of these rows, whose features are numbers already; None stands for all."""
         if rows is None:
             return self
@@ -64,6 +78,21 @@ class Records:
             if (value := getattr(self, name)) is not None
         }
         return replace(self, **kept)
+
+    def of_people(self, relation: Relation) -> tuple[Records, Persons | None]:
+        """Return the records that are used, those of a person one after the other, and whose they are.
+
+        Features and targets are numbers already. Without groups all records are used, in their order (Q25).
+        """
+        if self.groups is None:
+            return self, None
+        beside = [self.y] if self.sample_weight is None else [self.y, self.sample_weight]
+        most = relation.records_per_person
+        used = self.keep(records_used(self.groups, most, self.X, *beside))
+        if not used.X.shape[0]:
+            raise ValueError("No record says whose it is, so that none can be used; give the ids.")
+        assert used.groups is not None
+        return used, Persons.of(used.groups.numbers, most)
 
 
 def _column(name: str, values: Any) -> NDArray[Any]:

@@ -48,6 +48,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         target_bounds: tuple[float, float] | None = None,
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        rows_per_person: int | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
         ledger: Ledger | None = None,
@@ -65,6 +66,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         self.target_bounds = target_bounds
         self.n_records = n_records
         self.feature_bounds = feature_bounds
+        self.rows_per_person = rows_per_person
         self.constraint = constraint
         self.start = start
         self.ledger = ledger

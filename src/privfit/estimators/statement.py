@@ -12,6 +12,7 @@ from privfit.accounting.amounts import written_up
 from privfit.accounting.budget import in_words
 from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.group import for_records
+from privfit.accounting.relation import ONE_RECORD
 from privfit.models.origin import UNKNOWN, Origin
 from privfit.models.published import ONE_RECORD_EACH
 
@@ -51,6 +52,8 @@ class PrivacyStatement:
         them.
     relation : str
         Which pairs of tables the promise is about.
+    records_per_person : int or None
+        How many records of a person were used at most, if the promise is about all records of a person.
     origin : Origin
         Which data set and ledger it was made from, and when, as far as that is known and public.
     """
@@ -62,7 +65,8 @@ class PrivacyStatement:
     subject: str = "model"
     ledger: Promise | None = None
     family: FamilyTotal | None = None
-    relation: str = "add or remove one record"
+    relation: str = ONE_RECORD.adjacency
+    records_per_person: int | None = None
     origin: Origin = UNKNOWN
 
     @property
@@ -104,11 +108,14 @@ class PrivacyStatement:
                 "Do not publish it if the data are sensitive."
             )
         epsilon, delta = written_up(self.epsilon), written_up(self.delta)
-        whose = "person's " if self.is_about_people else ""
+        if self.records_per_person is not None:
+            whole, one = "all records of one person", "person, with however many records,"
+        else:
+            whole, one = "one record", "person's record" if self.is_about_people else "record"
         return (
             f"This {self.subject} is ({epsilon}, {delta})-differentially private "
-            f"({self._concentrated()}) with respect to adding or removing one record. In plain words: "
-            f"whether or not any one {whose}record was in the table, every conclusion anyone can draw from "
+            f"({self._concentrated()}) with respect to adding or removing {whole}. In plain words: "
+            f"whether or not any one {one} was in the table, every conclusion anyone can draw from "
             f"the published {self.subject} is almost equally likely: its probability changes by a factor of "
             f"at most e^epsilon{self._factor()}, and by at most {delta} besides. "
             "This holds whatever else the reader knows, and cannot be undone by later "
@@ -121,8 +128,8 @@ class PrivacyStatement:
 
     @property
     def is_about_people(self) -> bool:
-        """Whether the promise is about one person, because nobody is assumed to have several records."""
-        return ONE_RECORD_EACH in self.assumptions
+        """Whether the promise is about one person: with all their records, or assumed to have one."""
+        return self.records_per_person is not None or ONE_RECORD_EACH in self.assumptions
 
     def _several_records(self) -> str:
         """Say what is promised to people with several records, where there may be such people."""

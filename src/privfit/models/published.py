@@ -111,8 +111,8 @@ class Published:
 
     @property
     def is_about_people(self) -> bool:
-        """Whether the promise is about one person, because nobody is assumed to have several records."""
-        return ONE_RECORD_EACH in self.privacy["assumptions"]
+        """Whether the promise is about one person: with all their records, or assumed to have one."""
+        return "records_per_person" in self.privacy or ONE_RECORD_EACH in self.privacy["assumptions"]
 
     @property
     def weight_names(self) -> tuple[str, ...] | None:

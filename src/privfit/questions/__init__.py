@@ -3,7 +3,7 @@
 A question is asked of a problem or its table, of a point, or of a line. To add one, add a file here.
 """
 
-from privfit.questions.count import Count
+from privfit.questions.count import Count, PeopleCount
 from privfit.questions.gradients import Gradient, GradientAt
 from privfit.questions.histograms import Histograms
 from privfit.questions.losses import ChangesOfLoss, LossesAlong, RisesAlong
@@ -30,6 +30,7 @@ __all__ = [
     "Magnitudes",
     "Moments",
     "Norms",
+    "PeopleCount",
     "RisesAlong",
     "ScoreSums",
     "SecondMoments",

@@ -75,6 +75,11 @@ def _together(model: Mapping[str, Any], scores: Mapping[str, Any] | None) -> str
     scored = promise_of(scores)
     if scored is None:
         return f"{in_words(promised)} for the model alone. What was promised of the scores is not stated."
+    if promised.person_id != scored.person_id:
+        return (
+            f"{in_words(promised)} for the model, and {in_words(scored)} for the scores. The two do not add "
+            "up, because they are about different units."
+        )
     epsilon, delta = composed([promised, scored])
     ledgers = [origin_of(privacy).ledger for privacy in (model, scores)]
     limit = (
@@ -83,6 +88,6 @@ def _together(model: Mapping[str, Any], scores: Mapping[str, Any] | None) -> str
         else "No ledger paid for both, so none limits this sum."
     )
     return (
-        f"Together at most epsilon = {written_up(epsilon)} at delta = {written_up(delta)}, for a record that "
-        f"was used for both. {limit}"
+        f"Together at most epsilon = {written_up(epsilon)} at delta = {written_up(delta)}, for a "
+        f"{promised.unit} that was used for both. {limit}"
     )

@@ -34,17 +34,33 @@ class Column:
             raise ValueError(f"A column name must be a non-empty string, not {self.name!r}.")
 
 
+@dataclass(frozen=True)
 class Identifier(Column):
     """A column that tells people apart. It is never a feature.
 
-    With it, a person may have several records, and statements are about one record. Fits and private scores
-    warn the custodian if an id repeats; `Schema.check` counts the records that repeat one.
+    With it, a person may have several records. Without `rows_per_person` statements are about one record:
+    fits and private scores warn the custodian if an id repeats, and `Schema.check` counts the records that
+    repeat one. With it, statements are about one person.
 
     Parameters
     ----------
     name : str
         The column's name.
+    rows_per_person : int, optional
+        How many records of a person are used at most. Which ones is decided by a fixed rule from that
+        person's records alone.
     """
+
+    _: KW_ONLY
+    rows_per_person: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        k = self.rows_per_person
+        if k is not None and (not isinstance(k, int) or isinstance(k, bool) or k < 1):
+            raise ValueError(
+                f"rows_per_person of column {self.name!r} must be a whole number of at least 1, not {k!r}."
+            )
 
 
 class Ignored(Column):

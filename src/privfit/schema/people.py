@@ -43,7 +43,7 @@ class People:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def keep(self, rows: NDArray[Any]) -> People:
+    def __getitem__(self, rows: Any) -> People:
         """Return whose these records are."""
         return People(self.numbers[rows], self.ids)
 

@@ -97,7 +97,7 @@ class PoissonSGD(ABC):
         step = min(self.step, curator.regulariser.longest_step)
         w = np.zeros(problem.n_weights)
         for _ in range(plan.steps):
-            sample = problem.subset(noise.poisson_rows(problem.n_records, plan.probability))
+            sample = problem.sampled(lambda count: noise.poisson_rows(count, plan.probability))
             g = noise.gaussian(sample.gradient_at(w, self.clip), sigma)
             w = w - step * (g / expected + curator.regulariser.gradient(w))
         trace = tuple(Step(t + 1, step, 0.0, 0.0, sigma) for t in range(plan.steps))  # priced together

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.curator import Curator, Measurement, Vector
-from privfit.leaks import warn_of_large_delta
 from privfit.questions import Count, CurveNorms, Magnitudes, Moments, Norms
 from privfit.solvers import kit
 from privfit.solvers.base import BudgetWarning
@@ -51,14 +50,13 @@ class Features:
     longer: float = 1.0
 
 
-def counted(curator: Curator, budget: float) -> float:
-    """Return the declared number of records, or a noisy one, for which more is paid where it is small."""
+def counted(curator: Curator, budget: float) -> tuple[float, float]:
+    """Return the numbers of records and of people, declared or noisy; more is paid where they are small."""
     if curator.n_records is not None:
-        return float(curator.n_records)
+        return float(curator.n_records), float(curator.n_records)
     count = kit.counted(curator, budget, Count())
     n = max(float(count.value[0]), 1.0)
-    warn_of_large_delta(curator.delta, n, count.sigma)
-    return n
+    return n, kit.number_of_people(curator, n, count.sigma, budget)
 
 
 def _private_sizes(

@@ -9,7 +9,7 @@ import numpy as np
 
 from privfit.curator import Curator, Measurement
 from privfit.leaks import warn_of_large_delta
-from privfit.questions import Count, WeightSum
+from privfit.questions import Count, PeopleCount, WeightSum
 
 COUNT_SHARE = 0.002  # of what is left of the budget: a count of thousands is exact enough at any price
 MOST_COUNT_SHARE, COUNT_REACH = 0.03, 10.0  # (10 / reach)^2 in between: a small count is known to a tenth
@@ -21,11 +21,11 @@ def number_of_records(curator: Curator) -> float:
         return float(curator.n_records)
     count = curator.measure(Count(), COUNT_SHARE * curator.remaining)
     n = max(1.0, float(count.value[0]))
-    warn_of_large_delta(curator.delta, n, count.sigma)
+    number_of_people(curator, n, count.sigma, curator.remaining)
     return n
 
 
-def counted(curator: Curator, budget: float, question: Count | WeightSum) -> Measurement:
+def counted(curator: Curator, budget: float, question: Count | PeopleCount | WeightSum) -> Measurement:
     """Buy a number, for which more is paid where it is small."""
     count = curator.measure(question, COUNT_SHARE * budget)
     reach = curator.reach(max(float(count.value[0]), 1.0), budget)
@@ -44,6 +44,20 @@ def total_weight(curator: Curator, budget: float, n: float | None = None) -> flo
     bought = counted(curator, budget, WeightSum())
     weight = max(float(bought.value[0]), 2.0 * bought.sigma)
     return weight if n is None else min(weight, n)
+
+
+def number_of_people(curator: Curator, n: float, noise: float, budget: float) -> float:
+    """Return how many people have these n records, known up to this noise, and compare delta with it.
+
+    Where people may have several records their number is bought, for a share of the budget that is larger
+    where it is small (Q27).
+    """
+    relation, people = curator.relation, n
+    if relation.unit == "person" and not relation.is_one_record_each:
+        count = counted(curator, budget, PeopleCount())
+        people, noise = max(1.0, float(count.value[0])), count.sigma
+    warn_of_large_delta(curator.delta, people, noise, unit=relation.unit)
+    return people
 
 
 def check_positive(solver: Any, *names: str) -> None:

@@ -47,5 +47,5 @@ def open_release(curator: Curator, *, why: str) -> Release:
     scale = NOISE_MARGIN / share
     count = noise.laplace(np.array([float(problem.n_records)]), scale)
     n = max(1.0, float(count[0]))
-    warn_of_large_delta(delta, n, math.sqrt(2.0) * scale)
+    warn_of_large_delta(delta, n, math.sqrt(2.0) * scale, unit=curator.relation.unit)
     return Release(problem, noise, epsilon - share, delta, n)

@@ -56,7 +56,10 @@ class Family:
             return FamilyTotal(None, None, None, self._unknown, None)
         if None in self._promises:
             return FamilyTotal(fits, math.inf, 1.0, scores=self._scores)
-        added = composed([promise for promise in self._promises if promise is not None])
+        promises = [promise for promise in self._promises if promise is not None]
+        if len({promise.person_id for promise in promises}) > 1:
+            return FamilyTotal(None, None, None, _MIXED, None)
+        added = composed(promises)
         return FamilyTotal(fits, *added, scores=self._scores)
 
     def __copy__(self) -> Family:
@@ -72,6 +75,7 @@ class Family:
         return _elsewhere, ()
 
 
+_MIXED = "some are about one record and others about all records of a person, or by another id"
 _PICKLED = "one of them was pickled or forked, and may have been fitted elsewhere"
 
 
