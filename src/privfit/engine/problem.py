@@ -164,6 +164,10 @@ class Problem:
         """Return the same problem with rows of one norm; see `Table.with_rows_of`."""
         return self._with(table=self.table.with_rows_of(radius, shrink_only=shrink_only))
 
+    def weighing(self, weights: ArrayLike) -> "Problem":
+        """Return the same problem with these weights of the records. X is shared; no pass."""
+        return self._with(weights=checked_weights(weights, self.n_records))
+
     def with_loss(self, loss: Loss) -> "Problem":
         """Return the problem with another loss. X is shared; no pass."""
         return Problem(self.table, self.targets, loss, self.weights, self.persons)

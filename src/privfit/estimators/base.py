@@ -64,6 +64,9 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
     n_records: int | None
     rows_per_person: int | None
     feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None
+    max_weight: float | None
+    weight_shrinkage: float
+    mean_weight: float | None
     constraint: ConvexSet | None
     start: tuple[Any, Any] | None
     verbose: int
@@ -127,7 +130,8 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             Targets: labels of two classes, or numbers if the model predicts numbers. With a schema they are a
             column of the table, unless given.
         sample_weight : array of shape (n_records,), optional
-            How much each record counts. Not supported yet.
+            How much each record counts. Weights above `max_weight` count as `max_weight`; negative and
+            missing ones count as 0.
         groups : array of shape (n_records,), optional
             An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
             A column with a name gives the id that name, which a shared ledger compares; otherwise the id is
@@ -155,18 +159,18 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         """
         with self._as_strictly_as_made():
             records = Records.given(X, y, sample_weight, groups)
-            if sample_weight is not None:
-                raise ValueError("sample_weight= is not supported yet; leave it out.")
             return self._fit(records)
 
     def _fit(self, records: Records) -> Self:
         from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
         from privfit.engine.table import Table
 
-        solver, declared = self._checked_solver(), Declared.by(self)
+        solver = self._checked_solver()
+        declared = Declared.by(self, weighted=records.sample_weight is not None)
         penalty, loss = declared.weights.penalty(self.alpha), self._loss_of_fit()
         relation = relation_of(self.rows_per_person, declared.schema, records.groups_name)
-        facts = Facts(loss, bool(self.fit_intercept), self.delta, relation, penalty)
+        weighted = declared.weighting.is_used
+        facts = Facts(loss, bool(self.fit_intercept), self.delta, relation, penalty, weighted)
         require(solver, facts)
         terms = self._terms(
             solver.promise, private=solver.private, n_records=declared.n_records, relation=relation
@@ -185,6 +189,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         if declared.feature_bounds is not None:
             bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
         preparation = Preparation(bounds, bool(self.fit_intercept))
+        weights = declared.weighting.of(records.sample_weight, encoder, declared.target)
         ledger = self._open_ledger(terms)
         with budget_bar(f"Fitting {self._noun}", self.verbose) as show:
             curator_of = partial(
@@ -207,11 +212,19 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
                         size = float(np.abs(targets).max()) or 1.0
                     encoder = self._encoder_up_to(size)
                     targets = encoder.encode(targets)
-                problem = Problem.of(X, targets, loss, intercept=preparation.intercept, persons=persons)
+                problem = Problem.of(
+                    X,
+                    targets,
+                    loss,
+                    intercept=preparation.intercept,
+                    weights=weights.given,
+                    persons=persons,
+                )
                 encoded_weights = declared.weights.encoded_by(encoder, problem.n_weights)
                 penalty = encoded_weights.penalty(self.alpha)
-                curator = curator_of(preparation.of_fit(problem), penalty=penalty, bounds=bounds)
-                solution = solver.solve(curator)
+                curator_of = partial(curator_of, penalty=penalty, bounds=bounds)
+                problem, bought = weights.applied(preparation.of_fit(problem), curator_of)
+                solution = solver.solve(curator_of(problem))
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(
                     f"The fit was interrupted and released no model. {self._still_spent(ledger)}"
@@ -231,7 +244,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             ledger,
             family,
             assumptions,
-            solution.notes,
+            (*bought, *solution.notes),
             schema=declared.schema or surroundings.schema,
             n_records=declared.n_records,
         )

@@ -41,6 +41,10 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         classes: Any = None,
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        max_weight: float | None = None,
+        weight_shrinkage: float = 0.0,
+        mean_weight: float | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
         rows_per_person: int | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
@@ -59,6 +63,10 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         self.classes = classes
         self.n_records = n_records
         self.feature_bounds = feature_bounds
+        self.max_weight = max_weight
+        self.weight_shrinkage = weight_shrinkage
+        self.mean_weight = mean_weight
+        self.class_weight = class_weight
         self.rows_per_person = rows_per_person
         self.constraint = constraint
         self.start = start

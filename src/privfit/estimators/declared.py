@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from privfit.estimators.declared_weights import DeclaredWeights
 from privfit.estimators.labels import WITHOUT_LABEL, labels_given
 from privfit.estimators.validation import check_count
+from privfit.estimators.weighting import Weighting
 from privfit.leaks import uncovered
 from privfit.remedies import remedy
 from privfit.schema import Schema, encode, repeated_ids
@@ -34,6 +35,8 @@ class Declared:
         The number of records.
     feature_bounds : pair, mapping or None
         Lowest and highest value of every feature.
+    weighting : Weighting
+        What is declared about the weights of the records.
     weights : DeclaredWeights
         The set that the weights must stay in, and where the search for them starts.
     """
@@ -42,27 +45,33 @@ class Declared:
     target: Any
     n_records: int | None
     feature_bounds: Any
+    weighting: Weighting
     weights: DeclaredWeights
 
     @classmethod
-    def by(cls, estimator: Any) -> Declared:
-        """Return what an estimator's settings declare; what is said twice is refused."""
+    def by(cls, estimator: Any, *, weighted: bool) -> Declared:
+        """Return what an estimator's settings declare; what is said twice is refused.
+
+        `weighted` is whether `fit` was given weights of the records.
+        """
         own = {name: getattr(estimator, name) for name in ("n_records", "feature_bounds")}
         if own["n_records"] is not None:
             check_count("n_records", own["n_records"])
         schema = None if estimator.schema is None else Schema.of(estimator.schema)
         target = estimator._declared_target(schema)
+        weighting = Weighting.by(estimator, given=weighted)
         weights = DeclaredWeights.by(estimator, schema)
         if schema is None:
-            return cls(None, target, weights=weights, **own)
+            return cls(None, target, weighting=weighting, weights=weights, **own)
         said = {"n_records": schema.records, "feature_bounds": (0.0, 1.0)}
         for name, value in own.items():
             if value is not None and said[name] is not None:
                 raise ValueError(f"{name} is said by the schema; remove {name}=.")
-        return cls(schema, target, schema.records or own["n_records"], (0.0, 1.0), weights)
+        return cls(schema, target, schema.records or own["n_records"], (0.0, 1.0), weighting, weights)
 
     def admit_leaks(self) -> None:
-        """Warn, or in strict mode refuse, if the schema itself was read off the records."""
+        """Warn, or in strict mode refuse, if the schema or the largest weight is read off the records."""
+        self.weighting.admit_leaks()
         if self.schema is not None and self.schema.taken_from_data:
             uncovered(
                 f"Beware: {_LEAKED}, which the privacy guarantee does not cover; fill it in from public "
@@ -92,6 +101,7 @@ class Declared:
                 yield f"{_LEAKED.upper()}, which is not covered"
         elif self.feature_bounds is not None:
             yield "the declared feature bounds are public or were released privately"
+        yield from self.weighting.assumptions()
         yield from self.weights.assumptions()
 
 

@@ -49,6 +49,19 @@ class DPLogisticRegression(LinearClassifier):
         Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
         each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
         them.
+    max_weight : float, optional
+        The largest weight that a record can have, if `fit` is given `sample_weight`. Larger weights count as
+        this one, and the noise grows with it. Without it the largest weight is read off the data, with a
+        `PrivacyLeakWarning`.
+    weight_shrinkage : float
+        How far weights are moved towards their mean, between 0 (not at all) and 1 (all records count alike).
+        The model is then fitted with less noise, and is more biased as a model of the population.
+    mean_weight : float, optional
+        The public mean of the weights, which shrinkage moves them to. Without it the mean is bought.
+    class_weight : dict or "balanced", optional
+        How much the records of each class count, as ``{label: weight}`` that is public; classes that are not
+        named have 1. "balanced" makes all classes count alike and buys their sizes for a hundredth of the
+        privacy budget. It multiplies with `sample_weight`.
     rows_per_person : int, optional
         How many records of one person are used at most, for tables in which people have several. The promise
         is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column
@@ -192,6 +205,19 @@ class DPLinearSVC(LinearClassifier):
         Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
         each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
         them.
+    max_weight : float, optional
+        The largest weight that a record can have, if `fit` is given `sample_weight`. Larger weights count as
+        this one, and the noise grows with it. Without it the largest weight is read off the data, with a
+        `PrivacyLeakWarning`.
+    weight_shrinkage : float
+        How far weights are moved towards their mean, between 0 (not at all) and 1 (all records count alike).
+        The model is then fitted with less noise, and is more biased as a model of the population.
+    mean_weight : float, optional
+        The public mean of the weights, which shrinkage moves them to. Without it the mean is bought.
+    class_weight : dict or "balanced", optional
+        How much the records of each class count, as ``{label: weight}`` that is public; classes that are not
+        named have 1. "balanced" makes all classes count alike and buys their sizes for a hundredth of the
+        privacy budget. It multiplies with `sample_weight`.
     rows_per_person : int, optional
         How many records of one person are used at most, for tables in which people have several. The promise
         is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column

@@ -48,6 +48,9 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         target_bounds: tuple[float, float] | None = None,
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        max_weight: float | None = None,
+        weight_shrinkage: float = 0.0,
+        mean_weight: float | None = None,
         rows_per_person: int | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
@@ -66,6 +69,9 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         self.target_bounds = target_bounds
         self.n_records = n_records
         self.feature_bounds = feature_bounds
+        self.max_weight = max_weight
+        self.weight_shrinkage = weight_shrinkage
+        self.mean_weight = mean_weight
         self.rows_per_person = rows_per_person
         self.constraint = constraint
         self.start = start

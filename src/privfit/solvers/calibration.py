@@ -54,7 +54,8 @@ def first_intercept(features: Curator, budget: float, n: float) -> float:
     mean, error = sums.value / n, sums.sigma / n
     if features.loss.smoothness < math.inf and reach <= ENOUGH:
         # shrink as James and Stein would; the hinge is linear, so that caution gains nothing
-        mean = mean * max(1.0 - (error / float(np.linalg.norm(mean))) ** 2, 0.0)
+        size = float(np.linalg.norm(mean))
+        mean = mean * (1.0 - (error / size) ** 2 if size > error else 0.0)
     likely = targets.likely_mean(mean, error)
     if reach > ENOUGH and float(np.linalg.norm(likely)) < FAR_MEAN * targets.bound:
         return 0.0

@@ -1,0 +1,215 @@
+"""How much each record counts: its own weight below a public bound, and the weight of its class.
+
+The sums of a fit take weights between 0 and 1. So every weight is divided by the largest that any record
+could have: by `max_weight`, or by what shrinking makes of it, and by the largest weight of a class. Means
+are divided by a sum of weights that the solver buys, so this factor cancels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.curator import Curator
+from privfit.estimators.validation import check_number, shown
+from privfit.leaks import leak
+from privfit.questions import ClassSums, Count
+from privfit.solvers.kit import counted, total_weight
+
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
+    from privfit.engine.problem import Problem
+
+Vector = NDArray[np.float64]
+
+BALANCE_SHARE = 0.01  # of the budget, for the sums of weights by class
+STANDS_OUT = 4.0  # standard deviations of its noise that a class counts as at least
+LARGEST = 1e100  # beyond, products of weights would leave float64
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """What is declared about the weights of the records.
+
+    Parameters
+    ----------
+    given : bool
+        Whether records come with weights of their own.
+    largest : float, optional
+        The largest weight. None: it is read off the data.
+    shrinkage : float
+        How far weights are moved towards their mean, as a share of the way.
+    mean : float, optional
+        That mean. None: it is bought.
+    by_class : mapping or "balanced", optional
+        The weights of the classes.
+    """
+
+    given: bool = False
+    largest: float | None = None
+    shrinkage: float = 0.0
+    mean: float | None = None
+    by_class: Mapping[Any, float] | str | None = None
+
+    @classmethod
+    def by(cls, estimator: Any, *, given: bool) -> Weighting:
+        """Return what an estimator's settings declare, or refuse it."""
+        largest, mean, shrinkage = (
+            getattr(estimator, name) for name in ("max_weight", "mean_weight", "weight_shrinkage")
+        )
+        for name, value in (("max_weight", largest), ("mean_weight", mean)):
+            if value is not None:
+                check_number(name, value, largest=LARGEST)
+        check_number("weight_shrinkage", shrinkage, or_zero=True, largest=1.0)
+        if largest is not None and mean is not None and mean > largest:
+            raise ValueError(f"mean_weight must be at most max_weight, got {mean:g} above {largest:g}.")
+        by_class = getattr(estimator, "class_weight", None)
+        if by_class is not None and by_class != "balanced":
+            _check_class_weight(by_class)
+        return cls(given, largest, float(shrinkage), mean, by_class)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether records count differently."""
+        return self.given or self.by_class is not None
+
+    def admit_leaks(self) -> None:
+        """Warn, or in strict mode refuse, if the largest weight will be read off the data."""
+        if self.given and self.largest is None:
+            leak("The largest weight was", "declare it with max_weight=")
+
+    def of(self, sample_weight: Vector | None, encoder: Any, declared: Any) -> Weights:
+        """Return the weights of these records, and of their classes as far as they are declared.
+
+        The encoder knows the classes in their order; `declared` are the same as they were declared, because
+        a meta-estimator may have numbered them.
+        """
+        factors = None
+        if isinstance(self.by_class, Mapping):
+            factors = _factors(
+                self.by_class, list(encoder.classes), [] if declared is None else sorted(declared)
+            )
+        if sample_weight is None:
+            return Weights(self, None, 1.0, factors)
+        weights = np.where(sample_weight > 0.0, sample_weight, 0.0)  # what is no number is not above 0
+        largest = self.largest
+        if largest is None:
+            largest = float(np.max(weights, initial=0.0, where=weights <= LARGEST)) or 1.0
+        return Weights(self, np.minimum(weights, largest) / largest, largest, factors)
+
+    def assumptions(self) -> Iterator[str]:
+        """Yield what a statement rests on."""
+        if self.given:
+            known = (
+                "the largest weight is public; it was read off the data, not declared"
+                if self.largest is None
+                else f"the largest weight, {self.largest:g}, is public, and a weight above it counts as that"
+            )
+            yield f"records have weights, and negative and missing ones count as 0; {known}"
+            yield (
+                "a record's weight depends on that record alone: weights that were adjusted to the records "
+                "of others, by raking for example, are not covered"
+            )
+            if self.shrinkage > 0.0:
+                mean = "a bought mean" if self.mean is None else f"the mean {self.mean:g}, which is public"
+                yield f"weights are moved {self.shrinkage:.3g} of the way to {mean}"
+        if isinstance(self.by_class, Mapping):
+            yield "the weights of the classes are public"
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The weights of the records of a fit.
+
+    Parameters
+    ----------
+    declared : Weighting
+        What is declared about them.
+    given : array, optional
+        The weights that records came with, between 0 and 1.
+    unit : float
+        What they were divided by.
+    factors : array, optional
+        The declared weights of the classes, the largest of them 1.
+    """
+
+    declared: Weighting
+    given: Vector | None
+    unit: float
+    factors: Vector | None
+
+    def applied(self, problem: Problem, ask: Callable[[Problem], Curator]) -> tuple[Problem, tuple[str, ...]]:
+        """Return the records with the weights that the fit uses, and what was bought for it, in words.
+
+        `problem` has the weights that were given, and `ask` returns a curator that answers for records.
+        """
+        notes, shrinkage, factors = [], self.declared.shrinkage, self.factors
+        if problem.weights is not None and shrinkage > 0.0:
+            if self.declared.mean is None:
+                mean = _bought_mean(ask(problem))
+                notes.append(f"weights were moved towards a bought mean of {mean:.3g} of the largest weight")
+            else:
+                mean = min(self.declared.mean / self.unit, 1.0)
+            problem = problem.weighing(_shrunk(problem.weights, mean, shrinkage))
+        if self.declared.by_class == "balanced":
+            factors = _bought_factors(ask(problem))
+            written = ", ".join(f"{factor:.3g}" for factor in factors)
+            notes.append(f"the classes, in their order, were given the bought weights {written}")
+        if factors is not None:
+            of_records = factors[np.searchsorted(problem.loss.targets.typical, problem.targets)]
+            weights = of_records if problem.weights is None else of_records * problem.weights
+            problem = problem.weighing(weights)
+        return problem, tuple(notes)
+
+
+def _factors(by_class: Mapping[Any, float], classes: list[Any], declared: list[Any]) -> Vector:
+    """Return the weights of the classes in their order, divided by the largest."""
+    weights = np.ones(len(classes))
+    for label, weight in by_class.items():
+        places = [names.index(label) for names in (classes, declared) if label in names]
+        if not places:
+            raise ValueError(
+                f"class_weight names {shown(label)}, which is none of the classes; give the weight of each "
+                "class by its label."
+            )
+        weights[places[0]] = weight
+    if not weights.any():
+        raise ValueError("class_weight must be above 0 for at least one class.")
+    factors: Vector = weights / weights.max()
+    return factors
+
+
+def _bought_factors(curator: Curator) -> Vector:
+    """Buy what each class weighs, and return factors that make all of them weigh the same, at most 1."""
+    sums = curator.measure(ClassSums(), BALANCE_SHARE * curator.remaining)
+    sizes = np.maximum(sums.value, STANDS_OUT * sums.sigma)
+    factors: Vector = sizes.min() / sizes
+    return factors
+
+
+def _bought_mean(curator: Curator) -> float:
+    """Buy the mean weight: the sum of weights and, unless it is declared, the number of records."""
+    budget, n = curator.remaining, curator.n_records
+    if n is None:
+        n = max(float(counted(curator, budget, Count()).value[0]), 1.0)
+    return total_weight(curator, budget, n) / n
+
+
+def _shrunk(weights: Vector, mean: float, shrinkage: float) -> Vector:
+    """Move weights between 0 and 1 towards a mean, and divide by what that makes of 1.
+
+    Rounding keeps the order of numbers, so no quotient is above 1.
+    """
+    kept, to_mean = 1.0 - shrinkage, shrinkage * mean
+    moved: Vector = (to_mean + kept * weights) / (to_mean + kept)
+    return moved
+
+
+def _check_class_weight(weights: Any) -> None:
+    if not isinstance(weights, Mapping):
+        raise ValueError(f"class_weight must be {{label: weight}} or 'balanced', got {shown(weights)}.")
+    for weight in weights.values():
+        check_number("Each weight of class_weight", weight, or_zero=True, largest=LARGEST)
