@@ -5,6 +5,7 @@ import pytest
 import sklearn
 from replay import noise_from
 from scripted import ScriptedNoise
+from sklearn.ensemble import AdaBoostClassifier, BaggingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -326,6 +327,26 @@ def test_cross_validation_passes_weights(routed):
 def test_a_grid_search_passes_weights():
     search = GridSearchCV(model(), {"alpha": [0.0, 10.0]}, cv=2).fit(X, Y, sample_weight=WEIGHT)
     assert "records have weights" in str(search.best_estimator_.privacy_)
+
+
+@pytest.mark.filterwarnings("ignore:Beware:privfit.PrivacyLeakWarning")
+def test_how_often_an_ensemble_drew_a_record_is_no_weight_that_has_to_be_declared():
+    """Bagging passes it as sample_weight: without repetition 0 or 1, as many as it draws."""
+    bagging = BaggingClassifier(
+        DPLogisticRegression(50.0, classes=(0, 1)), n_estimators=2, bootstrap=False, max_samples=0.5
+    ).fit(X, Y)
+    for member in bagging.estimators_:
+        assert "the largest weight, 1, is public" in str(member.privacy_)
+
+
+def test_weights_by_boosting_depend_on_everybody():
+    model = DPLogisticRegression(1.0, classes=(0, 1), max_weight=0.01)
+    with pytest.warns(PrivacyLeakWarning) as warned:
+        boosted = AdaBoostClassifier(model, n_estimators=1).fit(X, Y)
+    assert any("Boosting weighs each record by" in str(warning.message) for warning in warned)
+    assert "WHICH IS NOT COVERED" in str(boosted.estimators_[0].privacy_)
+    with strict(), pytest.raises(PrivacyLeakError, match="Boosting weighs"):
+        AdaBoostClassifier(model.set_params(ledger=Ledger(rho=1.0)), n_estimators=1).fit(X, Y)
 
 
 def test_the_exact_score_weighs_records():

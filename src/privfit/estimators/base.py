@@ -176,6 +176,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             solver.promise, private=solver.private, n_records=declared.n_records, relation=relation
         )
         surroundings = look_around(self, private=solver.private)
+        declared = declared.for_drawn_records() if surroundings.drawn else declared
         declared.admit_leaks()
         # only what is wrong with the records themselves is left to be refused
         records = self._read(records, declared, relation)

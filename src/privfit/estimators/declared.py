@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,10 @@ class Declared:
             if value is not None and said[name] is not None:
                 raise ValueError(f"{name} is said by the schema; remove {name}=.")
         return cls(schema, target, schema.records or own["n_records"], (0.0, 1.0), weighting, weights)
+
+    def for_drawn_records(self) -> Declared:
+        """Return the same for records whose weights say how often an ensemble drew them; they count once."""
+        return replace(self, weighting=replace(self.weighting, largest=self.weighting.largest or 1.0))
 
     def admit_leaks(self) -> None:
         """Warn, or in strict mode refuse, if the schema or the largest weight is read off the records."""

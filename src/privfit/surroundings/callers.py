@@ -22,6 +22,7 @@ from privfit.schema import Schema
 from privfit.surroundings.pipelines import learns_nothing, leaves, schema_among
 
 _BY_WORKERS = "some were fitted by workers, which cannot see who called them"
+_BOOSTED = "boosting weighs each record by how well all records were predicted"
 _REPEATED = "records were drawn with repetition, so one person may weigh several times in a fit"
 
 
@@ -29,13 +30,15 @@ _REPEATED = "records were drawn with repetition, so one person may weigh several
 class Surroundings:
     """What happened to the records before a fit.
 
-    `assumptions` are for its statement, `unknown` says why no total of several fits is known, and `schema` is
-    that of an encoder before it in a pipeline.
+    `assumptions` are for its statement, `unknown` says why no total of several fits is known, `schema` is
+    that of an encoder before it in a pipeline, and `drawn` is whether an ensemble drew the records: the
+    weights that it gives say how often each was drawn.
     """
 
     assumptions: tuple[str, ...] = ()
     unknown: str = ""
     schema: Schema | None = None
+    drawn: bool = False
 
 
 def look_around(estimator: Any, *, private: bool = True) -> Surroundings:
@@ -48,7 +51,7 @@ def look_around(estimator: Any, *, private: bool = True) -> Surroundings:
     before = list(_leaves_before(estimator, callers))
     schema = schema_among(before)
     if not private:
-        return Surroundings(schema=schema)
+        return Surroundings(schema=schema, drawn=_drawn(callers))
     assumptions, unknown = [], ""
     steps = [f"step {name!r} ({type(step).__name__})" for name, step in before if not learns_nothing(step)]
     if steps:
@@ -67,7 +70,10 @@ def look_around(estimator: Any, *, private: bool = True) -> Surroundings:
         unknown = _REPEATED
         uncovered(f"No total can be stated, because {unknown}; set bootstrap=False.")
         assumptions.append("no record was drawn twice, which resampling with repetition does not keep")
-    return Surroundings(tuple(assumptions), unknown, schema)
+    if any(isinstance(owner, BaseEstimator) and hasattr(owner, "_boost") for owner in callers):
+        uncovered(f"{_BOOSTED[0].upper()}{_BOOSTED[1:]}, which the privacy guarantee does not cover.")
+        assumptions.append(f"{_BOOSTED}, WHICH IS NOT COVERED")
+    return Surroundings(tuple(assumptions), unknown, schema, _drawn(callers))
 
 
 def _callers() -> Iterator[Any]:
@@ -95,6 +101,14 @@ def _is_cut_off(callers: Sequence[Any]) -> bool:
     """Return whether a worker of joblib fits, so that who called it cannot be seen from here."""
     in_a_batch = any(isinstance(owner, BatchedCalls) for owner in callers)
     return in_a_batch and not any(isinstance(owner, Parallel) for owner in callers)
+
+
+def _drawn(callers: Sequence[Any]) -> bool:
+    """Return whether an ensemble is running that draws records, as bagging does, with repetition or not."""
+    return any(
+        isinstance(owner, BaseEstimator) and hasattr(owner, "bootstrap") and hasattr(owner, "max_samples")
+        for owner in callers
+    )
 
 
 def _drawn_with_repetition(callers: Sequence[Any]) -> bool:
