@@ -58,6 +58,15 @@ class DPHuberRegressor(LinearRegressor):
         Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
         each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped
         to them.
+    max_weight : float, optional
+        The largest weight that a record can have, if `fit` is given `sample_weight`. Larger weights count as
+        this one, and the noise grows with it. Without it the largest weight is read off the data, with a
+        `PrivacyLeakWarning`.
+    weight_shrinkage : float
+        How far weights are moved towards their mean, between 0 (not at all) and 1 (all records count alike).
+        The model is then fitted with less noise, and is more biased as a model of the population.
+    mean_weight : float, optional
+        The public mean of the weights, which shrinkage moves them to. Without it the mean is bought.
     constraint : ConvexSet, optional
         A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
         `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
@@ -142,6 +151,9 @@ class DPHuberRegressor(LinearRegressor):
         target_bounds: tuple[float, float] | None = None,
         n_records: int | None = None,
         feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        max_weight: float | None = None,
+        weight_shrinkage: float = 0.0,
+        mean_weight: float | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
         ledger: Ledger | None = None,
@@ -160,6 +172,9 @@ class DPHuberRegressor(LinearRegressor):
             target_bounds=target_bounds,
             n_records=n_records,
             feature_bounds=feature_bounds,
+            max_weight=max_weight,
+            weight_shrinkage=weight_shrinkage,
+            mean_weight=mean_weight,
             constraint=constraint,
             start=start,
             ledger=ledger,
