@@ -6,7 +6,6 @@ import random
 
 import pytest
 from running import privfit
-from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 
 SCHEMA = """
 [[columns]]
@@ -51,10 +50,10 @@ def rows_of(path):
         return list(csv.reader(file))
 
 
-def test_a_number_is_trained_explained_shown_exported_and_predicted(ToyRegressor, folder):  # noqa: F811
+def test_a_number_is_trained_explained_shown_exported_and_predicted(folder):
     checked = privfit("schema", "check", "bills.csv", "--schema", "schema.toml", code=1).stdout
     assert "12 records have a label that is no number" in checked
-    train = ("train", "bills.csv", "--schema", "schema.toml", "--model", "toy-huber", "--epsilon", 5)
+    train = ("train", "bills.csv", "--schema", "schema.toml", "--epsilon", 5)
     told = privfit(*train, "--out", "model.json", "--report", "card.html")
     assert "Warning: cost: 12 records have a label that is no number" in told.stderr
     assert "records without a label are left out" in " ".join(told.stdout.split())
@@ -87,15 +86,15 @@ MISTAKES = {
         "--model logistic predicts classes, and the label 'cost' of schema.toml is a number; choose one of",
     ),
     "a setting of another model": (
-        ("--model", "toy-huber", "--quantile", 0.9),
-        "--quantile is no setting of --model toy-huber; leave it out.",
+        ("--model", "huber", "--quantile", 0.9),
+        "--quantile is no setting of --model huber; leave it out.",
     ),
     "no model": (("--model", "forest"), "--model forest is none of the models: "),
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_model_that_does_not_fit_is_refused_before_the_table_is_read(ToyRegressor, folder, name):  # noqa: F811
+def test_a_model_that_does_not_fit_is_refused_before_the_table_is_read(folder, name):
     options, message = MISTAKES[name]
     (folder / "bills.csv").unlink()
     (folder / "bills.csv").touch()
@@ -103,17 +102,50 @@ def test_a_model_that_does_not_fit_is_refused_before_the_table_is_read(ToyRegres
     assert message in " ".join(told.stderr.split())
 
 
-def test_numbers_are_not_planned(ToyRegressor):  # noqa: F811
-    told = privfit("plan", "--people", 1000, "--features", 5, "--model", "toy-huber", code=2)
-    assert (
-        "privfit plan forecasts models of two classes, and --model toy-huber predicts numbers" in told.stderr
-    )
+def test_numbers_are_not_planned():
+    told = privfit("plan", "--people", 1000, "--features", 5, "--model", "huber", code=2)
+    assert "privfit plan forecasts models of two classes, and --model huber predicts numbers" in told.stderr
 
 
-def test_numbers_for_a_label_of_classes_are_refused(ToyRegressor, folder):  # noqa: F811
+def test_numbers_for_a_label_of_classes_are_refused(folder):
     (folder / "schema.toml").write_text(
         SCHEMA.split("[label]")[0] + '[label]\nname = "cost"\nclasses = [0, 1]\n'
     )
-    train = ("train", "bills.csv", "--schema", "schema.toml", "--model", "toy-huber", "--out", "m.json")
+    train = ("train", "bills.csv", "--schema", "schema.toml", "--model", "huber", "--out", "m.json")
     told = " ".join(privfit(*train, code=2).stderr.split())
-    assert "--model toy-huber predicts numbers, and the label 'cost' of schema.toml has classes;" in told
+    assert "--model huber predicts numbers, and the label 'cost' of schema.toml has classes;" in told
+
+
+def test_a_quantile_is_a_setting_that_the_file_keeps(folder):
+    train = ("train", "bills.csv", "--schema", "schema.toml", "--model", "quantile")
+    told = privfit(*train, "--quantile", 3, "--out", "model.json", code=2).stderr
+    assert "quantile must be at most 1" in told
+    privfit(*train, "--quantile", 0.9, "--out", "model.json", "--report", "card.html")
+    assert json.loads((folder / "model.json").read_text())["settings"] == {"quantile": 0.9}
+    explained = " ".join(privfit("explain", "model.json").stdout.split())
+    assert "The prediction is the number that 90% of such records are expected to stay below." in explained
+    assert (
+        "the 0.9 quantile of a number; the fit clipped targets to 0 and 10000"
+        in (folder / "card.html").read_text()
+    )
+
+
+def test_a_count_is_trained_by_a_poisson_regression(folder):
+    with open("bills.csv", "w", encoding="utf-8") as file:
+        file.write("age,town,visits\n")
+        for i in range(500):
+            file.write(f"{20 + i % 60},Bern,{(i % 60) // 20 if i % 40 else ''}\n")
+    label = '[label]\nname = "visits"\ntype = "count"\nlargest = 9\nmissing = "drop"\n'
+    (folder / "schema.toml").write_text(SCHEMA.split("[label]")[0] + label)
+    train = ("train", "bills.csv", "--schema", "schema.toml", "--epsilon", 5, "--out", "model.json")
+    told = privfit(*train, "--no-intercept", code=2).stderr
+    assert "A Poisson regression needs an intercept, which holds the unit of the counts; leave" in told
+    privfit(*train)
+    written = json.loads((folder / "model.json").read_text())
+    assert (written["kind"], written["target"]) == ("poisson", {"type": "counts", "largest": 9.0})
+    explained = privfit("explain", "model.json").stdout
+    assert "rate ratio" in explained
+    weights = json.loads(privfit("explain", "model.json", "--json").stdout)["weights"]
+    assert all(row["rate_ratio"] > 0.0 for row in weights)
+    exact = json.loads(privfit("evaluate", "model.json", "bills.csv", "--public-data", "--json").stdout)
+    assert set(exact) == {"r2", "mean_absolute_error", "mean_poisson_deviance"}

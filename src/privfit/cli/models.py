@@ -101,4 +101,6 @@ def settings_of(model: Model, **given: float | None) -> dict[str, Any]:
     for name in settings:
         if name not in model.estimator._loss_settings:
             raise Mistake(f"--{name} is no setting of --model {model.kind}; leave it out.")
+    if settings:
+        model.estimator(**settings)._loss_of_fit()  # refuses settings that make no sense
     return settings

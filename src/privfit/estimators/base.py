@@ -45,6 +45,7 @@ from privfit.solvers import Facts, Solver, get_solver, require
 from privfit.solvers.target_scale import bought_size
 from privfit.surroundings import budget_bar, look_around
 
+_NAMES = ("Huber", "Poisson")  # of people, which titles of models may begin with
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
 
 
@@ -79,7 +80,8 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
 
     @property
     def _noun(self) -> str:
-        return f"a {self._title.lower()}"
+        name = self._title.split()[0] in _NAMES
+        return f"a {self._title if name else self._title.lower()}"
 
     # -- what subclasses say of their loss and their targets -----------------------------------------------
 

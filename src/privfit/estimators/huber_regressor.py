@@ -136,6 +136,7 @@ class DPHuberRegressor(LinearRegressor):
     """
 
     _kind, _title = "huber", "Huber regression"
+    _loss_settings = ("tau",)
 
     def __init__(
         self,

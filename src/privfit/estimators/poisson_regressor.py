@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from privfit.estimators.regression import LinearRegressor
 from privfit.estimators.targets import AmountEncoder, TargetEncoder
 from privfit.models.links import LOG
 from privfit.models.targets import Counts, Target
+from privfit.remedies import remedy
 from privfit.schema import Schema
 
 POSITIVE = (1e-300, 1e300)  # means of which the deviance is finite
@@ -138,12 +138,13 @@ class DPPoissonRegressor(LinearRegressor):
     def _declared_target(self, schema: Schema | None) -> Any:
         if not self.fit_intercept:
             raise ValueError(
-                f"{type(self).__name__} needs an intercept, which holds the unit of the counts; set "
-                "fit_intercept=True."
+                "A Poisson regression needs an intercept, which holds the unit of the counts; "
+                + remedy("set fit_intercept=True.", "leave --no-intercept out.")
             )
         declared = super()._declared_target(schema)
         if declared is not None and declared[0] < 0.0:
-            raise ValueError("target_bounds of counts must not be negative; the lower one is 0 as a rule.")
+            bound = remedy("The lower of target_bounds", "low of the schema's label")
+            raise ValueError(f"{bound} must not be negative for a Poisson regression; it is 0 as a rule.")
         return declared
 
     def _encoder(self, low: float, high: float, *, bought: bool = False) -> TargetEncoder:
@@ -160,7 +161,7 @@ class DPPoissonRegressor(LinearRegressor):
 
     @property
     def _target(self) -> Target:
-        return Counts(math.ceil(self.target_bounds_[1]))
+        return Counts(self.target_bounds_[1])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the exact D^2 on X and y, which is not private: no noise is added.

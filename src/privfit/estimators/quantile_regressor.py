@@ -135,6 +135,7 @@ class DPQuantileRegressor(LinearRegressor):
     """
 
     _kind, _title = "quantile", "Quantile regression"
+    _loss_settings = ("quantile",)
 
     def __init__(
         self,

@@ -68,11 +68,11 @@ class Counts:
 
     Attributes
     ----------
-    largest : int
+    largest : float
         The largest count; larger ones counted as this one in the fit.
     """
 
-    largest: int
+    largest: float
 
     type = "counts"
     links = ("log",)

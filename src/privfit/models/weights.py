@@ -127,6 +127,9 @@ def _of_the_norm(model: Published) -> list[str]:
 def _spoken_for(model: Published, schema: Schema | None, positive: Any) -> list[str]:
     if model.link.predicts_classes:
         return [f"Positive weights speak for {printable(str(positive))}."]
+    if "quantile" in model.settings:
+        share = f"{100.0 * model.settings['quantile']:g}%"
+        return [f"The prediction is the number that {share} of such records are expected to stay below."]
     if model.unit_rows:
         number = "e to the power of the score" if model.link is LOG else "the score"
         return [f"{_predicted(schema).capitalize()} is {number}."]

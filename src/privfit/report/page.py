@@ -267,7 +267,7 @@ def _predicted(model: Published) -> dict[str, str]:
             number = "a number" if quantile is None else f"the {quantile:g} quantile of a number"
             return {"Predicts": f"{number}; the fit clipped targets to {low:.6g} and {high:.6g}"}
         case Counts(largest=largest):
-            return {"Predicts": f"the mean of a count; the fit clipped counts to {largest:,}"}
+            return {"Predicts": f"the mean of a count; the fit clipped counts to {largest:,.6g}"}
         case TwoLabels(classes=classes) | Classes(classes=classes):
             *others, last = map(str, classes)
             return {"Labels": f"{', '.join(others)} and {last}"}
