@@ -167,7 +167,7 @@ def derivative(predictions, target, out):
         out[output] = exp(predictions[output] - top) / whole - (output == target)
 
 SOFTMAX = Loss(
-    "softmax", value, derivative, lipschitz=math.sqrt(2.0), smoothness=0.5, targets=Classes(3), outputs=3
+    "toy_softmax", value, derivative, math.sqrt(2.0), smoothness=0.5, targets=Classes(3), outputs=3
 )
 """
 
@@ -196,7 +196,7 @@ def summed_losses(w, clip):
 
 weights = rng.random(2000)
 for form in (np.asarray, sp.csr_array):
-    problem = Problem.of(form(X), target, get_loss("softmax"))
+    problem = Problem.of(form(X), target, get_loss("toy_softmax"))
     assert np.allclose(problem.at(w).gradient_sum(), written_out(w, np.inf), rtol=0, atol=1e-9)
     assert np.allclose(problem.at(w).gradient_sum(0.5), written_out(w, 0.5), rtol=0, atol=2000 * 2.0**-22)
     line = problem.at(w).along(direction)
@@ -205,14 +205,14 @@ for form in (np.asarray, sp.csr_array):
     there = written_out(w - 0.1 * direction, np.inf)
     assert np.allclose(line.move(0.1).gradient_sum(), there, rtol=0, atol=1e-9)
 
-    heavier = Problem.of(form(X), target, get_loss("softmax"), weights=weights)
+    heavier = Problem.of(form(X), target, get_loss("toy_softmax"), weights=weights)
     found = heavier.gradient_at(w, np.inf)
     assert np.allclose(found, written_out(w, np.inf, weights), rtol=0, atol=1e-9)
 
     for record in (X[0], 1e6 * X[1], 0.0 * X[2]):
         lengths = []
         for label in range(3):
-            more = Problem.of(form(np.vstack([X, record])), np.append(target, label), get_loss("softmax"))
+            more = Problem.of(form(np.vstack([X, record])), np.append(target, label), get_loss("toy_softmax"))
             lengths.append(np.linalg.norm(more.gradient_at(w, 0.5) - problem.gradient_at(w, 0.5)))
         assert 0.4999 < max(lengths) <= problem.gradient_bound(0.5) < 0.5001, lengths
 
@@ -317,7 +317,7 @@ assert type(loaded) is DPToyRegressor and np.array_equal(loaded.predict(X), mode
 # What is added, the files it takes, and a program that uses it.
 ADDITIONS = {
     "a loss": ({"losses/squared_hinge.py": LOSS}, USE_LOSS),
-    "several outputs": ({"losses/softmax.py": SOFTMAX}, USE_SOFTMAX),
+    "several outputs": ({"losses/toy_softmax.py": SOFTMAX}, USE_SOFTMAX),
     "a solver": (
         {"solvers/one_step.py": SOLVER, "solvers/__init__.py": "from privfit.solvers import one_step"},
         USE_SOLVER,

@@ -38,6 +38,7 @@ from privfit.questions import (
     Norms,
     PeopleCount,
     RisesAlong,
+    ScaleSlopesAt,
     ScoreSums,
     SecondMoments,
     SlopeCounts,
@@ -119,6 +120,7 @@ QUESTIONS = {
     "SlopesAt": lambda c, q: c.measure(SlopesAt(q.w, 0.5 * q.clip), RHO),
     "SlopeCounts": lambda c, q: c.measure(SlopeCounts([-0.5, 0.0, 0.3]), RHO, of=c.at(q.w)),
     "SlopeCounts, sizes": lambda c, q: c.measure(SlopeCounts([0.2, 0.9], sizes=True), RHO, of=c.at(q.w)),
+    "ScaleSlopesAt": lambda c, q: c.projected(q.w).measure(ScaleSlopesAt(0.7, q.w[-1:], 0.5 * q.clip), RHO),
     "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
 }
@@ -324,12 +326,14 @@ def test_a_question_whose_bound_nobody_proved_is_not_asked():
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
-def test_every_bound_names_its_claim(name):
+def test_every_bound_names_its_claim(name, monkeypatch):
     claims = (Path(__file__).parents[1] / "docs" / "privacy.md").read_text()
     curator, _, _ = make_curator(*data())
     asked = []
-    original = curator._bounded
-    curator._bounded = lambda *arguments: asked.append(original(*arguments)) or asked[-1]
+    original = Curator._bounded
+    monkeypatch.setattr(
+        Curator, "_bounded", lambda *arguments: asked.append(original(*arguments)) or asked[-1]
+    )
     QUESTIONS[name](curator, ASKED)
     assert f"**{asked[0].claim} " in claims
 

@@ -72,7 +72,16 @@ def test_every_claim_cited_in_the_code_is_stated():
 def test_every_constant_of_the_default_solver_has_its_reason():
     section = (ROOT / "docs" / "research.md").read_text().split("## The constants")[1].split("\n## ")[0]
     listed = set(re.findall(r"`([A-Z_]+)`", section))
-    for name in ("adaptive", "walk", "geometry", "calibration", "curvature", "descent", "kit"):
+    for name in (
+        "adaptive",
+        "walk",
+        "geometry",
+        "calibration",
+        "curvature",
+        "descent",
+        "kit",
+        "output_curvature",
+    ):
         source = (ROOT / "src" / "privfit" / "solvers" / f"{name}.py").read_text()
         constants = re.findall(r"^([A-Z][A-Z_]*(?:, [A-Z_]+)*) = ", source, re.MULTILINE)
         assert {constant for line in constants for constant in line.split(", ")} <= listed

@@ -8,13 +8,14 @@ import pytest
 from curators import curator_of
 from hypothesis import given
 from hypothesis import strategies as st
+from one_output import LOSSES
 from scipy.optimize import minimize_scalar
 from scripted import ScriptedNoise
 
 from privfit.accounting import Ledger
 from privfit.engine.problem import Problem
 from privfit.estimators.targets import IntervalEncoder
-from privfit.losses import LOSSES, Loss
+from privfit.losses import Loss
 from privfit.losses.targets import TWO_LABELS, Classes, Counts, Interval
 from privfit.questions import GradientAt, SlopesAt, TargetSums
 

@@ -166,7 +166,7 @@ def test_data_frames_give_feature_names(frame, table):
 )
 def test_other_labels_want_declaring(labels, table):
     X, y = table
-    with pytest.warns(privfit.PrivacyLeakWarning, match=r"set of labels .* classes=\(one, other\)"):
+    with pytest.warns(privfit.PrivacyLeakWarning, match=r"set of labels .* classes=\(one, other, ...\)"):
         guessed = DPLogisticRegression(noise="seeded", random_state=3).fit(X, labels[y])
     with warnings.catch_warnings():
         warnings.simplefilter("error", privfit.PrivacyLeakWarning)

@@ -18,7 +18,7 @@ from privfit.losses.targets import positive_mean
 from privfit.preprocessing import Numeric
 from privfit.questions import Norms
 from privfit.solvers import BudgetWarning
-from privfit.solvers.calibration import calibrated, first_intercept
+from privfit.solvers.calibration import calibrated, first_weights
 from privfit.solvers.curvature import mean_curvature
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.walk import Drift, Walk, _damping, iterate_weight
@@ -370,7 +370,7 @@ def test_the_drift_is_the_slope_of_the_loss_in_the_scale_and_knows_its_error():
     weights = rng.random((20, 4))
     drifts = []
     for _ in range(2000):
-        drift = Drift(4)
+        drift = Drift(4, 4)
         for share, w in enumerate(weights, 1):
             drift.add(share, w - 3.0 + 0.5 * rng.normal(size=4), 0.5, w)
         drifts.append(drift)
@@ -515,10 +515,10 @@ def test_the_walk_starts_at_the_odds_of_a_rare_label_and_else_at_zero():
         for loss, expected in (("logistic", intercept), ("hinge", float(np.clip(intercept, -1, 1)))):
             engine = Problem.of(X, y, LOSSES[loss])
             curator = curator_over(engine, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
-            assert first_intercept(curator, 1.0, 1e4) == pytest.approx(expected, rel=1e-3)
+            assert first_weights(curator, 1.0, 1e4, 0.5)[-1] == pytest.approx(expected / 0.5, rel=1e-3)
             assert curator.remaining == pytest.approx(0.998)
     without = curator_of(X, intercept=False)
-    assert first_intercept(without, 1.0, 1e4) == 0.0
+    assert not first_weights(without, 1.0, 1e4, 0.5).any()
     assert without.remaining == 1.0
 
 

@@ -8,6 +8,7 @@ from curators import curator_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from one_output import LOSSES
 from scipy.special import logsumexp
 from scripted import ScriptedNoise
 
@@ -15,7 +16,6 @@ from privfit import DPLinearSVC
 from privfit.accounting import BudgetExceeded, Ledger
 from privfit.curator import Curator
 from privfit.engine.problem import Problem
-from privfit.losses import LOSSES
 from privfit.questions import ChangesOfLoss
 from privfit.solvers import PrivGene
 

@@ -144,11 +144,14 @@ class Problem:
     def projected(self, w: FloatArray) -> "Problem":
         """Return the problem of records with a single feature, their scores z.w; the intercept is kept.
 
-        One pass over X. Guarantee: a record's score is finite, and a function of that record and of w alone.
+        With several outputs there are as many scores. One pass over X for each. Guarantee: a record's score
+        is finite, and a function of that record and of w alone.
         """
-        direction = np.append(w[: self.table.n_columns], np.zeros(int(self.table.intercept)))
+        direction = np.array(w)
+        direction[self.table.n_columns :] = 0.0
         scores = np.clip(np.nan_to_num(self.table.predictions(direction)), -LARGEST_SCORE, LARGEST_SCORE)
-        alone = Table(self.table.layout.column(scores), intercept=self.table.intercept)
+        columns = self.table.layout.column(scores) if scores.ndim == 1 else scores
+        alone = Table(columns, intercept=self.table.intercept)
         return Problem(alone, self.targets, self.loss, self.weights, self.persons)
 
     def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "Problem":
@@ -295,6 +298,26 @@ class Point:
         """
         slopes = shrunk(np.nan_to_num(general.coefficients(self.problem, self.predictions)), clip)
         return np.atleast_1d(rounded_sum(slopes, clip))
+
+    def scale_slope_sum(self, clip: float) -> FloatArray:
+        """Sum the derivatives of the losses in a common factor of all features, and in each intercept.
+
+        For records whose features are the scores of as many outputs: a record's derivatives c and scores m
+        give c.m and, if there is an intercept, c; both together are clipped to norm `clip`. No pass over
+        other columns.
+
+        Guarantee: exact, and one record more moves it by at most `bounds.slope_bound(clip, outputs + 1)`.
+        """
+        problem, outputs, table = self.problem, self.problem.outputs, self.problem.table
+        slopes = np.nan_to_num(general.coefficients(problem, self.predictions)).reshape(-1, outputs)
+        scores = table.predictions(np.eye(problem.n_weights, outputs))
+        along = np.zeros(problem.n_records)
+        for output in range(outputs):  # one after the other, so that a record's sum depends on it alone
+            along += slopes[:, output] * scores[:, output]
+        derivatives = np.column_stack([along, slopes] if table.intercept else [along])
+        constant = magic(clip)
+        sums: FloatArray = np.sum((shrunk(np.nan_to_num(derivatives), clip) + constant) - constant, axis=0)
+        return sums
 
     def hessian_sum(self, radius: float, window: float) -> FloatArray:
         """Sum the outer products of sqrt(c) * (z, bias), each such row clipped to norm `radius`. One pass.

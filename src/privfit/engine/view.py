@@ -93,7 +93,12 @@ class View:
         return folded(sums, lost, self.center, self.scale, *self._intercept)
 
     def raw_weights(self, w: FloatArray) -> FloatArray:
-        """Return the weights of x, followed by the intercept if there is one, that say what w says of z."""
+        """Return the weights of x, followed by the intercept if there is one, that say what w says of z.
+
+        With several outputs each has a column of weights.
+        """
+        if w.ndim == 2:
+            return np.stack([self.raw_weights(np.ascontiguousarray(output)) for output in w.T], axis=1)
         weights, offset = self.unfold(w)
         return weights if self.bias is None else np.append(weights, offset)
 
@@ -107,6 +112,8 @@ class View:
 
     def pulled_back(self, gradient: FloatArray) -> FloatArray:
         """Turn a gradient with respect to raw weights into one with respect to those of z."""
+        if gradient.ndim == 2:
+            return np.stack([self.pulled_back(output) for output in gradient.T], axis=1)
         sums = gradient if self.bias is not None else np.append(gradient, 0.0)
         return self.fold(sums, np.zeros(len(self.scale)))
 

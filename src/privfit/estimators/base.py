@@ -89,6 +89,10 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         """Return the loss; a model whose settings are part of its loss makes one of them."""
         return get_loss(self._loss)
 
+    def _loss_for(self, known: Any) -> Loss:
+        """Return the loss for what is declared about the targets or, once they are encoded, their encoder."""
+        return self._loss_of_fit()
+
     @abstractmethod
     def _declared_target(self, schema: Schema | None) -> Any:
         """Return what the settings or the schema declare about the targets, or refuse it."""
@@ -169,7 +173,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
 
         solver = self._checked_solver()
         declared = Declared.by(self, weighted=records.sample_weight is not None)
-        penalty, loss = declared.weights.penalty(self.alpha), self._loss_of_fit()
+        penalty, loss = declared.weights.penalty(self.alpha), self._loss_for(declared.target)
         relation = relation_of(self.rows_per_person, declared.schema, records.groups_name)
         weighted = declared.weighting.is_used
         facts = Facts(loss, bool(self.fit_intercept), self.delta, relation, penalty, weighted)
@@ -183,9 +187,10 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         # only what is wrong with the records themselves is left to be refused
         records = self._read(records, declared, relation)
         n_features = records.X.shape[1]
-        require(solver, dataclasses.replace(facts, n_features=n_features))
         declared.weights.check(n_features, bool(self.fit_intercept))
         targets, encoder = self._encoded(records.y, declared.target)
+        loss = self._loss_for(encoder)
+        require(solver, dataclasses.replace(facts, loss=loss, n_features=n_features))
         records, persons = records.with_targets(targets).of_people(relation)
         X, targets = records.X, records.y
         bounds = None
@@ -310,6 +315,11 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             self._keep_weights(rows[:, :-1].copy(), rows[:, -1].copy())
         else:
             self._keep_weights(rows.copy(), np.zeros(len(rows)))
+
+    @property
+    def _link_of_fit(self) -> Link:
+        """How the scores of the fitted model become predictions."""
+        return self._link.for_scores(len(np.atleast_2d(self.coef_)))
 
     def _keep_weights(self, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> None:
         self.coef_, self.intercept_ = weights, intercepts

@@ -16,6 +16,7 @@ from privfit.estimators.base import DPLinearModel
 from privfit.estimators.labels import declared_classes, encoded_labels, label_column, labels_given
 from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import check_lengths
+from privfit.losses import Loss
 from privfit.models.links import chosen
 from privfit.models.targets import Classes, Target, TwoLabels
 from privfit.penalties import ConvexSet
@@ -26,7 +27,7 @@ from privfit.solvers import Solver
 
 
 class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
-    """A linear classifier of two classes; its subclasses name the loss and document the settings."""
+    """A linear classifier; its subclasses name the loss and document the settings."""
 
     def __init__(
         self,
@@ -87,9 +88,15 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
                 f"The label {schema.label.name!r} is a number, and {type(self).__name__} predicts classes; "
                 f"{remedy('use a regressor', 'train a model of numbers, with --model')}, or declare classes."
             )
-        if len(schema.label.classes) != 2:
-            raise ValueError(f"The label {schema.label.name!r} must have two classes to be predicted.")
         return schema.label.classes
+
+    def _loss_for(self, known: Any) -> Loss:
+        loss, classes = self._loss_of_fit(), getattr(known, "classes", known)
+        if classes is None or len(classes) == 2:
+            return loss
+        if loss.of_classes is None:
+            raise ValueError(f"The loss {loss.name!r} takes two classes; choose a loss that takes several.")
+        return loss.of_classes(len(classes))
 
     def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:
         return encoded_labels(y, declared)
@@ -99,8 +106,8 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
 
     @classmethod
     def _declaring(cls, target: Target) -> dict[str, Any]:
-        if not isinstance(target, TwoLabels):
-            raise ValueError(f"a {cls.__name__} predicts two labels.")
+        if not isinstance(target, TwoLabels | Classes):
+            raise ValueError(f"a {cls.__name__} predicts labels.")
         return {"classes": target.classes}
 
     @property
@@ -109,7 +116,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         return TwoLabels(labels) if len(labels) == 2 else Classes(labels)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the signed distance-like score of every row; positive means the second class.
+        """Return the score of every row: positive for the second of two classes, or one for each class.
 
         Parameters
         ----------
@@ -118,8 +125,9 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
 
         Returns
         -------
-        scores : array of shape (n_records,)
-            Not divided by the norm of the weights, as in scikit-learn.
+        scores : array of shape (n_records,) or (n_records, n_classes)
+            Not divided by the norm of the weights, as in scikit-learn. With several classes a column for each
+            of them, the largest score being that of the predicted class.
         """
         return self._scores(X)
 
@@ -174,7 +182,6 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         # At these budgets the noise drowns a toy table of a few dozen records, as it must.
         tags.classifier_tags.poor_score = True
         return tags

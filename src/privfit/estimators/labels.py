@@ -1,8 +1,8 @@
-"""Labels: which two there are, decided without looking at the records wherever that is possible.
+"""Labels: which there are, decided without looking at the records wherever that is possible.
 
-`classes=` declares a set; as everywhere in scikit-learn the positive class is the later one in sorted
-order. A table in which only one of the two occurs is an ordinary table, because a single record must not
-decide whether a model can be fitted.
+`classes=` declares a set; as everywhere in scikit-learn the positive one of two classes is the later one in
+sorted order. A table in which some of them do not occur is an ordinary table, because a single record must
+not decide whether a model can be fitted.
 """
 
 from __future__ import annotations
@@ -25,21 +25,23 @@ from privfit.schema.label import AnyLabel, Label
 from privfit.schema.labelling import read_labels
 
 WITHOUT_LABEL = "records without a label are left out, each by its own label alone"
-_REMEDY = "declare it with classes=(one, other)"
+SHOWN_LABELS = 10  # of declared ones, in messages and statements
+MOST_CLASSES = 1000  # more labels are rather ids or numbers, and no budget is enough for so many
+_REMEDY = "declare it with classes=(one, other, ...)"
 
 
 @dataclass(frozen=True, eq=False)
 class LabelEncoder:
-    """Labels of two classes as -1 (the first) and +1 (the second).
+    """Labels of two classes as -1 (the first) and +1 (the second), of several as numbers from 0 on.
 
     Parameters
     ----------
     classes : array
-        The two classes in sorted order.
+        The classes in sorted order.
     assumption : str
         What the privacy statement has to say about how the classes are known.
     hint : str
-        What to do about labels that are of neither class.
+        What to do about labels that are of no class.
     """
 
     classes: NDArray[Any]
@@ -47,14 +49,13 @@ class LabelEncoder:
     hint: str = ""
 
     def encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the labels as signs; a label that is of neither class is refused."""
-        first, second = (
-            np.broadcast_to(np.asarray(y == label, dtype=bool), y.shape) for label in self.classes
-        )
-        if not (first | second).all():
-            known = tuple(self.classes.tolist())
-            raise ValueError(f"y holds labels that are not in classes={known!r}: {self.hint}.")
-        return np.where(second, 1.0, -1.0)
+        """Return the labels as signs or numbers; a label that is of no class is refused."""
+        numbers = np.full(y.shape, -1.0)
+        for number, label in enumerate(self.classes):
+            numbers[np.broadcast_to(np.asarray(y == label, dtype=bool), y.shape)] = number
+        if (numbers < 0.0).any():
+            raise ValueError(f"y holds labels that are not in classes={listed(self.classes)}: {self.hint}.")
+        return 2.0 * numbers - 1.0 if len(self.classes) == 2 else numbers
 
     def in_units(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights as they are: scores of labels have no unit."""
@@ -62,7 +63,7 @@ class LabelEncoder:
 
 
 def encoded_labels(y: Any, classes: Any) -> tuple[NDArray[np.float64], LabelEncoder]:
-    """Return labels as signs, and what made them.
+    """Return labels as signs or numbers, and what made them.
 
     Their set is declared, conventional, or taken from the data with a warning.
     """
@@ -78,18 +79,31 @@ def encoded_labels(y: Any, classes: Any) -> tuple[NDArray[np.float64], LabelEnco
 
 
 def declared_classes(classes: Any) -> NDArray[Any]:
-    """Return the two declared labels in sorted order, or say why they are none."""
+    """Return the declared labels in sorted order, or raise ValueError unless they differ and are alike."""
     if isinstance(classes, str | bytes | dict) or not isinstance(classes, Iterable):
-        raise ValueError(f"classes must be a pair of labels such as ('no', 'yes'), got {shown(classes)}.")
-    labels = [label.item() if isinstance(label, np.generic) else label for label in islice(classes, 3)]
+        raise ValueError(f"classes must be a list of labels such as ('no', 'yes'), got {shown(classes)}.")
+    labels = [
+        label.item() if isinstance(label, np.generic) else label
+        for label in islice(classes, MOST_CLASSES + 1)
+    ]
+    if len(labels) > MOST_CLASSES:
+        raise ValueError(f"classes must name at most {MOST_CLASSES} labels.")
     kinds = {_kind(label) for label in labels}
     distinct = np.unique(np.array(labels)) if len(kinds) == 1 and None not in kinds else np.empty(0)
-    if len(labels) != 2 or len(distinct) != 2:
+    if len(labels) < 2 or len(distinct) != len(labels):
+        got = ", ".join(map(shown, labels[:SHOWN_LABELS]))
         raise ValueError(
-            "classes must name two different labels, both strings, both numbers or both booleans, "
-            f"got {', '.join(map(shown, labels))}{' and more' if len(labels) > 2 else ''}."
+            "classes must name at least two labels, all different, and all strings, all numbers or all "
+            f"booleans, got {got}{' and more' if len(labels) > SHOWN_LABELS else ''}."
         )
     return distinct
+
+
+def listed(classes: NDArray[Any]) -> str:
+    """Return public classes as they would be declared; of many only the first ones."""
+    if len(classes) <= SHOWN_LABELS:
+        return repr(tuple(classes.tolist()))
+    return f"({', '.join(map(repr, classes[:SHOWN_LABELS].tolist()))}, ...)"
 
 
 def _kind(label: Any) -> type | None:
@@ -149,19 +163,25 @@ def _missing(label: Any) -> bool:
 
 
 def _for_declared(y: NDArray[Any], classes: NDArray[Any]) -> LabelEncoder:
-    public = f"the labels {classes[0]!s} and {classes[1]!s} are public"
+    *others, last = map(str, classes.tolist() if len(classes) <= SHOWN_LABELS else classes[:2])
+    public = f"the labels {', '.join(others)} and {last} are public"
+    if len(classes) > SHOWN_LABELS:
+        public = f"the {len(classes)} labels that were declared are public"
+    last_number = len(classes) - 1
+    numbers = "0 and 1" if len(classes) == 2 else f"0 to {last_number}"
     if y.dtype.kind in "iu" and classes.dtype.kind in "Ub":
         # Voting, stacking and one-vs-rest pass the numbers of labels. Which is which is decided by dtypes.
         return LabelEncoder(
-            np.array([0, 1]),
-            f"{public}, and what numbered them 0 and 1 used all the labels that are declared",
-            "integers stand for the declared classes in sorted order, as 0 and 1",
+            np.arange(len(classes)),
+            f"{public}, and what numbered them {numbers} used all the labels that are declared",
+            f"integers stand for the declared classes in sorted order, as {numbers}",
         )
-    hint = f"correct classes={tuple(classes.tolist())!r} or those labels"
+    hint = f"correct classes={listed(classes)} or those labels"
     if y.dtype.kind in "iu" and classes.dtype.kind == "i":
+        declare = "(0, 1)" if len(classes) == 2 else f"range({len(classes)})"
         hint += (
-            "; meta-estimators such as VotingClassifier number the labels 0 and 1 themselves, "
-            "so under them declare classes=(0, 1) or strings"
+            f"; meta-estimators such as VotingClassifier number the labels {numbers} themselves, "
+            f"so under them declare classes={declare} or strings"
         )
     return LabelEncoder(classes, public, hint)
 
@@ -178,18 +198,17 @@ def _for_undeclared(y: NDArray[Any]) -> LabelEncoder:
         classes = np.array([0, 1], dtype=y.dtype)
         return LabelEncoder(classes, "labels are 0 and 1 by convention, declared or not")
     if y.dtype.kind == "f" and (y != np.floor(y)).any():
-        raise ValueError("Unknown label type: y is continuous; a classifier wants two discrete labels.")
+        raise ValueError("Unknown label type: y is continuous; a classifier wants discrete labels.")
     found = _distinct(y)
     if found is None:
         raise ValueError("y mixes labels of different types; make them all strings or all numbers.")
-    if len(found) > 2:
+    if len(found) > MOST_CLASSES:
         raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: y has more than "
-            "two classes; keep two of them, or map the labels to two."
+            f"y has more than {MOST_CLASSES} classes; use a regressor for numbers, or fewer labels."
         )
     if len(found) < 2:
         raise ValueError(
-            "y has only one class, and the other is not known; declare both, classes=(one, other)."
+            "y has only one class, and the others are not known; declare them, classes=(one, other)."
         )
     leak("The set of labels was", _REMEDY)
     return LabelEncoder(found, "the set of labels is public; it was read off the data, not declared")

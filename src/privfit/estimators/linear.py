@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_expit
+from scipy.special import log_expit, log_softmax
 
 from privfit.estimators.classification import LinearClassifier
 from privfit.models.links import LOGIT, SIGN
@@ -145,8 +145,10 @@ class DPLogisticRegression(LinearClassifier):
         probabilities : array of shape (n_records, 2)
             Every row adds up to 1.
         """
-        assert self._link.probabilities is not None  # because it is the logit
-        return self._link.probabilities(self.decision_function(X))
+        scores = self.decision_function(X)
+        link = self._link_of_fit
+        assert link.probabilities is not None  # because it is the logit or the softmax
+        return link.probabilities(scores)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the logarithm of the probability of each class for every row, in the order of `classes_`.
@@ -165,6 +167,9 @@ class DPLogisticRegression(LinearClassifier):
             The exponentials of every row add up to 1.
         """
         scores = self.decision_function(X)
+        if scores.ndim == 2:
+            logarithms: NDArray[np.float64] = log_softmax(scores, axis=1)
+            return logarithms
         return np.column_stack([log_expit(-scores), log_expit(scores)])
 
 

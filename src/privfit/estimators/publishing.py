@@ -25,7 +25,7 @@ def published(model: Any) -> Published:
     schema: Schema | None = model.schema_
     facts = Published(
         kind=model._kind,
-        link=model._link,
+        link=model._link_of_fit,
         target=model._target,
         weights=np.atleast_2d(model.coef_).astype(np.float64),
         intercepts=np.atleast_1d(model.intercept_).astype(np.float64),

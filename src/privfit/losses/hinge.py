@@ -3,6 +3,7 @@
 import math
 
 from privfit.losses.arithmetic import compilable
+from privfit.losses.hinges import hinges
 from privfit.losses.loss import Loss
 from privfit.losses.smoothed_hinge import SMOOTHED_HINGE, sharpened
 
@@ -33,4 +34,5 @@ HINGE = Loss(
     link=link,
     smooth_stand_in=SMOOTHED_HINGE,
     sharpened=sharpened,
+    of_classes=hinges,
 )

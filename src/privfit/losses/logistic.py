@@ -4,6 +4,7 @@ import math
 
 from privfit.losses.arithmetic import compilable, exp, log1p_unit
 from privfit.losses.loss import Loss
+from privfit.losses.softmax import softmax
 
 
 @compilable
@@ -26,4 +27,13 @@ def link(mean: float) -> float:
     return math.log1p(mean) - math.log1p(-mean)
 
 
-LOGISTIC = Loss("logistic", value, derivative, lipschitz=1.0, smoothness=0.25, link=link, is_softplus=True)
+LOGISTIC = Loss(
+    "logistic",
+    value,
+    derivative,
+    lipschitz=1.0,
+    smoothness=0.25,
+    link=link,
+    is_softplus=True,
+    of_classes=softmax,
+)

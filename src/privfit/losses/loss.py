@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from privfit.losses.targets import TWO_LABELS, Targets
 
-Pointwise = Callable[..., float]
+Pointwise = Callable[..., Any]
 
 FARTHEST_CONSTANT = 20.0  # a label of which there is one in 5e8 has these log odds
 CONSTANT_TOLERANCE = 1e-6  # of the best constant, which noise moves by far more
@@ -38,7 +38,8 @@ class Loss:
         The values that a target may have.
     link : callable, optional
         Of a mean target: the constant prediction that suits it best, where a walk starts. Without one it is
-        the constant with the least loss if all targets were at the two ends of their range.
+        the constant with the least loss if all targets were at the two ends of their range. With several
+        outputs it is a function of the mean of `Targets.summands` that returns a prediction for each output.
     smooth_stand_in : Loss, optional
         A loss near this one whose derivative does not jump, for solvers that need one.
     sharpened : callable, optional
@@ -53,6 +54,11 @@ class Loss:
         then choose both, and the loss is about residuals in that unit.
     made_by : pair, optional
         The function that made a loss with parameters, and its arguments; pickles keep these.
+    only_differences : bool
+        Whether the loss stays the same if one number is added to all predictions. Then the derivatives of
+        every record add up to 0, and noise on their sum can be taken off (`without_common_part`).
+    of_classes : callable, optional
+        Of a number of classes: the loss that does for so many what this one does for two labels.
     """
 
     name: str
@@ -61,13 +67,15 @@ class Loss:
     lipschitz: float
     smoothness: float
     targets: Targets = TWO_LABELS
-    link: Callable[[float], float] | None = None
+    link: Callable[[Any], Any] | None = None
     smooth_stand_in: Loss | None = None
-    sharpened: Callable[[float], Loss] | None = None
+    sharpened: Callable[[float], Loss] | None = field(default=None, compare=False)
     is_softplus: bool = False
     outputs: int = 1
     is_scale_free: bool = False
     made_by: tuple[Callable[..., Loss], tuple[float, ...]] | None = None
+    only_differences: bool = False
+    of_classes: Callable[[int], Loss] | None = field(default=None, compare=False)
 
     def __reduce__(self) -> Any:
         return super().__reduce__() if self.made_by is None else self.made_by
@@ -75,13 +83,46 @@ class Loss:
     @property
     def slope_at_zero(self) -> float:
         """How steep the loss is at prediction 0, where every walk starts."""
-        return max(abs(self.derivative(0.0, target)) for target in self.targets.typical)
+        if self.outputs == 1:
+            return max(abs(float(self.derivative(0.0, target))) for target in self.targets.typical)
+        slopes = np.empty((len(self.targets.typical), self.outputs))
+        for target, out in zip(self.targets.typical, slopes, strict=True):
+            self.derivative(np.zeros(self.outputs), target, out)
+        return float(np.max(np.linalg.norm(slopes, axis=1)))
 
-    def best_constant(self, mean: NDArray[np.float64]) -> float:
-        """Return the constant prediction that suits a mean target: the link at weights zero."""
-        at = float(mean[0])
+    def weights_of(self, size: int) -> NDArray[np.float64]:
+        """Return zero weights of so many columns: a vector or, with several outputs, a column for each."""
+        return np.zeros(size if self.outputs == 1 else (size, self.outputs))
+
+    @property
+    def joint_slope(self) -> float:
+        """How much longer than those of one output the gradients of all outputs together can be."""
+        return 1.0 if self.outputs == 1 else self.lipschitz
+
+    @property
+    def free_outputs(self) -> int:
+        """How many of the outputs' weights can be chosen freely."""
+        return self.outputs - self.only_differences
+
+    def without_common_part(self, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a noisy gradient sum without the noise that all outputs share, where the sum has none.
+
+        It changes no exact sum of a loss of `only_differences`, so it is post-processing that takes noise
+        off. Of other losses gradients are returned as they are.
+        """
+        return gradients - gradients.mean(axis=1, keepdims=True) if self.only_differences else gradients
+
+    def best_constant(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the constant prediction that suits a mean target, for each output: the link at weights 0."""
+        if self.outputs > 1:
+            if self.link is None:
+                raise ValueError(f"the loss {self.name!r} has several outputs and needs a link")
+            return np.asarray(self.link(mean), dtype=np.float64)
+        return np.array([self._best_number(float(mean[0]))])
+
+    def _best_number(self, at: float) -> float:
         if self.link is not None:
-            return self.link(at)
+            return float(self.link(at))
         low, high = self.targets.typical
         share = (at - low) / (high - low)
         below, above = -FARTHEST_CONSTANT, FARTHEST_CONSTANT

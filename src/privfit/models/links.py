@@ -29,12 +29,30 @@ class Link:
         Of scores: the probability of every class, a column each. None if there are none.
     has_odds : bool
         Whether e to the power of a weight is what the odds of the positive class are multiplied by.
+    of_several : Link, optional
+        The link of the same kind of model if every class has a score of its own; itself by default.
     """
 
     name: str
     mean: Callable[[Numbers], Numbers] | None = None
     probabilities: Callable[[Numbers], Numbers] | None = None
     has_odds: bool = False
+    of_several: Link | None = None
+
+    def for_scores(self, count: int) -> Link:
+        """Return the link of the same kind of model with so many scores for each record.
+
+        Parameters
+        ----------
+        count : int
+            How many scores a record has.
+
+        Returns
+        -------
+        link : Link
+            The link itself for one score.
+        """
+        return self if count == 1 or self.of_several is None else self.of_several
 
     @property
     def predicts_classes(self) -> bool:
@@ -79,8 +97,8 @@ def _exp(scores: Numbers) -> Numbers:
 
 
 SIGN = Link("sign")
-LOGIT = Link("logit", probabilities=_two_probabilities, has_odds=True)
 SOFTMAX = Link("softmax", probabilities=_softmax)
+LOGIT = Link("logit", probabilities=_two_probabilities, has_odds=True, of_several=SOFTMAX)
 IDENTITY = Link("identity", mean=_identity)
 LOG = Link("log", mean=_exp)
 LINKS = {link.name: link for link in (SIGN, LOGIT, SOFTMAX, IDENTITY, LOG)}

@@ -38,7 +38,7 @@ def load(path: str | Path) -> Any:
             known = ", ".join(sorted(MODELS))
             raise ValueError(f"its kind of model is none of those that this privfit has: {known}.")
         estimator = MODELS[facts.kind].estimator
-        if facts.link is not MODELS[facts.kind].link:
+        if facts.link is not MODELS[facts.kind].link.for_scores(facts.target.outputs):
             raise ValueError(f"models of the kind {facts.kind!r} do not have the link {facts.link.name!r}.")
         schema = None if facts.schema is None else _schema(facts)
         if schema is not None and schema.identifier is not None:

@@ -19,3 +19,12 @@ def slopes_at(loss: Loss, predictions: FloatArray, target: float) -> FloatArray:
     slopes = np.empty(predictions.size)
     loops(loss).derivatives(predictions.ravel(), np.full(predictions.size, target), slopes)
     return slopes.reshape(predictions.shape)
+
+
+def output_slopes_at(loss: Loss, predictions: FloatArray, targets: FloatArray) -> FloatArray:
+    """Return the derivatives of a loss of several outputs at each row of predictions."""
+    from privfit.engine.kernels.pointwise import loops  # imported late: it needs numba
+
+    slopes = np.empty_like(predictions)
+    loops(loss).derivatives(np.ascontiguousarray(predictions), targets, slopes)
+    return slopes

@@ -1,4 +1,4 @@
-"""Sums of targets, and of how steep the loss is: what a constant prediction needs to know."""
+"""Sums of targets, and of how steep the loss is: what constants and a scale of predictions need to know."""
 
 from __future__ import annotations
 
@@ -51,3 +51,30 @@ class SlopesAt:
         """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
         bound = slope_bound(self.clip, of.loss.outputs)
         return Bounded(lambda: of.at(self.w).slope_sum(self.clip), bound, "Q17")
+
+
+@dataclass(frozen=True, eq=False)
+class ScaleSlopesAt:
+    """The sum over records of the loss's derivatives in one scale of all scores, and in each intercept (Q18).
+
+    It is asked of records whose features are the scores of several outputs (`Curator.projected`), at
+    predictions of `scale` times a score plus the output's intercept. A record's derivatives, all of them
+    together, are clipped to norm `clip`.
+    """
+
+    what: ClassVar[str] = "slope of the scale"
+
+    scale: float
+    intercepts: FloatArray
+    clip: float
+
+    def bounded(self, of: Problem) -> Bounded:
+        """Return the sum. Sensitivity: `clip` plus rounding. No pass over the columns of the table."""
+        outputs, table = of.loss.outputs, of.table
+        if table.n_columns != outputs:
+            raise ValueError(f"expected a score for each of {outputs} outputs, got {table.n_columns} columns")
+        w = self.scale * np.eye(table.n_weights, outputs)
+        w[outputs:] = self.intercepts
+        w = w.ravel() if outputs == 1 else w
+        bound = slope_bound(self.clip, outputs + 1)
+        return Bounded(lambda: of.at(w).scale_slope_sum(self.clip), bound, "Q18")

@@ -19,12 +19,13 @@ from typing import ClassVar
 from privfit.accounting import Gaussian
 from privfit.curator import Curator
 from privfit.solvers.base import Solution, register
-from privfit.solvers.calibration import calibrated, first_intercept
+from privfit.solvers.calibration import calibrated, first_weights
 from privfit.solvers.curvature import affordable
 from privfit.solvers.descent import Descent
 from privfit.solvers.geometry import bounded, counted, standardised
+from privfit.solvers.joint_calibration import jointly_calibrated
 from privfit.solvers.kit import total_weight
-from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA, Requirement
 from privfit.solvers.target_scale import scaled_targets
 from privfit.solvers.walk import Walk
 
@@ -42,7 +43,7 @@ class Adaptive:
 
     name: ClassVar[str] = "adaptive"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA)
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
@@ -53,28 +54,27 @@ class Adaptive:
         in_unit = curator.penalty.is_constraint or curator.penalty.start is not None
         if curator.loss.is_scale_free and not in_unit:  # else the unit of the targets is that of the penalty
             scaled = scaled_targets(curator, budget, n, weight)
-            solution = self._walked(scaled.curator, budget, n, weight, start=0.0)
+            solution = self._walked(scaled.curator, budget, n, weight, starts_at_zero=True)
             return replace(solution, w=scaled.in_units(solution.w))
         return self._walked(curator, budget, n, weight)
 
     def _walked(
-        self, curator: Curator, budget: float, n: float, weight: float, *, start: float | None = None
+        self, curator: Curator, budget: float, n: float, weight: float, *, starts_at_zero: bool = False
     ) -> Solution:
         """Buy the geometry of the features, walk or descend, and average the steps."""
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
-        if start is None:
-            started = walker.penalty.start is not None
-            start = 0.0 if started else first_intercept(walker, budget, weight) / BIAS
+        start = None if starts_at_zero else first_weights(walker, budget, weight, BIAS)
         walk: Walk | Descent
         if affordable(walker, weight) and not walker.penalty.is_constraint:  # Newton steps do not project
-            walk = Descent(walker, weight, BIAS, intercept=start, longer=features.longer)
+            walk = Descent(walker, weight, BIAS, start=start, longer=features.longer)
         else:
-            walk = Walk(walker, weight, intercept=start, longer=features.longer)
+            walk = Walk(walker, weight, start=start, longer=features.longer)
         w, trace = walk.run(), walk.trace
         decisions = [walk.decision()]
         if isinstance(walk, Walk) and len(trace) < walk.steps:
-            calibration = calibrated(walker, w, n, weight, BIAS, walk.noise(), len(trace))
+            find = calibrated if walker.loss.outputs == 1 else jointly_calibrated
+            calibration = find(walker, w, n, weight, BIAS, walk.noise(), len(trace))
             w, trace = calibration.w, trace + list(calibration.trace)
             decisions.append(calibration.decision)
         notes = (*features.notes, "; ".join(decisions))

@@ -13,16 +13,17 @@ from scipy.optimize import minimize, minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
 from privfit.curator import Curator, Vector
-from privfit.questions import Magnitudes
+from privfit.questions import Magnitudes, TargetSums
 from privfit.solvers.base import Solution, promise_nothing, register
 from privfit.solvers.kit import check_positive, check_whole
-from privfit.solvers.requirements import INTERCEPT, ONE_OUTPUT, SMOOTH_LOSS, UNCONSTRAINED, Requirement
+from privfit.solvers.requirements import INTERCEPT, SMOOTH_LOSS, UNCONSTRAINED, Requirement
 
 if TYPE_CHECKING:
     from privfit.curator import Problem
 
 # Each problem starts from the minimiser of the one before. The last loss is nowhere 1/4000 above the hinge.
 SHARPNESSES = (1.0, 25.0, 500.0)
+LEAST_COUNT = 1e-3  # of a class's records, so that its share has a logarithm
 
 
 @register
@@ -43,7 +44,7 @@ class NonPrivate:
 
     name: ClassVar[str] = "nonprivate"
     private: ClassVar[bool] = False
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNCONSTRAINED, SMOOTH_LOSS)
+    requires: ClassVar[tuple[Requirement, ...]] = (UNCONSTRAINED, SMOOTH_LOSS)
     promise = staticmethod(promise_nothing)
 
     max_iter: int = 2000
@@ -56,7 +57,7 @@ class NonPrivate:
     def solve(self, curator: Curator) -> Solution:
         """Minimise the mean loss plus the regulariser."""
         problem = _scaled_alike(curator.open_without_privacy(), curator.penalty.alpha)
-        w = np.zeros(curator.n_weights)
+        w = problem.loss.weights_of(curator.n_weights)
         for smooth in _smooth_approximations(problem):
             w, converged = self._minimise(smooth, curator.penalty.alpha, w)
         if not converged:
@@ -71,16 +72,22 @@ class NonPrivate:
     def _minimise(self, problem: Problem, alpha: float, start: Vector) -> tuple[Vector, bool]:
         total = problem.total_weight or 1.0
 
-        def objective(w: Vector) -> tuple[float, Vector]:
+        def objective(flat: Vector) -> tuple[float, Vector]:
+            w = flat.reshape(start.shape)
             point, raw = problem.at(w), problem.table.raw_weights(w)
-            value = point.loss_sum() / total + alpha / 2 * float(raw @ raw)
-            return value, point.gradient_sum() / total + alpha * problem.table.view.pulled_back(raw)
+            value = point.loss_sum() / total + alpha / 2 * float(raw.ravel() @ raw.ravel())
+            gradient = point.gradient_sum() / total + alpha * problem.table.view.pulled_back(raw)
+            return value, gradient.ravel()
 
         options = {"maxiter": self.max_iter, "maxfun": 10 * self.max_iter, "gtol": self.tol, "maxcor": 50}
         result = minimize(
-            objective, start, jac=True, method="L-BFGS-B", options=options | {"ftol": 1e-3 * self.tol}
+            objective,
+            start.ravel(),
+            jac=True,
+            method="L-BFGS-B",
+            options=options | {"ftol": 1e-3 * self.tol},
         )
-        return result.x, bool(result.success)
+        return result.x.reshape(start.shape), bool(result.success)
 
 
 @register
@@ -90,13 +97,20 @@ class Majority:
 
     name: ClassVar[str] = "majority"
     private: ClassVar[bool] = False
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, UNCONSTRAINED, INTERCEPT)
+    requires: ClassVar[tuple[Requirement, ...]] = (UNCONSTRAINED, INTERCEPT)
     promise = staticmethod(promise_nothing)
 
     def solve(self, curator: Curator) -> Solution:
-        """Minimise the mean loss plus the regulariser over the intercept alone."""
+        """Minimise the mean loss plus the regulariser over the intercept alone.
+
+        With several classes the intercepts are those that go with the classes' shares.
+        """
         problem = curator.open_without_privacy()
-        constant = np.zeros(curator.n_weights)
+        constant = curator.loss.weights_of(curator.n_weights)
+        if problem.outputs > 1:
+            counts = TargetSums().bounded(problem).look() + LEAST_COUNT
+            constant[-1] = curator.loss.best_constant(counts / counts.sum())
+            return Solution(constant)
         constant[-1] = 1.0
 
         def objective(b: float) -> float:

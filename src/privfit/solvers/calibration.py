@@ -39,26 +39,40 @@ MEMORY = 0.7  # of earlier steps: they were taken where the curvature was anothe
 LONGEST_STEP = 0.5  # in units of the scale: losses with a kink have next to no curvature far from it
 
 
-def first_intercept(features: Curator, budget: float, n: float) -> float:
+def first_weights(features: Curator, budget: float, n: float, bias: float) -> Vector:
+    """Return weights that are zero but for the intercept, whose column holds `bias`: where walks start.
+
+    Nothing is bought where weights to start from are declared.
+    """
+    start = features.loss.weights_of(features.n_weights)
+    if features.intercept and features.penalty.start is None:
+        start[-1:] = first_intercept(features, budget, n) / bias
+    return start
+
+
+def first_intercept(features: Curator, budget: float, n: float) -> Vector:
     """Return the best constant prediction if the mean target is far from the middle, else 0.
 
-    The mean is bought (`TargetSums`); the loss's own link turns it into a prediction.
+    There is one for each output. The mean is bought (`TargetSums`); the loss's own link turns it into a
+    prediction.
     """
-    if not features.intercept:
-        return 0.0
     targets, reach = features.loss.targets, features.reach(n, budget)
     share = (
         float(np.clip((TARGET_REACH / reach) ** 2, *TARGET_SHARES)) if reach > ENOUGH else TINY_TABLE_SHARE
     )
     sums = features.measure(TargetSums(), share * budget)
     mean, error = sums.value / n, sums.sigma / n
-    if features.loss.smoothness < math.inf and reach <= ENOUGH:
+    if features.loss.smoothness < math.inf and reach <= ENOUGH and features.loss.outputs == 1:
         # shrink as James and Stein would; the hinge is linear, so that caution gains nothing
         size = float(np.linalg.norm(mean))
         mean = mean * (1.0 - (error / size) ** 2 if size > error else 0.0)
     likely = targets.likely_mean(mean, error)
-    if reach > ENOUGH and float(np.linalg.norm(likely)) < FAR_MEAN * targets.bound:
-        return 0.0
+    if (
+        reach > ENOUGH
+        and features.loss.outputs == 1
+        and float(np.linalg.norm(likely)) < FAR_MEAN * targets.bound
+    ):
+        return np.zeros(1)
     return features.loss.best_constant(likely)
 
 
@@ -82,7 +96,7 @@ def calibrated(
     """
     p = features.n_features
     margins = features.projected(w)
-    size = _size(margins, math.sqrt(noise), 2.0 * float(np.linalg.norm(w[:p])), n)
+    size = margin_size(margins, math.sqrt(noise), 2.0 * float(np.linalg.norm(w[:p])), n)
     margins = margins.transformed(np.zeros(1), np.array([1.0 / size]), 1.0)
     basis = np.zeros((margins.n_weights, features.n_weights))  # what the scale, and the intercept, are in w
     basis[0, :p] = w[:p] / size
@@ -115,7 +129,7 @@ def calibrated(
     return Calibration(state @ basis, tuple(trace), decision)
 
 
-def _size(margins: Curator, least: float, most: float, n: float) -> float:
+def margin_size(margins: Curator, least: float, most: float, n: float) -> float:
     """Return how large margins are, to a factor of two, and not less than noise alone makes them.
 
     Where a noisy histogram does not show surely that many are larger, they are taken to be noise.

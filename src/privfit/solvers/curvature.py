@@ -47,7 +47,13 @@ class Curvature:
     bias: float
 
     def length(self, direction: Vector) -> float:
-        """Return by how much the margin of a typical record changes in this direction."""
+        """Return by how much the margin of a typical record changes in this direction.
+
+        Of several outputs it is the root mean square of their changes.
+        """
+        if direction.ndim == 2:
+            squares = np.einsum("ik,ij,jk->k", direction, self.moments, direction, optimize=True)
+            return math.sqrt(max(0.0, float(np.mean(squares))))
         return math.sqrt(max(0.0, float(direction @ product(self.moments, direction))))
 
     def hessian(self, loss: Loss, w: Vector, n_features: int) -> tuple[float, float, Vector]:

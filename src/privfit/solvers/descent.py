@@ -17,7 +17,8 @@ from privfit.curator import Curator, Vector
 from privfit.questions import GradientAt
 from privfit.solvers.base import Step
 from privfit.solvers.curvature import DIGITS, Curvature, Newton, bought
-from privfit.solvers.walk import MOST_PASSES, gradient_clip, iterate_weight
+from privfit.solvers.output_curvature import NewtonOfOutputs, mean_of_outputs
+from privfit.solvers.walk import MOST_PASSES, dot, gradient_clip, iterate_weight
 
 PLANS = (32, 60)  # steps; fewer where the curvature is better known, and noise matters less
 MILLION, FEWEST = 1_000_000, 24  # records, and steps that do for so many: a look then tells what is left
@@ -35,17 +36,22 @@ class Descent:
     """Newton's steps with momentum, and a budget shared evenly among the steps that are left."""
 
     def __init__(
-        self, features: Curator, n: float, bias: float, *, intercept: float = 0.0, longer: float = 1.0
+        self,
+        features: Curator,
+        n: float,
+        bias: float,
+        *,
+        start: Vector | None = None,
+        longer: float = 1.0,
     ) -> None:
         self.features, self.n = features, n
         self.d = features.n_weights
-        self.start = np.zeros(self.d)
-        if intercept:
-            self.start[-1] = intercept
+        self.start = features.loss.weights_of(self.d) if start is None else start
         self.start = features.regulariser.start(self.start)
         self.curvature: Curvature = bought(features, n, bias)
         carried = features.reach(n)
-        self.clip = gradient_clip(carried / math.sqrt(self.d))
+        loss = features.loss
+        self.clip = loss.joint_slope * gradient_clip(carried / math.sqrt(self.d * loss.free_outputs))
         coarse = self.d * self.curvature.noise  # the eigenvalues' noise in units of their mean, 1 / d
         self.certain_fall = max(CERTAIN_FALL, FALL_AND_NOISE * math.sqrt(coarse))
         few, many = PLANS if n < MILLION else (FEWEST, PLANS[1])
@@ -75,17 +81,17 @@ class Descent:
     def run(self) -> Vector:
         """Return the weighted mean of the steps."""
         features = self.features
-        w, velocity, mean = self.start, np.zeros(self.d), np.zeros(self.d)
+        w, velocity, mean = self.start, np.zeros_like(self.start), np.zeros_like(self.start)
         weight, age = 0.0, 0
         while len(self.trace) < self.steps:
             g = features.measure(
                 GradientAt(w, self.clip), features.remaining / (self.steps - len(self.trace))
             )
-            gradient, error = g.value / self.n + features.regulariser.gradient(w), g.sigma / self.n
-            self.falls.append((float(gradient @ velocity), error**2 * float(velocity @ velocity)))
+            gradient = features.loss.without_common_part(g.value) / self.n + features.regulariser.gradient(w)
+            error = g.sigma / self.n
+            self.falls.append((dot(gradient, velocity), error**2 * dot(velocity, velocity)))
             age = self._age(age)
-            hessian = self.curvature.hessian(features.loss, w, features.n_features)
-            step = self.length * self.newton.step(hessian, gradient)
+            step = self.length * self._newton_step(w, gradient)
             velocity = (1.0 - 1.0 / self._carries(age)) * velocity + step
             velocity = velocity * min(1.0, FARTHEST / max(self.curvature.length(velocity), 1e-300))
             w = w - velocity
@@ -99,8 +105,16 @@ class Descent:
                 # With momentum that grows, twice the steps go four times as far; twice is far enough.
                 self.floor *= 2.0
                 self.newton = self._newton()
-                mean, weight = np.zeros(self.d), 0.0
+                mean, weight = np.zeros_like(w), 0.0
         return mean
+
+    def _newton_step(self, w: Vector, gradient: Vector) -> Vector:
+        """Return Newton's step at w."""
+        loss, p = self.features.loss, self.features.n_features
+        if loss.outputs == 1:
+            return self.newton.step(self.curvature.hessian(loss, w, p), gradient)
+        of_outputs = mean_of_outputs(loss, self.curvature.moments, w, p)
+        return NewtonOfOutputs(self.newton).step(of_outputs, gradient)
 
     def _age(self, age: int) -> int:
         """Return for how many steps momentum has been growing: none if the last one surely led uphill."""

@@ -15,7 +15,7 @@ from privfit.curator import Curator, Measurement, SealedLine, SealedPoint, Vecto
 from privfit.questions import Gradient, LossesAlong
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
 from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records, total_weight
-from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA, Requirement
 
 Selection = Literal["laplace", "exponential", "gumbel"]
 
@@ -99,7 +99,8 @@ class LineSearchDescent(ABC):
     def solve(self, curator: Curator) -> Solution:
         """Run Algorithm 1 until a charge no longer fits (E2, E3)."""
         rho_ng, rho_nmax = self.shares(curator)
-        start = curator.regulariser.start(np.zeros(curator.n_weights))
+        loss = curator.loss
+        start = curator.regulariser.start(loss.weights_of(curator.n_weights))
         if curator.remaining < rho_ng + rho_nmax:
             warn_zero_model(curator, needed=rho_ng + rho_nmax)
             return Solution(start)
@@ -120,7 +121,7 @@ class LineSearchDescent(ABC):
                 g = batch.measure(Gradient(self.C_grad), rho_ng, of=point)
                 tries = 0
                 while True:
-                    direction = unit(g.value + strength * point.w)  # E1, E6
+                    direction = unit(loss.without_common_part(g.value) + strength * point.w)  # E1, E6
                     direction = _into_the_set(curator, point.w, direction, alpha_max)  # E11
                     line = batch.along(point, direction)
                     penalties = _penalties(point.w, direction, steps, strength)
@@ -175,7 +176,7 @@ class DPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd"
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA)
 
     splits: float = 60.0
     C_obj: float = 3.0
@@ -224,6 +225,6 @@ def _into_the_set(curator: Curator, w: Vector, direction: Vector, longest: float
 
 def _penalties(w: Vector, direction: Vector, steps: Vector, strength: float) -> Vector:
     """Return strength/2 ||w - step * direction||^2 for every step."""
-    points = w - steps[:, None] * direction
+    points = w.ravel() - steps[:, None] * direction.ravel()
     penalties: Vector = strength / 2 * np.einsum("ij,ij->i", points, points)
     return penalties

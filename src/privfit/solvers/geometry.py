@@ -158,7 +158,8 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
             typical = _quantile(spread, 2.0 * edges, 0.5, n)
             if reach > LONG_RECORDS_REACH:
                 above, times = LONG_RECORDS
-                heard = times * math.sqrt(max(1.0, gradient_clip(reach / math.sqrt(p))))  # a high clip helps
+                clip = gradient_clip(reach / math.sqrt(p * curator.loss.free_outputs))
+                heard = times * math.sqrt(max(1.0, clip))  # a high clip helps
                 longer = max(1.0, _quantile(spread, 2.0 * edges, above, n) / (heard * typical))
                 typical *= longer
             bought = "the features were centred and scaled by private moments"

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from privfit.accounting import Gaussian
 from privfit.curator import Curator
 from privfit.questions import GradientAt
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.kit import check_positive, check_whole, total_weight
-from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA, Requirement
 
 LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
 
@@ -37,7 +35,7 @@ class GradientDescent:
 
     name: ClassVar[str] = "gradient-descent"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA)
     promise = staticmethod(Gaussian.of)
 
     steps: int = 600
@@ -53,13 +51,15 @@ class GradientDescent:
         n = total_weight(curator, curator.remaining)
         affordable = LENGTH * curator.reach(n) / (self.clip * self.steps)
         step = min(self.step, affordable, curator.regulariser.longest_step)
-        w = mean = curator.regulariser.start(np.zeros(curator.n_weights))
+        loss, regulariser = curator.loss, curator.regulariser
+        w = mean = regulariser.start(loss.weights_of(curator.n_weights))
         trace: list[Step] = []
         while len(trace) < self.steps:
             g = curator.measure(GradientAt(w, self.clip), curator.remaining / (self.steps - len(trace)))
-            w = curator.regulariser.nearest(w - step * (g.value / n + curator.regulariser.gradient(w)))
+            gradient = loss.without_common_part(g.value) / n + regulariser.gradient(w)
+            w = regulariser.nearest(w - step * gradient)
             trace.append(Step(len(trace) + 1, step, g.rho, 0.0, g.sigma))
             averaged = len(trace) - self.steps // 2
             if averaged > 0:
                 mean = mean + (w - mean) / averaged
-        return Solution(curator.regulariser.nearest(mean), tuple(trace))
+        return Solution(regulariser.nearest(mean), tuple(trace))

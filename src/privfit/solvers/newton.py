@@ -21,11 +21,12 @@ from privfit.questions import GradientAt, HessianAt, SecondMoments
 from privfit.questions.products import symmetric
 from privfit.solvers.adaptive import BIAS
 from privfit.solvers.base import Solution, Step, register
-from privfit.solvers.calibration import first_intercept
+from privfit.solvers.calibration import first_weights
 from privfit.solvers.curvature import DIGITS
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.kit import total_weight
-from privfit.solvers.requirements import ONE_OUTPUT, POSITIVE_DELTA, SMOOTH_LOSS, UNCONSTRAINED, Requirement
+from privfit.solvers.output_curvature import mean_of_outputs
+from privfit.solvers.requirements import POSITIVE_DELTA, SMOOTH_LOSS, UNCONSTRAINED, Requirement
 from privfit.solvers.walk import gradient_clip
 
 MOST_COLUMNS = 2000  # the matrix has the square of that many numbers, and its eigenvectors take the cube
@@ -62,7 +63,8 @@ class Curvature:
 
     def step(self, gradient: Vector) -> Vector:
         """Return Newton's step along this gradient."""
-        step: Vector = self.vectors @ ((self.vectors.T @ gradient) / self.values)
+        values = self.values if gradient.ndim == 1 else self.values[:, None]
+        step: Vector = self.vectors @ ((self.vectors.T @ gradient) / values)
         return step
 
 
@@ -84,7 +86,6 @@ class Newton:
     name: ClassVar[str] = "newton"
     private: ClassVar[bool] = True
     requires: ClassVar[tuple[Requirement, ...]] = (
-        ONE_OUTPUT,
         UNCONSTRAINED,
         POSITIVE_DELTA,
         SMOOTH_LOSS,
@@ -99,10 +100,8 @@ class Newton:
         weight = total_weight(curator, budget, n)
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
-        start = np.zeros(walker.n_weights)
-        if walker.intercept and walker.penalty.start is None:
-            start[-1] = first_intercept(walker, budget, weight) / BIAS
-        w, trace = newton_steps(walker, weight, walker.regulariser.start(start))
+        start = walker.regulariser.start(first_weights(walker, budget, weight, BIAS))
+        w, trace = newton_steps(walker, weight, start)
         notes = (*features.notes, f"{len(trace)} Newton steps were planned for this table and rho")
         return Solution(walker.raw_weights(w), trace, notes, walker.bounds)
 
@@ -120,13 +119,14 @@ def planned_steps(steepest: float, d: int, clip: float) -> int:
 
 def newton_steps(features: Curator, n: float, w: Vector) -> tuple[Vector, tuple[Step, ...]]:
     """Return the weighted mean of the later points, and the steps."""
-    d, matrix_rho = features.n_weights, MATRIX_SHARE * features.remaining
+    loss, d, matrix_rho = features.loss, features.n_weights, MATRIX_SHARE * features.remaining
     carried = features.reach(n)
-    clip = gradient_clip(carried / math.sqrt(d))
+    clip = gradient_clip(carried / math.sqrt(d * loss.free_outputs))
     radius = max(1.0, clip)  # what a gradient may hear of a record, its curvature must, or steps overshoot
+    clip *= loss.joint_slope
     # The hinge is curved at its kink alone. How much, at these weights, says nothing of a step further, and
     # the bound by its rounded version is so cautious that it takes as many steps as there may be.
-    smooth, steepest = features.loss.smoothness < math.inf, features.loss.smoothed.smoothness
+    smooth, steepest = loss.smoothness < math.inf, loss.smoothed.smoothness
     steps = planned_steps(steepest, d, clip) if smooth else STEPS[1]
     least = steps * clip / (LENGTH * carried)
     penalty = np.stack([features.regulariser.gradient(e) for e in np.eye(d)])
@@ -134,14 +134,20 @@ def newton_steps(features: Curator, n: float, w: Vector) -> tuple[Vector, tuple[
     moments = features.measure(SecondMoments(radius), matrix_rho)
     curvature = Curvature.of(moments, steepest / n, penalty, least)
     refresh_at = math.ceil(REFRESH_AT * steps) if smooth else None
-    mean, weight, trace = np.zeros(d), 0.0, list[Step]()
+    mean, weight, trace = np.zeros_like(w), 0.0, list[Step]()
     for t in range(steps):
-        reserved = matrix_rho if refresh_at is not None and t < refresh_at else 0.0
-        if t == refresh_at:
+        bought = loss.outputs == 1  # of several outputs the moments, and the weights, tell the curvature
+        reserved = matrix_rho if refresh_at is not None and t < refresh_at and bought else 0.0
+        if t == refresh_at and not bought:
+            of_outputs = mean_of_outputs(loss, symmetric(moments.value) / n, w, features.n_features)
+            largest = float(np.linalg.eigvalsh(of_outputs)[-1])
+            curvature = Curvature.of(moments, min(largest, steepest) / n, penalty, least)
+        elif t == refresh_at:
             hessian = features.measure(HessianAt(w, radius * math.sqrt(steepest), WINDOW), matrix_rho)
             curvature = Curvature.of(hessian, 1.0 / n, penalty, least)
         g = features.measure(GradientAt(w, clip), (features.remaining - reserved) / (steps - t))
-        w = w - curvature.step(g.value / n + features.regulariser.gradient(w))
+        gradient = loss.without_common_part(g.value) / n + features.regulariser.gradient(w)
+        w = w - curvature.step(gradient)
         trace.append(Step(t + 1, 1.0, g.rho, 0.0, g.sigma))
         share = max(t + 1 - AVERAGE_FROM * steps, 0.0)
         if share > 0.0:

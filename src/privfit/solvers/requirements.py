@@ -74,6 +74,12 @@ POSITIVE_DELTA = Requirement(
     lambda facts: MIN_DELTA <= facts.delta <= MAX_DELTA,
 )
 ONE_OUTPUT = Requirement("a loss with one output", lambda facts: facts.loss.outputs == 1)
+ONE_OUTPUT_IN_A_SET = Requirement(
+    "two classes where a constraint set, or a start, is declared",
+    lambda facts: (
+        facts.loss.outputs == 1 or not (facts.penalty.is_constraint or facts.penalty.start is not None)
+    ),
+)
 UNWEIGHTED = Requirement("records without weights", lambda facts: not facts.weighted)
 UNCONSTRAINED = Requirement(
     "weights that may be any numbers (no constraint set)", lambda facts: not facts.penalty.is_constraint

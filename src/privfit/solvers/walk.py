@@ -44,15 +44,24 @@ RATHER_NOISY, LIKELY_DRIFT = 0.35, 0.05  # from here on that of an uncertain dri
 
 
 def gradient_clip(snr: float) -> float:
-    """Return where to clip gradients of records of norm 1, given what the budget carries per weight."""
+    """Return where to clip gradients of records of norm 1, given what the budget carries per weight.
+
+    It is meant for losses whose slope is at most 1. With several outputs it is to be multiplied by
+    `Loss.joint_slope`.
+    """
     return max(float(np.clip(snr / LOW_SNR, *LOW_SNR_CLIPS)), math.sqrt(snr / HIGH_SNR))
 
 
 def step_for(loss: Loss) -> float:
     """Return a step at which the walk is stable: 8 for the logistic loss, whose curvature is at most 1/4."""
-    if loss.is_scale_free:
+    if loss.is_scale_free or (loss.outputs > 1 and loss.smoothness < math.inf):
         return STABLE / loss.smoothed.smoothness
     return STEP if loss.smoothness < math.inf else KINKED_STEP
+
+
+def dot(a: Vector, b: Vector) -> float:
+    """Return the inner product of weights, those of all outputs taken together."""
+    return float(a.ravel() @ b.ravel())
 
 
 class Drift:
@@ -63,16 +72,16 @@ class Drift:
     falls.
     """
 
-    def __init__(self, p: int) -> None:
+    def __init__(self, shape: int | tuple[int, ...], free: int) -> None:
         self.weight = self.mean = self.variance = self.noise = 0.0
-        self.gradient = np.zeros(p)
+        self.gradient, self.free = np.zeros(shape), free
 
     def add(self, share: float, gradient: Vector, error: float, weights: Vector) -> None:
         """Add a gradient with the error of its coordinates, asked at these weights, and weighing so much."""
         self.weight += share
         new = share / self.weight
-        self.mean += new * (float(gradient @ weights) - self.mean)
-        self.variance = (1.0 - new) ** 2 * self.variance + (new * error) ** 2 * float(weights @ weights)
+        self.mean += new * (dot(gradient, weights) - self.mean)
+        self.variance = (1.0 - new) ** 2 * self.variance + (new * error) ** 2 * dot(weights, weights)
         self.gradient = self.gradient + new * (gradient - self.gradient)
         self.noise = (1.0 - new) ** 2 * self.noise + (new * error) ** 2
 
@@ -82,21 +91,22 @@ class Drift:
 
     def along(self, weights: Vector) -> float:
         """Return what share of the mean gradient's square, less its noise, is along the weights."""
-        own = float(self.gradient @ weights) ** 2 / float(weights @ weights)
-        return own / max(float(self.gradient @ self.gradient) - len(weights) * self.noise, own)
+        own = dot(self.gradient, weights) ** 2 / dot(weights, weights)
+        return own / max(dot(self.gradient, self.gradient) - self.free * self.noise, own)
 
 
 class Walk:
     """Heavy-ball descent with a budget shared evenly among the steps that are left."""
 
-    def __init__(self, features: Curator, n: float, *, intercept: float = 0.0, longer: float = 1.0) -> None:
+    def __init__(
+        self, features: Curator, n: float, *, start: Vector | None = None, longer: float = 1.0
+    ) -> None:
         self.features, self.n = features, n
-        self.d = features.n_weights
-        self.start = np.zeros(self.d)
-        if intercept:
-            self.start[-1] = intercept
+        self.start = features.loss.weights_of(features.n_weights) if start is None else start
+        self.outputs = features.loss.free_outputs
+        self.d = features.n_weights * self.outputs
         carried = features.reach(n)
-        self.clip = gradient_clip(carried / math.sqrt(self.d))
+        self.clip = features.loss.joint_slope * gradient_clip(carried / math.sqrt(self.d))
         self.heard = self.clip * features.relation.times("record")  # how far one person moves a gradient sum
         # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
         # Where the typical record is shorter than 1, it takes longer by as much.
@@ -107,15 +117,19 @@ class Walk:
         self.growth = max(STEP_GROWTH, self.length / (FULL_LENGTH_BY * self.planned))
         self.trace: list[Step] = []
         self.rhos: list[float] = []
-        self.mean: Vector = np.zeros(self.d)
-        self.drift = Drift(features.n_features)
+        self.mean: Vector = np.zeros_like(self.start)
+        self.drift = self._no_drift()
         self.start = features.regulariser.start(self.start)
         self.held = False  # whether the constraint set has ever stopped a step
+
+    def _no_drift(self) -> Drift:
+        p = self.features.n_features
+        return Drift(self.start[:p].shape, p * self.outputs)
 
     def run(self) -> Vector:
         """Return the weighted mean of the walk, which ends early if the rest should calibrate the margins."""
         features, p = self.features, self.features.n_features
-        w, velocity = self.start, np.zeros(self.d)
+        w, velocity = self.start, np.zeros_like(self.start)
         while len(self.trace) < self.steps:
             if len(self.trace) == int(CALIBRATE_AT * self.steps) and self._miscalibrated():
                 break
@@ -124,7 +138,7 @@ class Walk:
             )
             self.rhos.append(g.rho)
             length = self._length_at(len(self.trace))
-            gradient = g.value / self.n + features.regulariser.gradient(w)
+            gradient = features.loss.without_common_part(g.value) / self.n + features.regulariser.gradient(w)
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
             w = w - self.step * velocity
             allowed = features.regulariser.nearest(w)
@@ -137,7 +151,7 @@ class Walk:
                 self.mean = self.mean + (w - self.mean) * (share / self.drift.weight)
             if len(self.trace) == int(LOOK_AT * self.steps) and self._too_short(w):
                 self.steps = min(2 * self.steps, MOST_PASSES)
-                self.mean, self.drift = np.zeros(self.d), Drift(p)
+                self.mean, self.drift = np.zeros_like(w), self._no_drift()
         return self.mean
 
     def _too_short(self, w: Vector) -> bool:
@@ -153,14 +167,14 @@ class Walk:
         entered = self._entered(len(self.rhos))[:, -1]
         spread = (self.length * self.heard / self.n) ** 2 * np.sum(entered**2 / (2.0 * np.array(self.rhos)))
         moved = w - self.start
-        return bool(self.d * spread < QUIET * (moved @ moved))
+        return bool(self.d * spread < QUIET * dot(moved, moved))
 
     def _miscalibrated(self) -> bool:
         """Return whether noise, or too short a walk, leaves the margins at a wrong scale."""
         if self._border_sets_the_scale:
             return False
         own = self.mean[: self.features.n_features]
-        explained = len(own) * self.noise() / max(float(own @ own), 1e-300)
+        explained = len(own) * self.outputs * self.noise() / max(dot(own, own), 1e-300)
         likely = explained > RATHER_NOISY and self.drift.mean < -LIKELY_DRIFT
         smooth = self.features.loss.smoothness < math.inf  # the hinge's kink lets drifts be positive for good
         too_long = smooth and self.drift.mean > max(math.sqrt(self.drift.variance), BACKWARD_DRIFT)
