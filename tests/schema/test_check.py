@@ -124,8 +124,8 @@ def test_columns_of_numbers_and_dates_are_counted_too():
     schema = Schema(columns, Label("ill", [0, 1]))
     found = [str(finding) for finding in schema.check(table | {"ill": np.array([0, 1, 2])}).found]
     assert found == [
-        "who: 1 record repeats an id: some people have several records; combine the records of each person "
-        "into one",
+        "who: 1 record repeats an id: some people have several records; say how many of them are used at "
+        "most, by rows_per_person, or combine them into one",
         "income: 1 record has no value",
         "income: 1 record has a value above the high bound (50.0% of the values)",
         "born: 1 record has no value",
@@ -360,3 +360,14 @@ def test_a_check_needs_names():
         Schema([Numeric("x", 0, 1)], SCHEMA.label).check([[1.0]])
     with pytest.raises(TypeError, match=r"has no rows yet; pass X.collect\(\)"):
         SCHEMA.check(pl.LazyFrame(ROWS))
+
+
+def test_several_records_of_a_person_are_provided_for_where_it_is_said_how_many_are_used():
+    table = {"who": ["a", "a", "a", None], "x": [0.0, 0.5, 1.0, 0.2], "ill": [0, 1, 1, 0]}
+    schema = Schema([Identifier("who", rows_per_person=2), Numeric("x", 0, 1)], Label("ill", [0, 1]))
+    findings = schema.check(table)
+    assert [str(finding) for finding in findings.found] == [
+        "who: 1 record has no id; a fit leaves them out",
+        "who: 2 records repeat an id; at most 2 of each person are used",
+    ]
+    assert not findings.refusals

@@ -76,8 +76,9 @@ def read_table(
     if ids is not None and repeated:
         raise Mistake(
             f"{name}: some ids in column {ids.name!r} repeat, so some people have several records, and "
-            "the promise, which is about one record, would be weaker for them; combine the records of "
-            "each person into one."
+            "the promise, which is about one record, would be weaker for them; say how many of them are used "
+            "at most, by rows_per_person beside the id in the schema, or combine the records of each person "
+            "into one."
         )
     return table if wanted is None else table.select([fact.name for fact in present])
 

@@ -58,6 +58,14 @@ def train(
     records: Annotated[
         int | None, typer.Option(min=1, help="The number of records, if it is public and not in the schema.")
     ] = None,
+    rows_per_person: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many records of one person are used at most, people being told apart by the id column "
+            "of the schema; the promise is then about all records of a person.",
+        ),
+    ] = None,
     store: LedgerStore = None,
     dataset: Dataset = None,
     report: Annotated[
@@ -99,7 +107,15 @@ def train(
     check_number("--alpha", alpha, or_zero=True)
     check_solver(solver)
     ledger = ledger_of(store, dataset)
-    table = read_table(data, (*facts.features, facts.label), no_repeated_ids=None if no_check else facts)
+    ids = facts.identifier
+    if rows_per_person is not None and ids is not None and ids.rows_per_person is not None:
+        raise Mistake(f"{schema} declares rows_per_person already; leave --rows-per-person out.")
+    of_people = ids is not None and (rows_per_person is not None or ids.rows_per_person is not None)
+    table = read_table(
+        data,
+        (*facts.features, facts.label, *([ids] if ids is not None and of_people else [])),
+        no_repeated_ids=None if no_check or of_people else facts,
+    )
     declared = replace(facts, records=facts.records or records)
     table = check_first(table, declared, "train", skip=no_check)
     with spending(ledger):
@@ -112,6 +128,7 @@ def train(
             fit_intercept=not no_intercept,
             schema=facts,
             n_records=records,
+            rows_per_person=rows_per_person,
             ledger=ledger,
             verbose=1,
             **settings,

@@ -118,8 +118,9 @@ def warn_of_repeated_ids(table: Any, schema: Schema) -> None:
     if ids is not None and repeated_ids(table, schema):
         uncovered(
             f"Some ids in column {ids.name!r} repeat, so some people have several records, and "
-            "the promise, which is about one record, is weaker for them; combine the records of each person "
-            "into one, or publish the promise as one about records."
+            "the promise, which is about one record, is weaker for them; set rows_per_person, so that it is "
+            "about people, combine the records of each person into one, or publish the promise as one about "
+            "records."
         )
 
 

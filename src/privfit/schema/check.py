@@ -80,14 +80,19 @@ def _absent(fact: Column) -> Finding:
 
 def _in_ids(fact: Identifier, column: Any) -> Iterator[Finding]:
     counts = id_counts(column)
+    k = fact.rows_per_person
     if counts.missing:
-        yield Finding(fact.name, "have no id", counts.missing, Verdict.WARNING)
-    if counts.repeated:
+        have = "have no id" if k is None else "have no id; a fit leaves them out"
+        yield Finding(fact.name, have, counts.missing, Verdict.WARNING)
+    if counts.repeated and k is not None:
+        what = f"repeat an id; at most {k} of each person are used"
+        yield Finding(fact.name, what, counts.repeated, Verdict.PROVIDED_FOR)
+    elif counts.repeated:
         yield Finding(
             fact.name,
             "repeat an id: some people have several records",
             counts.repeated,
-            remedy="combine the records of each person into one",
+            remedy="say how many of them are used at most, by rows_per_person, or combine them into one",
         )
 
 
