@@ -30,6 +30,7 @@ ZCDP, GDP = ("tests/accounting/test_zcdp.py",), ("tests/accounting/test_gdp.py",
 SELECTION, LEDGER = ("tests/mechanisms/test_selection.py",), ("tests/accounting/test_ledger.py",)
 LASTING, CURATOR = ("tests/accounting/test_lasting.py",), ("tests/test_curator.py",)
 RELATION, REPLAY = ("tests/test_relation.py",), ("tests/contracts/test_solver_replay.py",)
+WEIGHTS = ("tests/questions/test_weight_sums.py", "tests/contracts/test_weight_replay.py")
 PRIVGENE = ("tests/solvers/test_privgene.py",)
 PERTURBATION = ("tests/solvers/test_objective_perturbation.py", "tests/solvers/test_objective_bounds.py")
 CHARGE = 'self._charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", kind="gaussian")'
@@ -62,6 +63,27 @@ BUGS = {
         'return self.records_per_person if unit == "record" else 1',
         "return 1",
         RELATION,
+    ),
+    "a sum of weights at half its sensitivity": Bug(
+        "questions/weights.py",
+        'np.array([of.total_weight]), 1.0, "Q23"',
+        'np.array([of.total_weight]), 0.5, "Q23"',
+        WEIGHTS,
+    ),
+    "sums of classes at half their sensitivity": Bug(
+        "questions/weights.py", 'Bounded(look, 1.0, "Q24")', 'Bounded(look, 0.5, "Q24")', WEIGHTS
+    ),
+    "weights divided by their own mean": Bug(
+        "estimators/weighting.py",
+        "np.minimum(weights, largest) / largest",
+        "np.minimum(weights / max(float(np.mean(np.minimum(weights, 1e300))), 1e-300), 1.0)",
+        WEIGHTS,
+    ),
+    "a largest weight that is read off the data without a word": Bug(
+        "estimators/weighting.py",
+        "if self.given and self.largest is None:",
+        "if self.given and self.largest == 0.0:",
+        ("tests/estimators/test_weights_of_records.py",),
     ),
     "a ledger that looks at what was spent, not at the price": Bug(
         "accounting/ledger.py", "spent[0] + units(rho) > ceilings[0]", "spent[0] > ceilings[0]", LEDGER
