@@ -48,6 +48,7 @@ from privfit.questions import (
     WeightSum,
 )
 
+FACTORS = (0.5, -0.25, 1.0, 0.75)
 SHARES = np.array([[1.0, 0.0], [-0.25, 0.5], [0.0, 0.0], [0.0, 1.0], [0.75, 0.75], [-1.0, 0.5]])
 STEPS = 2.0 * np.arange(21) / 20
 EDGES = 4.0 * 2.0 ** -np.arange(8.0)
@@ -112,7 +113,10 @@ QUESTIONS = {
     "CurveNorms": lambda c, q: c.measure(CurveNorms(EDGES, q.folds), RHO),
     "Magnitudes": lambda c, q: c.measure(Magnitudes(), RHO),
     "Histograms": lambda c, q: c.measure(Histograms(np.tile([-1.0, 0.0, 0.0, 1e4], (c.n_features, 1))), RHO),
-    "ScoreSums": lambda c, q: c.measure(ScoreSums([-0.5, 0.5], SHARES), RHO, of=c.at(q.w)),
+    "ScoreSums": lambda c, q: c.measure(ScoreSums(SHARES, FACTORS[: c.n_features - 1]), RHO),
+    "ScoreSums, weighted": lambda c, q: c.measure(
+        ScoreSums(SHARES, FACTORS[: c.n_features - 2], weighted=True), RHO
+    ),
     "Moments": lambda c, q: c.measure(Moments(q.clip, 0.3 * q.clip, q.folds, 0.7), RHO),
     "TargetSums": lambda c, q: c.measure(TargetSums(), RHO),
     "WeightSum": lambda c, q: c.measure(WeightSum(), RHO),

@@ -7,6 +7,7 @@ import pytest
 from neighbours import COLUMNS
 from replay import Request
 from scored import public_model
+from sklearn.linear_model import LinearRegression, LogisticRegression, QuantileRegressor
 from sklearn.svm import LinearSVC
 from test_solver_replay import overhear, replay_on_all_tables
 
@@ -14,7 +15,9 @@ from privfit import metrics
 from privfit.curator import Curator
 from privfit.mechanisms import gaussian
 from privfit.metrics import examination
-from privfit.metrics.cells import Cells
+from privfit.metrics.estimates import Estimates
+from privfit.publication.links import LOG
+from privfit.questions.scores import ScoreSums
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
 
@@ -33,6 +36,61 @@ def replay(*, probabilities=True, delta=1e-3, **settings):
     return replay_on_all_tables(
         lambda table: lambda: metrics.evaluate(model(probabilities), *table, delta=delta, **settings)
     )
+
+
+def of_classes(kind=LogisticRegression):
+    """Return a public model of three classes, of which the third is never seen."""
+    made = kind()
+    made.coef_, made.intercept_ = np.vstack([-WEIGHTS, WEIGHTS, 0.25 * WEIGHTS]), np.zeros(3)
+    made.classes_, made.n_features_in_ = np.array([0, 1, 2]), COLUMNS
+    return made
+
+
+def of_numbers(kind=LinearRegression, **settings):
+    """Return a public regressor."""
+    made = kind(**settings)
+    made.coef_, made.intercept_, made.n_features_in_ = WEIGHTS[0], 0.3, COLUMNS
+    return made
+
+
+def numbers(table):
+    """Return a table whose targets are as extreme as its features."""
+    X, y = table
+    return X, X[:, 0] + y
+
+
+class Counting(LinearRegression):
+    """A regressor that predicts a positive number for any record."""
+
+    _link = LOG
+
+    def predict(self, X):
+        return np.exp(np.clip(X @ self.coef_, -50.0, 50.0))
+
+
+BOUNDS = {"target_bounds": (-1.0, 2.0)}
+KINDS = {
+    "classes": (of_classes, lambda table: table, {}),
+    "classes, labels alone": (of_classes, lambda table: table, {"curves": False, "n_records": 60}),
+    "classes, margins": (lambda: of_classes(LinearSVC), lambda table: table, {}),
+    "numbers": (of_numbers, numbers, BOUNDS),
+    "numbers, of a known number of records": (of_numbers, numbers, BOUNDS | {"n_records": 60}),
+    "quantiles": (lambda: of_numbers(QuantileRegressor, quantile=0.8), numbers, BOUNDS),
+    "counts": (lambda: of_numbers(Counting), numbers, {"target_bounds": (0.0, 3.0)}),
+}
+
+
+def replay_kind(kind, **settings):
+    make, of, known = KINDS[kind]
+    given = {"delta": 1e-3, "epsilon": 5.0} | known | settings
+    return replay_on_all_tables(lambda table: lambda: metrics.evaluate(make(), *of(table), **given))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_neighbours_are_told_apart_by_nothing_but_what_was_released_of_other_targets(kind):
+    original = replay_kind(kind)
+    assert [event.kind for event in original.tape.events if isinstance(event, Request)] == ["gaussian"]
+    assert {"accuracy", "r2"} & set(original.visible["scores"])
 
 
 @pytest.mark.parametrize(
@@ -55,22 +113,48 @@ def test_neighbours_are_told_apart_by_no_warning_of_a_large_delta():
 # -- planted bugs -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("curves", [True, False])
-def test_the_exact_number_of_held_out_records_in_every_score_is_noticed(monkeypatch, curves):
-    seen, honest, estimated = [], examination.predicted, Cells.estimated
+@pytest.mark.parametrize("kind", ["two labels", "classes", "numbers"])
+def test_the_exact_number_of_held_out_records_in_every_score_is_noticed(monkeypatch, kind):
+    seen, read, estimated = [], ScoreSums.bounded, Estimates.estimated.__func__
 
-    def counting(*given):
-        predictions = honest(*given)
-        seen.append(len(predictions.scores))
-        return predictions
+    def counting(self, of):
+        seen.append(of.table.n_records)
+        return read(self, of)
 
-    def leaky(released, strategy, n_records):
-        return estimated(released, strategy, seen[-1])
+    def leaky(cls, released, strategy, n_records, unit):
+        return estimated(cls, released, strategy, seen[-1], unit)
 
-    monkeypatch.setattr(examination, "predicted", counting)
-    monkeypatch.setattr(Cells, "estimated", leaky)
-    with pytest.raises(AssertionError, match="cells depends on the records"):
-        replay(**PLAIN | {"curves": curves})
+    monkeypatch.setattr(ScoreSums, "bounded", counting)
+    monkeypatch.setattr(Estimates, "estimated", classmethod(leaky))
+    with pytest.raises(AssertionError, match=r"(cells|estimates) depends on the records"):
+        replay(**PLAIN) if kind == "two labels" else replay_kind(kind)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "counts"])
+def test_residuals_that_are_not_clipped_are_noticed(monkeypatch, kind):
+    """Metrics and question both clip, and either suffices; here both let a thousand times more pass."""
+    clip = np.clip
+
+    def wide(values, low, high):
+        return clip(values, np.minimum(low, 1e3 * low), np.maximum(high, 1e3 * high))
+
+    monkeypatch.setattr(np, "clip", wide)
+    with pytest.raises(AssertionError, match="is paid for"):
+        replay_kind(kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_bound_that_is_too_small_is_noticed(monkeypatch, kind):
+    """A tenth less than the longest row of shares and factors."""
+    honest = ScoreSums.bounded
+
+    def shorter(self, of):
+        bounded = honest(self, of)
+        return dataclasses.replace(bounded, sensitivity=0.9 * bounded.sensitivity)
+
+    monkeypatch.setattr(ScoreSums, "bounded", shorter)
+    with pytest.raises(AssertionError, match="is paid for"):
+        replay_kind(kind)
 
 
 LEAKS = {
@@ -95,28 +179,29 @@ def test_sums_without_noise_are_noticed(monkeypatch, where):
         replay(**PLAIN)
 
 
-def test_an_exact_count_in_a_bin_of_the_result_is_noticed(monkeypatch):
-    heard, estimated = overhear(monkeypatch, "gaussian"), Cells.estimated
+@pytest.mark.parametrize("kind", ["two labels", "classes", "numbers"])
+def test_an_exact_sum_in_the_result_is_noticed(monkeypatch, kind):
+    heard, estimated = overhear(monkeypatch, "gaussian"), Estimates.estimated.__func__
 
-    def leaky(released, strategy, n_records):
-        cells = estimated(released, strategy, n_records)
+    def leaky(cls, released, strategy, n_records, unit):
+        estimates = estimated(cls, released, strategy, n_records, unit)
         exact = strategy.estimator[0] @ heard[-1]
-        return dataclasses.replace(cells, counts=np.append(exact[:1], cells.counts[1:]))
+        return dataclasses.replace(estimates, counts=np.append(exact[:1], estimates.counts[1:]))
 
-    monkeypatch.setattr(Cells, "estimated", leaky)
-    with pytest.raises(AssertionError, match="cells depends on the records"):
-        replay(**PLAIN)
+    monkeypatch.setattr(Estimates, "estimated", classmethod(leaky))
+    with pytest.raises(AssertionError, match=r"(cells|estimates) depends on the records"):
+        replay(**PLAIN) if kind == "two labels" else replay_kind(kind)
 
 
 def test_an_exact_score_that_is_printed_is_noticed(monkeypatch):
-    honest = examination.predicted
+    honest = examination.marked_labels
 
-    def talkative(*given):
-        predictions = honest(*given)
-        print(np.mean(np.sign(predictions.scores) == predictions.signs))
-        return predictions
+    def talkative(*given, **settings):
+        marks = honest(*given, **settings)
+        print(marks.columns.mean())
+        return marks
 
-    monkeypatch.setattr(examination, "predicted", talkative)
+    monkeypatch.setattr(examination, "marked_labels", talkative)
     with pytest.raises(AssertionError, match="printed depends on the records"):
         replay(**PLAIN)
 

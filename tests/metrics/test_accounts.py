@@ -12,7 +12,7 @@ from scored import drawn, public_model
 from scripted import ScriptedNoise
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
@@ -28,9 +28,9 @@ from privfit import (
     strict,
 )
 from privfit.accounting import Gaussian
-from privfit.engine import problem
+from privfit.engine import table
 from privfit.leaks import PrivacyLeakWarning
-from privfit.metrics import predictions
+from privfit.metrics import label_marks
 from privfit.metrics.examination import Examination
 from privfit.metrics.strategies import LOGITS, Strategy
 from privfit.surroundings import family
@@ -259,10 +259,8 @@ def test_strict_mode_wants_an_account_and_secure_noise():
 
 def test_records_are_looked_at_after_the_charge_and_blurred_before_anything_is_returned(monkeypatch):
     events = []
-    original = problem.Problem.of.__func__
-    monkeypatch.setattr(
-        problem.Problem, "of", classmethod(lambda cls, *a, **k: Watched(original(cls, *a, **k), events))
-    )
+    original = table.Table
+    monkeypatch.setattr(table, "Table", lambda *a, **k: Watched(original(*a, **k), events))
     charge = Ledger.charge
     monkeypatch.setattr(
         Ledger, "charge", lambda self, *a, **k: (events.append("charge"), charge(self, *a, **k))[1]
@@ -310,11 +308,12 @@ def test_a_score_at_an_edge_is_computed_of_its_record_alone():
     model.__dict__.update(public_model().__dict__)
     edges = Strategy.of_curves(LOGITS).edges
     at_edges, y = edges[:, None], np.arange(len(edges)) % 2
-    found = predictions.predicted(model, at_edges, y, lambda scale: edges)
-    alone = [predictions.predicted(model, row[None], [0], lambda scale: edges).scores[0] for row in at_edges]
-    np.testing.assert_array_equal(np.searchsorted(edges, found.scores), np.searchsorted(edges, alone))
-    between = (edges[1:] + edges[:-1])[:, None] / 2
-    assert np.all(predictions.predicted(model, between, y[1:], lambda scale: edges).scores != between.ravel())
+    public = {"wanted": (), "curves": True, "clip": 0.01, "known": ""}
+    found = label_marks.marked_labels(model, at_edges, y, **public).columns
+    alone = [
+        label_marks.marked_labels(model, row[None], np.zeros(1, int), **public).columns for row in at_edges
+    ]
+    np.testing.assert_array_equal(found[:, 0] - len(edges) * y - y, np.ravel(alone))
 
 
 # -- bad input ------------------------------------------------------------------------------------------
@@ -334,11 +333,13 @@ BAD = {
     "our own words": (lambda: (fitted(), np.full((300, 1), np.nan), Y), {}, "X contains NaN or inf"),
     "columns": (lambda: (fitted(), np.ones((300, COLUMNS)), Y), {}, "could not be applied to these records"),
     "not fitted": (lambda: (LogisticRegression(), X, Y), {}, "This LogisticRegression is not fitted yet"),
-    "no model": (lambda: (CANARY, X, Y), {}, "A fitted scikit-learn classifier is scored, not str"),
-    "three classes": (
-        lambda: (LogisticRegression().fit(X, np.arange(300) % 3), X, Y), {}, "classifiers with two classes",
+    "no model": (lambda: (CANARY, X, Y), {}, "A fitted scikit-learn classifier or regressor is scored, not"),
+    "another class": (
+        lambda: (LogisticRegression().fit(X, np.arange(300) % 3), X, [CANARY] * 300), {},
+        r"y holds labels that are not in classes=\(0, 1, 2\)",
     ),
-    "no classifier": (lambda: (StandardScaler().fit(X), X, Y), {}, "classifiers with two classes"),
+    "no predictor": (lambda: (StandardScaler().fit(X), X, Y), {}, "are of classifiers and regressors"),
+    "no bounds": (lambda: (LinearRegression().fit(X, Y), X, Y), {}, "need the public bounds of the target"),
     "threshold": (lambda: (THRESHOLD, X, Y), {}, "predicts by a threshold of its own"),
     "rho": (lambda: (public_model(), X, Y), {"rho": -1.0}, "rho must be a positive finite number"),
     "two prices": (lambda: (public_model(), X, Y), {"epsilon": 1.0}, "two ways to name one privacy budget"),

@@ -7,10 +7,11 @@ from scored import drawn
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
+from privfit.engine.table import Table
 from privfit.mechanisms.gaussian import Measurement
 from privfit.metrics.cells import Cells
-from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.strategies import LOGITS, Strategy
+from privfit.metrics.two_labels import TwoLabelEvaluation
 
 REPEATS = 400  # a scale that is half, or one and a half times, the right one is then missed once in 100,000
 ALPHA = 1e-6  # the probability of a false alarm of each test below, were the seed not fixed
@@ -21,17 +22,19 @@ STRATEGIES = {"curves": Strategy.of_curves(LOGITS), "labels": Strategy.of_outcom
 def hits(name, truth, scores, y, *, kind="curves", n_records=None, wrong_by=1.0):
     """Count in how many of many releases the interval holds the truth."""
     strategy = STRATEGIES[kind]
-    question, n_bins = strategy.question, len(strategy.edges) + 1
+    question, n_bins = strategy.question(), len(strategy.edges) + 1
     counts = np.bincount(np.searchsorted(strategy.edges, scores) + n_bins * y, minlength=2 * n_bins)
     sums, rng = counts @ question.shares, np.random.default_rng(5)
-    sensitivity = question.bounded(None).sensitivity
+    sensitivity = question.bounded(Table(np.ones((1, 1)), intercept=False)).sensitivity
     sigma = Measurement(sums, sensitivity, 0.01).sigma
     found = 0
     with threadpool_limits(1):
         for _ in range(REPEATS):
             noisy = sums + wrong_by * sigma * rng.standard_normal(sums.shape)
             cells = Cells.estimated(Measurement(noisy, sensitivity, 0.01), strategy, n_records)
-            low, high = getattr(Evaluation(cells, (0, 1), kind == "curves", True, 0.01, None), name).interval
+            low, high = getattr(
+                TwoLabelEvaluation(None, cells, (0, 1), kind == "curves", True, 0.01), name
+            ).interval
             found += low <= truth <= high
     return found
 
@@ -83,7 +86,7 @@ def test_intervals_of_losses_hold_often_enough():
 def test_cells_have_the_noise_that_is_said_of_them_and_pairs_have_no_bias(n_records, monkeypatch):
     """Few records, so that products of noises matter. Five standard errors: a false alarm in a million."""
     parts = []
-    monkeypatch.setattr(Cells, "_fieller", lambda self, over, under, *slopes: parts.append((over, under)))
+    monkeypatch.setattr(Cells, "fieller", lambda self, over, under, *slopes: parts.append((over, under)))
     strategy, exact, rng = STRATEGIES["labels"], np.array([1.0, 2.0, 3.0, 4.0]), np.random.default_rng(7)
     wins, found = np.array([[0.5, 0.0], [1.0, 0.5]]), []
     for _ in range(4000):

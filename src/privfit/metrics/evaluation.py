@@ -1,145 +1,39 @@
-"""All that is known of a model from one release: scores and curves are post-processing of it."""
+"""What all sets of private scores have in common: names, JSON, a small table, and the promise."""
 
 from __future__ import annotations
 
-import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import expit
-from sklearn.isotonic import isotonic_regression
-
 from privfit.estimators.publishing import statement_to_dict
 from privfit.estimators.statement import PrivacyStatement
-from privfit.metrics.cells import Cells, Ratio
 from privfit.metrics.display import as_html, as_text
-from privfit.metrics.scores import ConfusionMatrix, Curve, Score, clipped, score
-from privfit.metrics.strategies import Vector
-
-GROUPS = 16  # of predicted probabilities in the calibration curve
-SHARE = (0.0, 1.0)
+from privfit.metrics.scores import Score
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Evaluation:
+class Evaluation(ABC):
     """Private scores of a model on held-out records, all from one release.
 
     Attributes
     ----------
-    cells : Cells
-        The released counts of labels and score bins, with their noise.
-    classes : tuple
-        The two labels; the second one is the positive class.
-    has_curves : bool
-        Whether the distribution of scores was bought, or only how often which label was predicted.
-    has_probabilities : bool
-        Whether the model gives probabilities, as log loss, Brier score and calibration need.
-    log_loss_clip : float
-        Probabilities are clipped to this distance from 0 and 1 for the log loss.
     privacy : PrivacyStatement
         What was promised before the records were looked at.
     """
 
-    cells: Cells
-    classes: tuple[Any, Any]
-    has_curves: bool
-    has_probabilities: bool
-    log_loss_clip: float
     privacy: PrivacyStatement
 
-    # -- predicted labels -------------------------------------------------------------------------------
+    @abstractmethod
+    def _available(self) -> Iterator[str]:
+        """Yield the names of all scores, matrices and curves that were bought."""
 
-    @property
-    def accuracy(self) -> Score:
-        """Share of the records whose label is predicted."""
-        second = self._predicted_second
-        return self._ratio(np.concatenate([~second, second]))
-
-    @property
-    def balanced_accuracy(self) -> Score:
-        """Mean of the shares of each label's records whose label is predicted."""
-        second = self._predicted_second.astype(np.float64)
-        return self._pairs(np.add.outer(second, 1.0 - second) / 2.0)
-
-    @property
-    def confusion_matrix(self) -> ConfusionMatrix:
-        """Counts of true and predicted labels."""
-        second = self._predicted_second.astype(np.float64)
-        chosen = [_of_labels(label, column) for label in np.eye(2) for column in (1.0 - second, second)]
-        totals = [self.cells.total(cells) for cells in chosen]
-        counts, low, high = (
-            np.reshape([getattr(total, part) for total in totals], (2, 2))
-            for part in ("value", "low", "high")
-        )
-        return ConfusionMatrix(self.classes, counts, low, high)
-
-    # -- the order of scores ----------------------------------------------------------------------------
-
-    @property
-    def roc_auc(self) -> Score:
-        """Share of pairs of records of either label whose scores are in the right order; ties count half.
-
-        In one bin any order is possible, which the interval allows for.
-        """
-        self._need_curves("roc_auc")
-        ahead = np.tri(self.cells.n_bins, k=-1)
-        return self._pairs(*(ahead + ties * np.eye(self.cells.n_bins) for ties in (0.5, 0.0, 1.0)))
-
-    @property
-    def roc_curve(self) -> Curve:
-        """True and false positive rates at every edge of the bins."""
-        self._need_curves("roc_curve")
-        bins = np.arange(self.cells.n_bins)
-        beyond = [(bins >= k).astype(np.float64) for k in range(self.cells.n_bins, -1, -1)]
-        columns = {"threshold": np.concatenate([[np.inf], self.cells.edges[::-1], [-np.inf]])}
-        for name, label in (("fpr", [1.0, 0.0]), ("tpr", [0.0, 1.0])):
-            of_label = _of_labels(label, np.ones(self.cells.n_bins))
-            columns |= _banded(
-                name, [self.cells.ratio(_of_labels(label, k), of_label) for k in beyond], rising=True
-            )
-        return Curve(columns)
-
-    # -- probabilities ----------------------------------------------------------------------------------
-
-    @property
-    def brier_score(self) -> Score:
-        """Mean squared distance between the predicted probability and what happened."""
-        self._need_probabilities("brier_score")
-        return self._mean_loss(lambda p: (1.0 - p) ** 2, SHARE)
-
-    @property
-    def log_loss(self) -> Score:
-        """Mean of -log p of what happened, p being clipped to [log_loss_clip, 1 - log_loss_clip]."""
-        self._need_probabilities("log_loss")
-        clip = self.log_loss_clip
-        within = -math.log1p(-clip), -math.log(clip)
-        return self._mean_loss(lambda p: -np.log(np.clip(p, clip, 1.0 - clip)), within)
-
-    @property
-    def calibration_curve(self) -> Curve:
-        """What happened where a probability was predicted, for groups of probabilities with public bounds."""
-        self._need_probabilities("calibration_curve")
-        edges, n = self._probability_edges, self.cells.n_bins
-        groups = np.kron(np.eye(GROUPS), np.ones(n // GROUPS))
-        observed = [self.cells.ratio(_of_labels([0.0, 1.0], g), _of_labels([1.0, 1.0], g)) for g in groups]
-        counts = self.cells.counts[:n] + self.cells.counts[n:]
-        likely, middles = np.maximum(counts, 0.0), (edges[1:] + edges[:-1]) / 2.0
-        with np.errstate(invalid="ignore"):
-            predicted = (groups @ (likely * middles)) / (groups @ likely)
-        return Curve(
-            {
-                "lowest": edges[:-1][:: n // GROUPS],
-                "highest": edges[1:][n // GROUPS - 1 :: n // GROUPS],
-                "predicted": predicted,
-                **_banded("observed", observed, rising=False),
-                "records": groups @ counts,
-            }
-        )
-
-    # -- everything -------------------------------------------------------------------------------------
+    def __getattr__(self, name: str) -> Any:
+        """Say what was bought instead of a score that this kind of model does not have."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"{name} is none of what was bought: {', '.join(self._available())}.")
 
     def scores(self) -> dict[str, Score]:
         """Return every score that was bought.
@@ -149,9 +43,8 @@ class Evaluation:
         scores : dict
             Scores by name.
         """
-        return {
-            name: getattr(self, name) for name in self._available() if isinstance(getattr(self, name), Score)
-        }
+        found = {name: getattr(self, name) for name in self._available()}
+        return {name: score for name, score in found.items() if isinstance(score, Score)}
 
     def to_dict(self) -> dict[str, Any]:
         """Return all that is known as what JSON can hold.
@@ -174,78 +67,7 @@ class Evaluation:
     def __str__(self) -> str:
         return as_text(self.scores(), self.privacy.in_short)
 
-    __repr__ = __str__  # a console shows scores, and not the cells that they are made of
+    __repr__ = __str__  # a console shows scores, and not the sums that they are made of
 
     def _repr_html_(self) -> str:
         return as_html(self.scores(), self.privacy.in_short)
-
-    def _available(self) -> Iterator[str]:
-        yield from ("accuracy", "balanced_accuracy", "confusion_matrix")
-        if self.has_curves:
-            yield from ("roc_auc", "roc_curve")
-            if self.has_probabilities:
-                yield from ("brier_score", "log_loss", "calibration_curve")
-
-    def _need_curves(self, name: str) -> None:
-        if not self.has_curves:
-            raise ValueError(
-                f"{name} needs the distribution of scores, which was not bought; evaluate with curves=True."
-            )
-
-    def _need_probabilities(self, name: str) -> None:
-        if not self.has_probabilities:
-            raise ValueError(
-                f"{name} needs probabilities, and this model has no predict_proba; use DPLogisticRegression, "
-                "or ask for accuracy and roc_auc."
-            )
-        self._need_curves(name)
-
-    @property
-    def _predicted_second(self) -> NDArray[np.bool_]:
-        return np.asarray(np.arange(self.cells.n_bins) >= self.cells.n_bins // 2)
-
-    @property
-    def _probability_edges(self) -> Vector:
-        return np.concatenate([[0.0], expit(self.cells.edges), [1.0]])
-
-    def _mean_loss(self, loss: Any, within: tuple[float, float]) -> Score:
-        """Return the mean of a loss that falls with the probability of what happened."""
-        edges = self._probability_edges
-        ends = [np.concatenate([loss(1.0 - edges[side]), loss(edges[side])]) for side in (_BELOW, _ABOVE)]
-        least, most = np.minimum(*ends), np.maximum(*ends)
-        return self._ratio((least + most) / 2.0, least, most, within=within)
-
-    def _ratio(self, *weights: NDArray[Any], within: tuple[float, float] = SHARE) -> Score:
-        """Return the mean over records of what a cell counts: at the middle of bins, at least and at most."""
-        ones = np.ones(len(self.cells.counts))
-        return self._score([(cell_weights, ones) for cell_weights in weights], Cells.ratio, within)
-
-    def _pairs(self, *wins: NDArray[np.float64]) -> Score:
-        return self._score([(won,) for won in wins], Cells.pairs, SHARE)
-
-    def _score(self, arguments: list[tuple[Any, ...]], mean: Any, within: tuple[float, float]) -> Score:
-        middle, *bounds = [mean(self.cells, *given) for given in arguments]
-        least, most = bounds or (middle, middle)
-        drawn = self.cells.with_sampling()
-        lows, highs = zip(
-            *((r.low, r.high) for r in (mean(drawn, *given) for given in arguments)), strict=True
-        )
-        return score(middle, least, most, within, clipped(min(lows), max(highs), within))
-
-
-_BELOW, _ABOVE = slice(0, -1), slice(1, None)
-
-
-def _of_labels(weights: Any, bins: Vector) -> Vector:
-    """Return the cells of either label that these bins are, with a weight for each label."""
-    return np.asarray(np.outer(weights, bins).ravel(), dtype=np.float64)
-
-
-def _banded(name: str, points: list[Ratio], *, rising: bool) -> dict[str, Vector]:
-    """Return estimates and intervals of the points of a curve, all of them shares."""
-    values = np.array([point.value if math.isfinite(point.high) else np.nan for point in points])
-    low, high = np.array([clipped(point.low, point.high, SHARE) for point in points]).T
-    if rising and not np.isnan(values).any():  # a rate that falls is noise
-        values = np.asarray(isotonic_regression(values, y_min=0.0, y_max=1.0))
-    values = np.clip(values, 0.0, 1.0)
-    return {name: values, f"{name}_low": np.fmin(low, values), f"{name}_high": np.fmax(high, values)}

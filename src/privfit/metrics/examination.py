@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterable
 from contextlib import ExitStack
 from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
@@ -16,21 +18,30 @@ from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, NoiseSource
 from privfit.estimators.declared import warn_of_repeated_ids
 from privfit.estimators.private import PrivateFit
+from privfit.estimators.targets import checked_bounds, number_column
 from privfit.estimators.validation import check_count, check_number, check_switch
 from privfit.leaks import warn_of_large_delta
-from privfit.losses import get_loss
-from privfit.metrics.cells import Cells
+from privfit.metrics.applying import check_fitted
+from privfit.metrics.class_marks import marked_classes
+from privfit.metrics.classes import OF_CLASSES, OF_PAIRS
+from privfit.metrics.estimates import QUANTILE
 from privfit.metrics.evaluation import Evaluation
-from privfit.metrics.predictions import Predictions, predicted
-from privfit.metrics.strategies import Scale, Strategy
+from privfit.metrics.held_out import check_records, class_numbers, rows_of
+from privfit.metrics.label_marks import marked_labels
+from privfit.metrics.marks import Marks
+from privfit.metrics.number_marks import bounds_of, marked_numbers, quantile_of, scores_of
+from privfit.metrics.numbers import NEEDED
+from privfit.metrics.two_labels import OF_LABELS, OF_PROBABILITIES, OF_SCORES
 from privfit.schema import Schema
 from privfit.surroundings import Family, family_of, schema_inside
 
+WITHOUT_CURVES = (*OF_LABELS, *OF_CLASSES, *OF_PAIRS)
+OF_ANY_CLASSES = dict.fromkeys((*WITHOUT_CURVES, *OF_SCORES, *OF_PROBABILITIES))
 PUBLIC_MODEL = "the model is public or was released with privacy, and scores each record by itself"
 
 
 class Examination(PrivateFit):
-    """How models are to be scored, as `evaluate` documents it."""
+    """How models are to be scored, as `evaluate` documents it; `wanted` are scores that are bought alone."""
 
     default_epsilon: ClassVar[float] = 0.1
     _subject: ClassVar[str] = "score"
@@ -44,6 +55,9 @@ class Examination(PrivateFit):
         curves: bool = True,
         n_records: int | None = None,
         log_loss_clip: float = 0.01,
+        target_bounds: tuple[float, float] | None = None,
+        quantile: float | None = None,
+        wanted: tuple[str, ...] = (),
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -54,6 +68,9 @@ class Examination(PrivateFit):
         self.curves = curves
         self.n_records = n_records
         self.log_loss_clip = log_loss_clip
+        self.target_bounds = target_bounds
+        self.quantile = quantile
+        self.wanted = wanted
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state
@@ -92,7 +109,7 @@ class Examination(PrivateFit):
         return (self._own_family, *([] if public is None else [family_of(public)]))
 
     def _examine(self, model: Any, X: Any, y: Any) -> Evaluation:
-        from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
+        from privfit.engine.table import Table  # imported late: it needs numba, which is slow to import
 
         check_switch("curves", self.curves)
         check_number("log_loss_clip", self.log_loss_clip, largest=0.25)
@@ -103,12 +120,10 @@ class Examination(PrivateFit):
         schema = schema_of(model)
         if schema is not None:
             warn_of_repeated_ids(X, schema)
-        predictions = predicted(model, X, y, lambda scale: self._strategy(scale).edges, schema)
-        strategy = self._strategy(predictions.scale)
-        signs, scores = predictions.signs, predictions.scores[:, None]
+        marks = self._marked(model, X, y, schema)
         ledger = self._open_ledger(terms)
         curator = Curator(
-            Problem.of(scores, signs, get_loss("logistic"), intercept=False),
+            Table(marks.columns, intercept=False),
             ledger,
             terms.noise,
             epsilon=terms.epsilon,
@@ -117,36 +132,84 @@ class Examination(PrivateFit):
             n_records=self.n_records,
         )
         family = self._join_family(terms.kept, is_score=True)
-        released = curator.measure(strategy.question, ledger.rho, of=curator.at(np.ones(1)))
+        released = curator.measure(marks.strategy.question(), ledger.rho)
         self._settle(ledger)
-        cells = Cells.estimated(released, strategy, self.n_records)
+        estimates = marks.estimates(released, self.n_records, unit=1.0)
         if self.n_records is None:
-            noise = math.sqrt(max(float(cells.covariance.sum()), 0.0))
-            warn_of_large_delta(terms.delta, float(cells.counts.sum()), noise)
-        first, second = predictions.labels.classes.tolist()
-        return Evaluation(
-            cells,
-            (first, second),
-            bool(self.curves),
-            predictions.are_probabilities,
-            float(self.log_loss_clip),
-            self._state(
-                terms,
-                ledger,
-                family,
-                self._assumptions(predictions),
-                subject="set of scores",
-                schema=schema,
-                n_records=self.n_records,
-            ),
+            records = estimates.total(estimates.everybody)
+            warn_of_large_delta(terms.delta, records.value, (records.high - records.value) / QUANTILE)
+        declared = f"the number of held-out records, declared as {self.n_records}, is public"
+        assumptions = [PUBLIC_MODEL, marks.assumption, *([] if self.n_records is None else [declared])]
+        privacy = self._state(
+            terms,
+            ledger,
+            family,
+            assumptions,
+            subject="set of scores",
+            schema=schema,
+            n_records=self.n_records,
+        )
+        return marks.evaluation(privacy, estimates)
+
+    def _marked(self, model: Any, X: Any, y: Any, schema: Schema | None) -> Marks:
+        """Apply the model to the records. What is wrong with either is said without quoting a value."""
+        check_fitted(model)
+        kind, classes = type(model).__name__, getattr(model, "classes_", None)
+        if hasattr(model, "best_threshold_") or kind == "FixedThresholdClassifier":
+            raise ValueError(
+                f"{kind} predicts by a threshold of its own, and scores are told apart at zero; give the "
+                "classifier inside it, model.estimator_."
+            )
+        if classes is not None and np.ndim(classes) == 1 and len(classes) >= 2:
+            return self._marked_labels(model, X, y, np.asarray(classes), schema)
+        if classes is None and is_regressor(model):
+            return self._marked_numbers(model, X, y)
+        raise ValueError(f"Private scores are of classifiers and regressors, which this {kind} is not.")
+
+    def _marked_labels(
+        self, model: Any, X: Any, y: Any, classes: NDArray[Any], schema: Schema | None
+    ) -> Marks:
+        self._check_wanted(OF_ANY_CLASSES, model)
+        check_records(X, y)
+        numbers, assumption, kept = class_numbers(y, classes, schema)
+        if kept is not None:
+            X = rows_of(X, kept)
+        wanted = set(self.wanted)
+        curves = bool(wanted - set(WITHOUT_CURVES) if wanted else self.curves)
+        marked = marked_labels if len(classes) == 2 else marked_classes
+        return marked(
+            model, X, numbers, self.wanted, curves=curves, clip=float(self.log_loss_clip), known=assumption
         )
 
-    def _strategy(self, scale: Scale) -> Strategy:
-        return Strategy.of_curves(scale) if self.curves else Strategy.of_outcomes()
+    def _marked_numbers(self, model: Any, X: Any, y: Any) -> Marks:
+        self._check_wanted(NEEDED, model)
+        inner = innermost(model)
+        quantile = quantile_of(inner) if self.quantile is None else self.quantile
+        bounds = self.target_bounds if self.target_bounds is not None else bounds_of(inner)
+        if bounds is None:
+            raise ValueError(
+                f"Scores of {type(inner).__name__} need the public bounds of the target, target_bounds=(low, "
+                "high); targets and predictions beyond them count as the nearer bound."
+            )
+        check_records(X, y)
+        return marked_numbers(
+            model,
+            X,
+            number_column(y),
+            self.wanted or scores_of(inner, quantile),
+            target_bounds=checked_bounds(bounds),
+            quantile=quantile,
+            floor=float(self.log_loss_clip),
+        )
 
-    def _assumptions(self, predictions: Predictions) -> list[str]:
-        declared = f"the number of held-out records, declared as {self.n_records}, is public"
-        return [PUBLIC_MODEL, predictions.labels.assumption, *([] if self.n_records is None else [declared])]
+    def _check_wanted(self, offered: Iterable[str], model: Any) -> None:
+        """Refuse scores of other kinds of models, before anything is charged."""
+        others = [name for name in self.wanted if name not in offered]
+        if others:
+            raise ValueError(
+                f"{others[0]} is no score of {type(innermost(model)).__name__}; its scores are "
+                f"{', '.join(offered)}."
+            )
 
     def _noise_source(self) -> NoiseSource:
         """Return the source; a seeded one goes on where it was, so that no two scores have the same noise."""

@@ -21,6 +21,8 @@ def evaluate(
     curves: bool = True,
     n_records: int | None = None,
     log_loss_clip: float = 0.01,
+    target_bounds: tuple[float, float] | None = None,
+    quantile: float | None = None,
     noise: str = "secure",
     random_state: Any = None,
 ) -> Evaluation:
@@ -28,13 +30,13 @@ def evaluate(
 
     Parameters
     ----------
-    model : fitted classifier
-        A private estimator, a pipeline that ends in one, or any scikit-learn classifier of two classes with
-        predict_proba or decision_function that is public.
+    model : fitted classifier or regressor
+        A private estimator, a pipeline that ends in one, or a public scikit-learn model: a classifier with
+        predict_proba or decision_function, or a regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records, one for each person, in the form that the model predicts from.
     y : array of shape (n_records,)
-        Their labels.
+        Their labels, or their targets if these are numbers.
     rho : float, optional
         The price in zero-concentrated differential privacy.
     epsilon, delta : float
@@ -44,12 +46,21 @@ def evaluate(
         The ledger of the people in X. By default that of the model, because people in a held-out part of a
         table are people of that table. Without any ledger the score counts in the model's family of fits.
     curves : bool
-        Whether to buy the distribution of scores, for AUC, curves, log loss and Brier score. Without it
-        accuracy, balanced accuracy and the confusion matrix have about two thirds of the noise.
+        Of classifiers: whether to buy more than which labels are predicted, for log loss and Brier score and,
+        of two classes, AUC and curves. Without it accuracy, balanced accuracy and the confusion matrix of two
+        classes have about two thirds of the noise.
     n_records : int, optional
         The number of held-out records if it is public. Otherwise it is estimated from what is bought.
     log_loss_clip : float
-        For the log loss probabilities are clipped to this distance from 0 and 1.
+        For the log loss probabilities are clipped to this distance from 0 and 1. For the Poisson deviance
+        predictions are raised to this share of the target's upper bound.
+    target_bounds : pair of float, optional
+        Of regressors: public bounds of the target. Targets and predictions beyond them count as the nearer
+        bound. By default those that the model declared or bought; a public model needs them. Noise grows
+        with their distance.
+    quantile : float, optional
+        Of regressors: which quantile is predicted, for the pinball loss. By default that of the model, if it
+        predicts one.
     noise : {"secure", "seeded"}
         "secure" draws noise from the operating system's entropy; "seeded" makes it reproducible, for research
         only.
@@ -58,8 +69,8 @@ def evaluate(
 
     Returns
     -------
-    evaluation : Evaluation
-        Scores and curves with their noise and intervals, and the privacy statement.
+    evaluation : TwoLabelEvaluation, ClassEvaluation or NumberEvaluation
+        Scores and, of two classes, curves with their noise and intervals, and the privacy statement.
 
     Raises
     ------
@@ -88,6 +99,8 @@ def evaluate(
         curves=curves,
         n_records=n_records,
         log_loss_clip=log_loss_clip,
+        target_bounds=target_bounds,
+        quantile=quantile,
         ledger=ledger,
         noise=noise,
         random_state=random_state,

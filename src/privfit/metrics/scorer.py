@@ -9,13 +9,19 @@ from typing import Any
 from privfit.estimators.validation import shown
 from privfit.metrics.examination import Examination
 
-# scikit-learn's name of a scorer: our score, its sign, and whether the distribution of scores is needed
+# scikit-learn's name of a scorer: our score, and its sign
 _SCORERS = {
-    "accuracy": ("accuracy", 1.0, False),
-    "balanced_accuracy": ("balanced_accuracy", 1.0, False),
-    "roc_auc": ("roc_auc", 1.0, True),
-    "neg_brier_score": ("brier_score", -1.0, True),
-    "neg_log_loss": ("log_loss", -1.0, True),
+    "accuracy": ("accuracy", 1.0),
+    "balanced_accuracy": ("balanced_accuracy", 1.0),
+    "roc_auc": ("roc_auc", 1.0),
+    "neg_brier_score": ("brier_score", -1.0),
+    "neg_log_loss": ("log_loss", -1.0),
+    "r2": ("r2", 1.0),
+    "neg_mean_absolute_error": ("mean_absolute_error", -1.0),
+    "neg_root_mean_squared_error": ("root_mean_squared_error", -1.0),
+    "neg_mean_pinball_loss": ("mean_pinball_loss", -1.0),
+    "neg_mean_poisson_deviance": ("mean_poisson_deviance", -1.0),
+    "d2_poisson": ("d2_poisson", 1.0),
 }
 
 
@@ -42,7 +48,7 @@ class PrivateScorer:
         evaluation = self.examination.of(estimator, X, y)
         values = {}
         for name in self.names:
-            score, sign, _ = _SCORERS[name]
+            score, sign = _SCORERS[name]
             values[name] = sign * float(getattr(evaluation, score))
         return values[self.names[0]] if self.single else values
 
@@ -56,8 +62,11 @@ def make_scorer(metrics: str | Iterable[str], **settings: Any) -> PrivateScorer:
     Parameters
     ----------
     metrics : str or iterable of str
-        By scikit-learn's names: accuracy, balanced_accuracy, roc_auc, neg_brier_score, neg_log_loss. Of
-        several, a search gets a dictionary; say by ``refit=`` which one chooses.
+        By scikit-learn's names. Of classifiers: accuracy, balanced_accuracy, roc_auc (two classes),
+        neg_brier_score, neg_log_loss. Of regressors: r2, neg_mean_absolute_error,
+        neg_root_mean_squared_error, neg_mean_poisson_deviance; besides, neg_mean_pinball_loss and d2_poisson,
+        which scikit-learn has no names for. Of several, a search gets a dictionary; say by ``refit=`` which
+        one chooses.
     **settings : dict
         As of `evaluate`, without `curves`: rho=0.01 for example.
 
@@ -76,7 +85,7 @@ def make_scorer(metrics: str | Iterable[str], **settings: Any) -> PrivateScorer:
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
     unknown = [name for name in names if name not in _SCORERS]
     if unknown or not names:
-        wanted = shown(unknown[0]) if unknown else "none"
-        raise ValueError(f"metrics are {', '.join(_SCORERS)}; got {wanted}.")
-    curves = any(_SCORERS[name][2] for name in names)
-    return PrivateScorer(names, single, Examination(curves=curves, **settings))
+        got = shown(unknown[0]) if unknown else "none"
+        raise ValueError(f"metrics are {', '.join(_SCORERS)}; got {got}.")
+    wanted = tuple(_SCORERS[name][0] for name in names)
+    return PrivateScorer(names, single, Examination(wanted=wanted, **settings))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from privfit.metrics.cells import Interval, Ratio
+from privfit.metrics.estimates import Interval, Ratio
 from privfit.metrics.strategies import Vector
 
 
@@ -90,18 +90,18 @@ class ConfusionMatrix:
     ----------
     labels : tuple
         The labels of rows (true) and columns (predicted).
-    counts : array of shape (2, 2)
-        Estimates, which noise may make negative.
-    low, high : array of shape (2, 2)
+    counts : array of shape (n_classes, n_classes)
+        Estimates, which noise may make negative; sums of weights if records have weights.
+    low, high : arrays of the same shape
         Where each exact count is, with a confidence of 95%.
     noise : float
-        Half-width of these intervals, the largest of the four.
+        Half-width of these intervals, the largest of all.
     price : str
         What this matrix alone cost, as epsilon at delta and rho; "" for that of an evaluation,
         which has the price of them all.
     """
 
-    labels: tuple[Any, Any]
+    labels: tuple[Any, ...]
     counts: Vector
     low: Vector
     high: Vector
@@ -122,6 +122,37 @@ class ConfusionMatrix:
         """
         arrays = {name: getattr(self, name).tolist() for name in ("counts", "low", "high")}
         return {"labels": list(self.labels), **arrays, "noise": self.noise}
+
+
+@dataclass(frozen=True, eq=False)
+class ClassScores:
+    """A share for each class, with an interval of 95% for each by itself.
+
+    Attributes
+    ----------
+    labels : tuple
+        The classes.
+    values : array of shape (n_classes,)
+        Estimates.
+    low, high : arrays of the same shape
+        Where each exact share is, with a confidence of 95%.
+    """
+
+    labels: tuple[Any, ...]
+    values: Vector
+    low: Vector
+    high: Vector
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the shares as what JSON can hold.
+
+        Returns
+        -------
+        shares : dict
+            The attributes by name.
+        """
+        arrays = {name: getattr(self, name).tolist() for name in ("values", "low", "high")}
+        return {"labels": list(self.labels), **arrays}
 
 
 @dataclass(frozen=True, eq=False)

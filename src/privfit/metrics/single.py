@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
-from privfit.metrics.evaluation import Evaluation
-from privfit.metrics.functions import evaluate
+from privfit.metrics.examination import Examination
 from privfit.metrics.scores import ConfusionMatrix, Curve, Score
-
-Found = TypeVar("Found", Score, ConfusionMatrix, Curve)
 
 
 def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
@@ -18,7 +15,7 @@ def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     Parameters
     ----------
     model : fitted classifier
-        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records, one for each person, in the form that the model predicts from.
     y : array of shape (n_records,)
@@ -49,17 +46,17 @@ def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.01
     True
     """
-    evaluation = evaluate(model, X, y, curves=False, **settings)
-    return _priced(evaluation.accuracy, evaluation)
+    found: Score = alone("accuracy", model, X, y, settings)
+    return found
 
 
 def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
-    """Return the mean of the two classes' shares of correctly predicted records, with privacy.
+    """Return the mean of the classes' shares of correctly predicted records, with privacy.
 
     Parameters
     ----------
     model : fitted classifier
-        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records, one for each person, in the form that the model predicts from.
     y : array of shape (n_records,)
@@ -90,8 +87,8 @@ def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.01
     True
     """
-    evaluation = evaluate(model, X, y, curves=False, **settings)
-    return _priced(evaluation.balanced_accuracy, evaluation)
+    found: Score = alone("balanced_accuracy", model, X, y, settings)
+    return found
 
 
 def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMatrix:
@@ -100,7 +97,7 @@ def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMa
     Parameters
     ----------
     model : fitted classifier
-        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records, one for each person, in the form that the model predicts from.
     y : array of shape (n_records,)
@@ -131,8 +128,8 @@ def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMa
     >>> matrix.counts.shape
     (2, 2)
     """
-    evaluation = evaluate(model, X, y, curves=False, **settings)
-    return _priced(evaluation.confusion_matrix, evaluation)
+    found: ConfusionMatrix = alone("confusion_matrix", model, X, y, settings)
+    return found
 
 
 def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
@@ -172,8 +169,8 @@ def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.05
     True
     """
-    evaluation = evaluate(model, X, y, curves=True, **settings)
-    return _priced(evaluation.roc_auc, evaluation)
+    found: Score = alone("roc_auc", model, X, y, settings)
+    return found
 
 
 def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
@@ -213,8 +210,8 @@ def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
     >>> curve["fpr"].shape == curve["tpr"].shape
     True
     """
-    evaluation = evaluate(model, X, y, curves=True, **settings)
-    return _priced(evaluation.roc_curve, evaluation)
+    found: Curve = alone("roc_curve", model, X, y, settings)
+    return found
 
 
 def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
@@ -226,8 +223,8 @@ def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     Parameters
     ----------
     model : fitted classifier
-        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes
-        with predict_proba.
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier with
+        predict_proba.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records, one for each person, in the form that the model predicts from.
     y : array of shape (n_records,)
@@ -258,18 +255,21 @@ def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.1
     True
     """
-    evaluation = evaluate(model, X, y, curves=True, **settings)
-    return _priced(evaluation.log_loss, evaluation)
+    found: Score = alone("log_loss", model, X, y, settings)
+    return found
 
 
 def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     """Return the mean squared error of predicted probabilities, with privacy.
 
+    Of two classes it is that of the second one's probability. Of several the squares of all classes are added
+    up, so it lies between 0 and 2, as in scikit-learn.
+
     Parameters
     ----------
     model : fitted classifier
-        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes
-        with predict_proba.
+        A private estimator, a pipeline that ends in one, or a public scikit-learn classifier with
+        predict_proba.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records, one for each person, in the form that the model predicts from.
     y : array of shape (n_records,)
@@ -300,8 +300,8 @@ def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     >>> score.noise < 0.05
     True
     """
-    evaluation = evaluate(model, X, y, curves=True, **settings)
-    return _priced(evaluation.brier_score, evaluation)
+    found: Score = alone("brier_score", model, X, y, settings)
+    return found
 
 
 def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
@@ -342,10 +342,11 @@ def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
     >>> curve["predicted"].shape == curve["observed"].shape
     True
     """
-    evaluation = evaluate(model, X, y, curves=True, **settings)
-    return _priced(evaluation.calibration_curve, evaluation)
+    found: Curve = alone("calibration_curve", model, X, y, settings)
+    return found
 
 
-def _priced(found: Found, evaluation: Evaluation) -> Found:
+def alone(name: str, model: Any, X: Any, y: Any, settings: dict[str, Any]) -> Any:
     """Return what was asked for alone, with the price of the whole release."""
-    return replace(found, price=evaluation.privacy.in_short)
+    evaluation = Examination(wanted=(name,), **settings).of(model, X, y)
+    return replace(getattr(evaluation, name), price=evaluation.privacy.in_short)

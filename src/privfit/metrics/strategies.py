@@ -1,4 +1,4 @@
-"""What is bought of labels and scores: public bins, and the sums of their counts that get the budget.
+"""What is bought of held-out records: public cells and numbers, and the sums of them that get the budget.
 
 A histogram of labels and scores answers every question about a classifier, but the noise of single cells adds
 up in sums over many of them, and scores are such sums. So sums of cells are bought as well: halves, quarters,
@@ -8,11 +8,12 @@ all of these together by least squares.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from privfit.questions.scores import SHARE_GRID, ScoreSums
 
@@ -48,27 +49,33 @@ MARGINS = Scale(1.0, 32.0)
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """Bins of scores, and what a record of either label adds for each bin.
+    """What a record adds to the sums that are bought: for its cell, and for each of its numbers.
 
     Parameters
     ----------
+    shares : array of shape (n_cells, n_sums)
+        What a record adds for its cell.
+    factors : tuple of float
+        What a number of size 1 adds to a sum of its own.
     edges : array
-        Edges between bins.
-    sums : array of shape (n_sums, n_bins)
-        Weighted sums of the counts of one label, bought of each label.
+        Edges between the bins of scores, if cells are such bins.
     """
 
-    edges: Vector
-    sums: Vector
+    shares: Vector
+    factors: tuple[float, ...] = ()
+    edges: Vector = field(default_factory=lambda: np.empty(0))
 
     @classmethod
     def of_outcomes(cls) -> Strategy:
         """Return what tells how often each label was predicted for records of each label, and no more."""
-        return cls(np.zeros(1), np.eye(2))
+        return cls(np.eye(4), edges=np.zeros(1))
 
     @classmethod
     def of_curves(cls, scale: Scale) -> Strategy:
-        """Return what tells how the scores of either label are distributed."""
+        """Return what tells how the scores of either of two labels are distributed.
+
+        The sums of the first label come before those of the second, and so do the cells.
+        """
         edges = scale.edges(BINS)
         middles = (np.append(edges, scale.reach) + np.insert(edges, 0, -scale.reach)) / 2.0
         halvings = [2**k for k in range(1, BINS.bit_length())]
@@ -76,17 +83,23 @@ class Strategy:
         whole = np.full(BINS, WHOLE)
         slope = SLOPE * np.tanh(middles / scale.middle)
         split = SPLIT * np.sign(middles)
-        return cls(edges, np.vstack([whole, *parts, slope, split]))
+        return cls(np.kron(np.eye(2), np.vstack([whole, *parts, slope, split]).T), edges=edges)
 
-    @cached_property
-    def question(self) -> ScoreSums:
-        """What is asked: the sums of each label, those of the first one before those of the second."""
-        shares = np.kron(np.eye(2), np.round(self.sums.T / SHARE_GRID) * SHARE_GRID)
-        return ScoreSums(self.edges, shares)
+    def question(self, *, weighted: bool = False) -> ScoreSums:
+        """Return what is asked, with shares and factors on the grid that makes sums exact."""
+        shares, factors = (
+            np.round(np.asarray(given, dtype=np.float64) / SHARE_GRID) * SHARE_GRID
+            for given in (self.shares, self.factors)
+        )
+        return ScoreSums(shares, factors, weighted)
 
     @cached_property
     def estimator(self) -> tuple[Vector, Vector]:
-        """What the sums are multiplied by to estimate the cells, and their covariance for noise of size 1."""
-        shares = np.asarray(self.question.shares)
+        """What the sums are multiplied by to estimate the counts of cells and the sums of numbers.
+
+        And their covariance for noise of size 1.
+        """
+        question = self.question()
+        shares = block_diag(question.shares, np.diag(question.factors))
         covariance = np.linalg.inv(shares @ shares.T)
         return covariance @ shares, covariance

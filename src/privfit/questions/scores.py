@@ -1,4 +1,4 @@
-"""Sums of what public tables say of a record's label and score."""
+"""Sums of what held-out records add to scores: their cells, bounded numbers, and weights."""
 
 from __future__ import annotations
 
@@ -12,48 +12,75 @@ from numpy.typing import ArrayLike
 from privfit.engine.bounded import Bounded
 from privfit.engine.exact.grids import FloatArray
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
-    from privfit.engine.problem import Point
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
+    from privfit.engine.problem import Problem
+    from privfit.engine.table import Table
 
 SHARE_GRID = 2.0**-20  # sums of 2^32 multiples of it, each at most 1, are exact in float64
+AT_ONCE = 8192  # records whose weighted shares are in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreSums:
-    """The sum over records of the shares that their label and the bin of their score are given (Q16).
+    """The sum over records of the shares of their cells and of their numbers, times their weights.
 
-    A record's score is its prediction at a point. Bin k takes scores with edges[k - 1] < score <= edges[k];
-    the first bin takes all below and the last one all above, so there is a bin more than edges. Row k of
-    `shares` is what a record of the first label in bin k adds; after the rows of all bins come those of the
-    second label. Counts of cells are one example, weighted sums of such counts another.
+    The first column of the table is the number of a record's cell, counted from 0: a label and a bin of
+    scores, for example, or a true and a predicted class. Row k of `shares` is what a record in cell k adds
+    (Q16). Then comes a column for each of the `factors`: a record adds the factor times this number, which
+    counts as -1 below that and as 1 above (Q28). With `weighted` the last column is a weight between 0 and 1,
+    by which all that the record adds is multiplied (Q29). What is not a number counts as 0.
     """
 
     what: ClassVar[str] = "scores"
 
-    edges: ArrayLike
     shares: ArrayLike
+    factors: ArrayLike = ()
+    weighted: bool = False
 
     def checked(self) -> tuple[FloatArray, FloatArray]:
-        """Return edges and shares, refused unless edges ascend and sums of shares are exact."""
-        edges, shares = (np.asarray(given, dtype=np.float64) for given in (self.edges, self.shares))
-        if edges.ndim != 1 or not np.all(edges[1:] > edges[:-1]):
-            raise ValueError("edges must be strictly ascending numbers")
-        if shares.ndim != 2 or len(shares) != 2 * (len(edges) + 1):
-            raise ValueError("shares must have a row for each bin of either label, one bin more than edges")
-        if not np.all(np.abs(shares) <= 1.0) or np.any(shares / SHARE_GRID % 1.0):
-            raise ValueError("shares must be multiples of 2^-20 between -1 and 1, so that sums are exact")
-        return edges, shares
+        """Return shares and factors, refused unless sums of them are exact."""
+        shares, factors = (np.asarray(given, dtype=np.float64) for given in (self.shares, self.factors))
+        if shares.ndim != 2 or not len(shares) or factors.ndim != 1:
+            raise ValueError("shares must have a row for each cell, and factors one number for each column")
+        for name, given in (("shares", shares), ("factors", factors)):
+            if not np.all(np.abs(given) <= 1.0) or np.any(given / SHARE_GRID % 1.0):
+                raise ValueError(
+                    f"{name} must be multiples of 2^-20 between -1 and 1, so that sums are exact"
+                )
+        return shares, factors
 
-    def bounded(self, of: Point) -> Bounded:
-        """Return the sums. Sensitivity: the norm of the longest row of shares. No pass over the data."""
-        edges, shares = self.checked()
+    def bounded(self, of: Problem | Table) -> Bounded:
+        """Return the sums. Sensitivity: the norm of the longest row of shares and all factors.
+
+        One pass over the data for each column.
+        """
+        shares, factors = self.checked()
+        read = len(factors) + 1 + self.weighted
+        if of.table.n_columns != read:
+            raise ValueError(f"a cell, numbers and weights are {read} columns, not {of.table.n_columns}")
 
         def look() -> FloatArray:
-            bins = np.searchsorted(edges, of.predictions, side="left")
-            cells = bins + (len(edges) + 1) * (of.problem.targets > 0.0)
-            sums: FloatArray = np.bincount(cells, minlength=len(shares)).astype(np.float64) @ shares
-            return sums
+            columns = np.nan_to_num(of.table.predictions(np.eye(of.table.n_weights)[:, :read]))
+            cells = np.clip(columns[:, 0], 0, len(shares) - 1).astype(np.intp)
+            numbers = factors * np.clip(columns[:, 1 : len(factors) + 1], -1.0, 1.0)
+            if self.weighted:
+                weights = np.clip(columns[:, -1:], 0.0, 1.0)
+                blocks = [slice(start, start + AT_ONCE) for start in range(0, len(cells), AT_ONCE)]
+                of_cells = sum(
+                    (_on_grid(weights[rows] * shares[cells[rows]]).sum(axis=0) for rows in blocks),
+                    np.zeros(shares.shape[1]),
+                )
+                numbers = weights * numbers
+            else:
+                of_cells = np.bincount(cells, minlength=len(shares)).astype(np.float64) @ shares
+            return np.concatenate([of_cells, _on_grid(numbers).sum(axis=0)])
 
         # fsum rounds once and sqrt once more, each by at most 2^-53 of the number
-        longest = max(math.sqrt(math.fsum(row * row)) for row in shares)
+        longest = max(math.sqrt(math.fsum([*(row * row), *(factors * factors)])) for row in shares)
         return Bounded(look, longest * (1.0 + 2.0**-50), "Q16")
+
+
+def _on_grid(values: FloatArray) -> FloatArray:
+    """Round to the grid. No entry gets larger than the share or factor it is a part of, which is on it."""
+    rounded: FloatArray = np.round(values / SHARE_GRID) * SHARE_GRID
+    return rounded

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-_TITLES = {"roc_auc": "AUC", "brier_score": "Brier score"}
+_TITLES = {
+    "roc_auc": "AUC",
+    "brier_score": "Brier score",
+    "r2": "R²",
+    "mean_poisson_deviance": "Mean Poisson deviance",
+    "d2_poisson": "D² (Poisson)",
+}
 
 
 def score_title(name: str) -> str:

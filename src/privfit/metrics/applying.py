@@ -1,0 +1,81 @@
+"""How a model is applied to held-out records: what it says of one depends on that record alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+Array = NDArray[np.float64]
+
+
+def check_fitted(model: Any) -> None:
+    """Refuse what is not a fitted model, without quoting it."""
+    kind = type(model).__name__
+    if not hasattr(model, "fit"):  # which scikit-learn would quote
+        raise ValueError(f"A fitted scikit-learn classifier or regressor is scored, not {kind}.")
+    try:
+        check_is_fitted(model)
+    except NotFittedError:
+        raise NotFittedError(f"This {kind} is not fitted yet; call fit before it is scored.") from None
+    except TypeError:
+        raise ValueError(f"A fitted scikit-learn classifier or regressor is scored, not {kind}.") from None
+
+
+def applied(
+    compute: Callable[[Any, Any], Any],
+    model: Any,
+    X: Any,
+    unsure: Callable[[Array], NDArray[np.bool_]],
+    *,
+    columns: int | None = None,
+) -> Array:
+    """Return what is computed of each record, a number each or several `columns` of them.
+
+    Matrix products round a row in ways that depend on the rows around it. Where that could matter, which
+    `unsure` tells of the values, they are computed once more, of the record alone.
+    """
+    values = _computed(compute, model, X, columns)
+    for row in np.flatnonzero(unsure(values)):
+        values[row] = _computed(compute, model, _record(X, int(row)), columns)[0]
+    return values
+
+
+def _computed(compute: Callable[[Any, Any], Any], model: Any, X: Any, columns: int | None) -> Array:
+    """Return the values. What other libraries complain of is not kept, because they quote values."""
+    try:
+        with np.errstate(all="ignore"):  # which would tell that a record overflows
+            values = np.array(compute(model, X), dtype=np.float64)
+    except Exception as error:
+        if _is_ours(error):
+            raise
+        problem = type(error).__name__
+    else:
+        problem = ""
+    if problem:  # raised here, because an error that is raised while another is handled holds that one
+        raise ValueError(
+            f"{type(model).__name__} could not be applied to these records ({problem}); give the columns "
+            "that it was fitted on, in the same form."
+        )
+    if values.shape != (_num_samples(X), *([] if columns is None else [columns])) or np.isnan(values).any():
+        wanted = "one number" if columns is None else "a number of each class"
+        raise ValueError(f"{type(model).__name__} does not give {wanted} for each record; NaN is none.")
+    return values
+
+
+def _record(X: Any, i: int) -> Any:
+    """Return a table of one record; scikit-learn 1.6 cannot take one out of an Arrow table."""
+    return X.slice(i, 1) if hasattr(X, "column_names") else _safe_indexing(X, [i])
+
+
+def _is_ours(error: Exception) -> bool:
+    """Tell whether the error was raised by this package, whose messages quote no value."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    return frame is not None and str(frame.tb_frame.f_globals.get("__name__")).startswith("privfit.")
