@@ -16,7 +16,7 @@ from privfit.curator import Curator
 from privfit.mechanisms import gaussian
 from privfit.metrics import examination
 from privfit.metrics.estimates import Estimates
-from privfit.publication.links import LOG
+from privfit.models.links import LOG
 from privfit.questions.scores import ScoreSums
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")

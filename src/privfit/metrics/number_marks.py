@@ -20,8 +20,8 @@ from privfit.metrics.estimates import Estimates
 from privfit.metrics.marks import Marks, between_steps, rounded
 from privfit.metrics.numbers import CENTRE, NEEDED, STEPS, NumberEvaluation, number_range
 from privfit.metrics.strategies import Strategy, Vector
-from privfit.publication.links import LOG
-from privfit.publication.targets import Counts, Interval
+from privfit.models.links import LOG
+from privfit.models.targets import Counts, Interval
 
 # What a record adds for the ends of a number's range, beside 1 for itself. More of one is less of the others,
 # because noise grows with the norm of all. R^2 needs squares most: their range is the widest by far.
