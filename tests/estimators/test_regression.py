@@ -9,7 +9,7 @@ from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 
 from privfit import BudgetExceeded, DPLogisticRegression, Ledger, Schema
 from privfit.estimators.targets import IntervalEncoder
-from privfit.metrics import evaluate
+from privfit.metrics import accuracy
 from privfit.schema import Label, NumberLabel, Numeric
 
 TRUE = np.array([30.0, -20.0, 0.0])
@@ -119,8 +119,8 @@ def test_scores_of_labels_are_not_bought_for_numbers(ToyRegressor):  # noqa: F81
     X, y = table(500)
     model = ToyRegressor(1.0, ledger=ledger, **SETTINGS).fit(X, y)
     spent = ledger.spent
-    with pytest.raises(ValueError, match="Private scores are of classifiers with two classes"):
-        evaluate(model, X, y)
+    with pytest.raises(ValueError, match="accuracy is no score of ToyRegressor; its scores are r2, "):
+        accuracy(model, X, y)
     assert ledger.spent == spent
 
 

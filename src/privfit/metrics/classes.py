@@ -183,20 +183,21 @@ class ClassEvaluation(Evaluation):
 def _mean_of_ratios(estimates: Estimates, pairs: list[tuple[Vector, Vector]]) -> Ratio:
     """Return the mean of several ratios with an interval.
 
-    Each ratio has Fieller's interval. The errors of two ratios are correlated as those of numerator - ratio *
-    denominator are, so the half-widths of the intervals add up as standard deviations do. If one of the
+    The error of a ratio a / b is that of a - ratio * b, divided by b. So the half-widths of Fieller's
+    intervals add up as standard deviations do, with the correlations of these errors. Their middles do not
+    add up: noise in b moves each by more than the ratio's bias, which is taken off instead. If one of the
     ratios is unknown, so is their mean.
     """
     ratios = [estimates.ratio(*pair) for pair in pairs]
-    value = float(np.mean([ratio.value for ratio in ratios]))
+    values = np.array([ratio.value for ratio in ratios])
     if not all(math.isfinite(ratio.high) for ratio in ratios):
-        return Ratio(value, -math.inf, math.inf)
-    slopes = np.array(
-        [over - ratio.value * under for (over, under), ratio in zip(pairs, ratios, strict=True)]
-    )
+        return Ratio(float(values.mean()), -math.inf, math.inf)
+    over, under = (np.array(part) for part in zip(*pairs, strict=True))
+    slopes = over - values[:, None] * under
     covariance = slopes @ estimates.covariance @ slopes.T
     deviations = np.sqrt(np.maximum(np.diag(covariance), 1e-300))
     halves = np.array([0.5 * (ratio.high - ratio.low) for ratio in ratios]) / deviations
     doubt = math.sqrt(max(float(halves @ covariance @ halves), 0.0)) / len(ratios)
-    middle = float(np.mean([0.5 * (ratio.low + ratio.high) for ratio in ratios]))
-    return Ratio(value, middle - doubt, middle + doubt)
+    biases = -np.sum((slopes @ estimates.covariance) * under, axis=1) / (under @ estimates.counts) ** 2
+    value = float((values - biases).mean())
+    return Ratio(value, value - doubt, value + doubt)
