@@ -59,6 +59,8 @@ class ClassEvaluation(Evaluation):
 
     Attributes
     ----------
+    privacy : PrivacyStatement
+        What was promised before the records were looked at.
     estimates : Estimates
         The released counts of true and predicted classes and sums of losses, with their noise.
     classes : tuple

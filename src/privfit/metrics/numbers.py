@@ -50,6 +50,8 @@ class NumberEvaluation(Evaluation):
 
     Attributes
     ----------
+    privacy : PrivacyStatement
+        What was promised before the records were looked at.
     estimates : Estimates
         The released number of records and sums, with their noise.
     bought : tuple of str

@@ -46,6 +46,8 @@ class TwoLabelEvaluation(Evaluation):
 
     Attributes
     ----------
+    privacy : PrivacyStatement
+        What was promised before the records were looked at.
     cells : Cells
         The released counts of labels and score bins, with their noise.
     classes : tuple
