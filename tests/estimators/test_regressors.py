@@ -69,3 +69,9 @@ def test_bad_settings_of_one_regressor_are_refused_before_anything_is_charged(mo
     with pytest.raises(ValueError, match=message):
         model(1.0, ledger=ledger, **settings).fit(*counts_or_numbers(model, 100))
     assert ledger.spent == 0.0
+
+
+@pytest.mark.parametrize("model", REGRESSORS)
+def test_every_regressor_has_the_settings_of_all(model):
+    """The command line gives them to whichever model is trained."""
+    assert set(LinearRegressor().get_params()) <= set(model().get_params())

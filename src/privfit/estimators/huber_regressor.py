@@ -67,6 +67,11 @@ class DPHuberRegressor(LinearRegressor):
         The model is then fitted with less noise, and is more biased as a model of the population.
     mean_weight : float, optional
         The public mean of the weights, which shrinkage moves them to. Without it the mean is bought.
+    rows_per_person : int, optional
+        How many records of one person are used at most, for tables in which people have several. The promise
+        is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column
+        of the schema, which can also say this number. The number of records used is then bought, whatever
+        `n_records` says.
     constraint : ConvexSet, optional
         A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
         `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
@@ -155,6 +160,7 @@ class DPHuberRegressor(LinearRegressor):
         max_weight: float | None = None,
         weight_shrinkage: float = 0.0,
         mean_weight: float | None = None,
+        rows_per_person: int | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
         ledger: Ledger | None = None,
@@ -176,6 +182,7 @@ class DPHuberRegressor(LinearRegressor):
             max_weight=max_weight,
             weight_shrinkage=weight_shrinkage,
             mean_weight=mean_weight,
+            rows_per_person=rows_per_person,
             constraint=constraint,
             start=start,
             ledger=ledger,

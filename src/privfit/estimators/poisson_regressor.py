@@ -64,6 +64,11 @@ class DPPoissonRegressor(LinearRegressor):
         The model is then fitted with less noise, and is more biased as a model of the population.
     mean_weight : float, optional
         The public mean of the weights, which shrinkage moves them to. Without it the mean is bought.
+    rows_per_person : int, optional
+        How many records of one person are used at most, for tables in which people have several. The promise
+        is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column
+        of the schema, which can also say this number. The number of records used is then bought, whatever
+        `n_records` says.
     constraint : ConvexSet, optional
         A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
         `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
