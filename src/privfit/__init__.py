@@ -9,15 +9,20 @@ if TYPE_CHECKING:
     from privfit import accounting as accounting
     from privfit import datasets as datasets
     from privfit import estimators as estimators
+    from privfit import losses as losses
     from privfit import metrics as metrics
+    from privfit import penalties as penalties
     from privfit import planning as planning
     from privfit import preprocessing as preprocessing
     from privfit import schema as schema
     from privfit import solvers as solvers
+    from privfit import testing as testing
     from privfit.accounting import BudgetExceeded, Ledger
     from privfit.estimators import (
         DPHuberRegressor,
+        DPLinearClassifier,
         DPLinearRegression,
+        DPLinearRegressor,
         DPLinearSVC,
         DPLogisticRegression,
         DPPoissonRegressor,
@@ -33,7 +38,9 @@ __version__ = "0.1.0"
 __all__ = [
     "BudgetExceeded",
     "DPHuberRegressor",
+    "DPLinearClassifier",
     "DPLinearRegression",
+    "DPLinearRegressor",
     "DPLinearSVC",
     "DPLogisticRegression",
     "DPPoissonRegressor",
@@ -54,7 +61,9 @@ __all__ = [
 _MODULE_OF = {
     "BudgetExceeded": "accounting",
     "DPHuberRegressor": "estimators",
+    "DPLinearClassifier": "estimators",
     "DPLinearRegression": "estimators",
+    "DPLinearRegressor": "estimators",
     "DPLinearSVC": "estimators",
     "DPLogisticRegression": "estimators",
     "DPPoissonRegressor": "estimators",
@@ -73,11 +82,14 @@ _SUBPACKAGES = (
     "accounting",
     "datasets",
     "estimators",
+    "losses",
     "metrics",
+    "penalties",
     "planning",
     "preprocessing",
     "schema",
     "solvers",
+    "testing",
 )
 
 

@@ -17,11 +17,11 @@ USUAL = {"classes": "logistic", "number": "linear", "count": "poisson"}  # by th
 
 
 def kinds() -> list[str]:
-    """Return the kinds of models that there are."""
+    """Return the kinds of models that a command can train."""
     import privfit.estimators  # noqa: F401  # which enters them into the registry
     from privfit.models.registry import MODELS
 
-    return sorted(MODELS)
+    return sorted(kind for kind, model in MODELS.items() if not model.needs_loss)
 
 
 def check_kind(name: str) -> None:

@@ -6,6 +6,7 @@ To add one, add a file here that defines it. `privfit.load` and the command line
 from importlib import import_module
 from pkgutil import iter_modules
 
+from privfit.estimators.any_loss import DPLinearClassifier, DPLinearRegressor
 from privfit.estimators.huber_regressor import DPHuberRegressor
 from privfit.estimators.linear import DPLinearSVC, DPLogisticRegression
 from privfit.estimators.linear_regression import DPLinearRegression
@@ -15,7 +16,9 @@ from privfit.estimators.statement import PrivacyStatement
 
 __all__ = [
     "DPHuberRegressor",
+    "DPLinearClassifier",
     "DPLinearRegression",
+    "DPLinearRegressor",
     "DPLinearSVC",
     "DPLogisticRegression",
     "DPPoissonRegressor",

@@ -56,6 +56,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
     _kind: ClassVar[str]  # what model files call it
     _title: ClassVar[str]  # what people call it
     _link: ClassVar[Link]  # how scores become predictions
+    _needs_loss: ClassVar[bool] = False  # whether its loss is an object that only Python can pass
     _loss_settings: ClassVar[tuple[str, ...]] = ()  # numbers that are part of the loss; model files keep them
 
     solver: str | Solver
@@ -76,7 +77,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         """Enter a class that names a kind of model into the registry."""
         super().__init_subclass__(**settings)
         if "_kind" in cls.__dict__:
-            register(Model(cls._kind, cls._title, cls._link, cls))
+            register(Model(cls._kind, cls._title, cls._link, cls, cls._needs_loss))
 
     @property
     def _noun(self) -> str:
@@ -92,6 +93,11 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
     def _loss_for(self, known: Any) -> Loss:
         """Return the loss for what is declared about the targets or, once they are encoded, their encoder."""
         return self._loss_of_fit()
+
+    @property
+    def _strength(self) -> float:
+        """The regulariser's strength, in the unit of the loss that is minimised."""
+        return self.alpha
 
     @abstractmethod
     def _declared_target(self, schema: Schema | None) -> Any:
@@ -173,7 +179,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
 
         solver = self._checked_solver()
         declared = Declared.by(self, weighted=records.sample_weight is not None)
-        penalty, loss = declared.weights.penalty(self.alpha), self._loss_for(declared.target)
+        penalty, loss = declared.weights.penalty(self._strength), self._loss_for(declared.target)
         relation = relation_of(self.rows_per_person, declared.schema, records.groups_name)
         weighted = declared.weighting.is_used
         facts = Facts(loss, bool(self.fit_intercept), self.delta, relation, penalty, weighted)
@@ -229,7 +235,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
                     persons=persons,
                 )
                 encoded_weights = declared.weights.encoded_by(encoder, problem.n_weights)
-                penalty = encoded_weights.penalty(self.alpha)
+                penalty = encoded_weights.penalty(self._strength)
                 curator_of = partial(curator_of, penalty=penalty, bounds=bounds)
                 problem, bought = weights.applied(preparation.of_fit(problem), curator_of)
                 solution = solver.solve(curator_of(problem))

@@ -64,8 +64,8 @@ class Loss:
     name: str
     value: Pointwise
     derivative: Pointwise
-    lipschitz: float
-    smoothness: float
+    lipschitz: float = math.inf
+    smoothness: float = math.inf
     targets: Targets = TWO_LABELS
     link: Callable[[Any], Any] | None = None
     smooth_stand_in: Loss | None = None

@@ -22,12 +22,15 @@ class Model:
         How its scores become predictions.
     estimator : type
         The class that fits it, and that `load` returns.
+    needs_loss : bool
+        Whether its loss is an object that only Python can pass, so that no command trains it.
     """
 
     kind: str
     title: str
     link: Link
     estimator: type[Any]
+    needs_loss: bool = False
 
 
 MODELS: dict[str, Model] = {}

@@ -258,7 +258,7 @@ class Scene:
         _share("positives", positives, 0.0)
         _share("auc", auc, 0.5)
         _positive("delta", delta)
-        known = [kind for kind, one in MODELS.items() if one.link.predicts_classes]
+        known = [k for k, one in MODELS.items() if one.link.predicts_classes and not one.needs_loss]
         if model not in known:
             raise ValueError(
                 f"Plans are for models of two classes: model must be {' or '.join(map(repr, known))}, got "

@@ -18,6 +18,7 @@ from privfit.solvers.release import COUNT_SHARE, open_release
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
     LABELS_ONLY,
+    OWN_LOSS,
     PLAIN_RECORDS,
     POSITIVE_DELTA,
     SMOOTH_LOSS,
@@ -57,6 +58,7 @@ class ApproximateMinimaPerturbation:
         BOUNDED_SLOPE,
         SMOOTH_LOSS,
         POSITIVE_DELTA,
+        OWN_LOSS,
     )
     promise = staticmethod(Direct.of)
 

@@ -16,6 +16,7 @@ from privfit.solvers.kit import check_positive, check_share
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
     ONE_OUTPUT_IN_A_SET,
+    OWN_LOSS,
     POSITIVE_DELTA,
     Requirement,
 )
@@ -46,6 +47,7 @@ class ModernDPAGD(LineSearchDescent):
         ONE_OUTPUT_IN_A_SET,
         BOUNDED_SLOPE,
         POSITIVE_DELTA,
+        OWN_LOSS,
     )
     promise = staticmethod(Concentrated.of)
 

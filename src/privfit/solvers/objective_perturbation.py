@@ -25,6 +25,7 @@ from privfit.solvers.release import COUNT_SHARE, open_release
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
     LABELS_ONLY,
+    OWN_LOSS,
     PLAIN_RECORDS,
     SMOOTH_LOSS,
     Requirement,
@@ -68,6 +69,7 @@ class ObjectivePerturbation:
         LABELS_ONLY,
         BOUNDED_SLOPE,
         SMOOTH_LOSS,
+        OWN_LOSS,
     )
     promise = staticmethod(Direct.of)
 

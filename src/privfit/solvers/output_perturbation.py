@@ -20,6 +20,7 @@ from privfit.solvers.base import Solution, register
 from privfit.solvers.kit import check_positive, check_whole, number_of_records
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
+    OWN_LOSS,
     PLAIN_RECORDS,
     POSITIVE_DELTA,
     SMOOTH_LOSS,
@@ -60,7 +61,13 @@ class OutputPerturbation:
 
     name: ClassVar[str] = "output-perturbation"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, BOUNDED_SLOPE, SMOOTH_LOSS, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (
+        *PLAIN_RECORDS,
+        BOUNDED_SLOPE,
+        SMOOTH_LOSS,
+        POSITIVE_DELTA,
+        OWN_LOSS,
+    )
     promise = staticmethod(Concentrated.of)
 
     T: int | None = None

@@ -9,7 +9,7 @@ from typing import Any
 
 from privfit.accounting.relation import Relation
 from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
-from privfit.losses import Loss
+from privfit.losses import Loss, is_own
 from privfit.losses.targets import TWO_LABELS
 from privfit.penalties import Penalty
 
@@ -67,6 +67,10 @@ BOUNDED_SLOPE = Requirement(
 SMOOTH_LOSS = Requirement(
     "a smooth loss, or the hinge, which it rounds at its kink",
     lambda facts: facts.loss.smoothness < math.inf or facts.loss.smooth_stand_in is not None,
+)
+OWN_LOSS = Requirement(
+    "a loss of privfit's own, because its price rests on the loss's constants",
+    lambda facts: is_own(facts.loss),
 )
 INTERCEPT = Requirement("an intercept", lambda facts: facts.intercept)
 POSITIVE_DELTA = Requirement(

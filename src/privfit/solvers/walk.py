@@ -22,8 +22,8 @@ LOW_SNR, LOW_SNR_CLIPS = 200.0, (0.55, 1.0)  # clip closer to a typical gradient
 HIGH_SNR = 1000.0  # from here on clip less the better the signal: what the clip cuts off outweighs the noise
 PASSES = (100, 300)  # planned passes over the data; more only smooth the same walk
 TIME_PER_STEP = 15.0  # that momentum still follows
-STEP, KINKED_STEP = 8.0, 5.0  # stable for curvatures of 1/4, and more; momentum makes steps longer
-STABLE = 2.0  # step times curvature
+STABLE = 2.0  # step times curvature; momentum makes steps longer
+KINKED_STEP = 5.0
 STEP_GROWTH = 1.0  # how much longer, momentum included, each step is than the last
 FULL_LENGTH_BY = 0.5  # of the plan at the latest
 LONGEST_STEP = 100.0  # a momentum of .95; the walk is smooth enough, and more of it gains nothing
@@ -54,9 +54,9 @@ def gradient_clip(snr: float) -> float:
 
 def step_for(loss: Loss) -> float:
     """Return a step at which the walk is stable: 8 for the logistic loss, whose curvature is at most 1/4."""
-    if loss.is_scale_free or (loss.outputs > 1 and loss.smoothness < math.inf):
+    if loss.is_scale_free or loss.smoothness < math.inf:
         return STABLE / loss.smoothed.smoothness
-    return STEP if loss.smoothness < math.inf else KINKED_STEP
+    return KINKED_STEP
 
 
 def dot(a: Vector, b: Vector) -> float:
