@@ -37,6 +37,7 @@ from privfit.questions import (
     Moments,
     Norms,
     PeopleCount,
+    PersonGradientAt,
     RisesAlong,
     ScaleSlopesAt,
     ScoreSums,
@@ -94,6 +95,7 @@ ASKED = Asked(np.full(4, 0.3), np.ones(4))
 QUESTIONS = {
     "Gradient": lambda c, q: c.measure(Gradient(q.clip), RHO, of=c.at(q.w)),
     "Gradient, refined": lambda c, q: c.refine(c.measure(Gradient(q.clip), RHO, of=c.at(q.w)), RHO),
+    "PersonGradientAt": lambda c, q: c.measure(PersonGradientAt(q.w, q.clip), RHO),
     "GradientAt": lambda c, q: c.measure(GradientAt(q.w, q.clip), RHO),
     "LossesAlong": lambda c, q: c.choose(LossesAlong(STEPS, q.clip), RHO, of=q.line(c)),
     "LossesAlong, laplace": lambda c, q: c.choose(

@@ -21,7 +21,7 @@ from privfit.questions import GradientAt
 from privfit.solvers import SOLVERS
 
 THREE = Relation(records_per_person=3)
-PER_PERSON = {"PeopleCount"}  # questions whose sensitivity is that of a person already
+PER_PERSON = {"PeopleCount", "PersonGradientAt"}  # questions whose sensitivity is that of a person already
 
 
 def persons(n):

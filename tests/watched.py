@@ -14,6 +14,7 @@ PUBLIC = {
     "loss",
     "n_columns",
     "n_weights",
+    "person_gradient_bound",
     "raw_weights",
     "view",
     "w",

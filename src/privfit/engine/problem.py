@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from privfit.engine import general
+from privfit.engine import general, person_gradients
 from privfit.engine.combination import shrunk
 from privfit.engine.exact import bounds
 from privfit.engine.exact.bounds import MAX_CANDIDATES, MAX_PRODUCT_CLIP, MIN_PRODUCT_CLIP, rise_bound
@@ -250,6 +250,15 @@ class Problem:
     def gradient_bound(self, clip: float) -> float:
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
         return self.table.combination_bound(clip, self.outputs)
+
+    def person_gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
+        """Sum the gradients at w with each person's sum clipped; see `person_gradients.gradient_at`."""
+        return person_gradients.gradient_at(self, np.asarray(w, dtype=np.float64), clip)
+
+    def person_gradient_bound(self, clip: float) -> float:
+        """Bound the L2 distance that one person moves `person_gradient_at`: `clip` and the rounding."""
+        assert self.persons is not None
+        return bounds.person_bound(self.gradient_bound(clip), clip, self.persons.most)
 
     def gradient_error(self, w: FloatArray) -> float:
         """Bound the L2 distance of `gradient_at(w, inf)` from the sum in exact arithmetic, for these records.

@@ -4,7 +4,7 @@ A question is asked of a problem or its table, of a point, or of a line. To add 
 """
 
 from privfit.questions.count import Count, PeopleCount
-from privfit.questions.gradients import Gradient, GradientAt
+from privfit.questions.gradients import Gradient, GradientAt, PersonGradientAt
 from privfit.questions.histograms import Histograms
 from privfit.questions.losses import ChangesOfLoss, LossesAlong, RisesAlong
 from privfit.questions.magnitudes import Magnitudes
@@ -31,6 +31,7 @@ __all__ = [
     "Moments",
     "Norms",
     "PeopleCount",
+    "PersonGradientAt",
     "RisesAlong",
     "ScaleSlopesAt",
     "ScoreSums",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from privfit.engine.bounded import Bounded
 from privfit.engine.exact.grids import FloatArray
+from privfit.questions.count import persons_of
 
 if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
     from privfit.engine.problem import Point, Problem
@@ -37,3 +38,19 @@ class GradientAt:
     def bounded(self, of: Problem) -> Bounded:
         """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
         return Bounded(lambda: of.gradient_at(self.w, self.clip), of.gradient_bound(self.clip), "Q1")
+
+
+@dataclass(frozen=True, eq=False)
+class PersonGradientAt:
+    """The sum of gradients at the weights w, in which each person's sum is clipped to norm `clip` (Q26)."""
+
+    what: ClassVar[str] = "gradient"
+
+    w: FloatArray
+    clip: float
+
+    def bounded(self, of: Problem) -> Bounded:
+        """Return the sum. Sensitivity, for a whole person: `clip` plus rounding. Two passes over the data."""
+        persons_of(of)
+        bound = of.person_gradient_bound(self.clip)
+        return Bounded(lambda: of.person_gradient_at(self.w, self.clip), bound, "Q26", unit="person")

@@ -138,6 +138,18 @@ def combination_bound(one: float, clip: float, outputs: int) -> float:
     return clip * (1 + 2.0**-30 + outputs * 2.0**-53) + math.sqrt(outputs) * (one - clip)
 
 
+def person_bound(one: float, clip: float, most: int) -> float:
+    """Bound the L2 norm of one person's share of sums in which a person's sum is clipped to norm `clip`.
+
+    `one` bounds one record's share: it allows errors of `one` - `clip`, for what rounding does to the
+    coefficient and its products with the features, for the grid, and for the fold. A person with `most`
+    records makes at most as many of these errors. Before them the person's sum has norm `clip`: it is
+    divided by an upper bound of its norm. Computing the factor and multiplying by it rounds a few times, by
+    2**-53 of a sum of at most `most` * `clip`, for which 2**-30 `clip` is more than enough.
+    """
+    return clip * (1 + 2.0**-30) + most * (one - clip)
+
+
 def moment_clips(radius: float, base: FloatArray) -> FloatArray:
     """Bound, per column, what `Moments.sums` adds to a sum whose shares have norm at most `radius`.
 
