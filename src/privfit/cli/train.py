@@ -25,6 +25,7 @@ from privfit.cli.options import (
 )
 from privfit.cli.output import show, waiting, wrapped
 from privfit.cli.tables import read_table
+from privfit.cli.weights import ClassWeight, class_weight_of
 
 
 def check_solver(name: str) -> None:
@@ -66,6 +67,7 @@ def train(
             "of the schema; the promise is then about all records of a person.",
         ),
     ] = None,
+    class_weight: ClassWeight = None,
     store: LedgerStore = None,
     dataset: Dataset = None,
     report: Annotated[
@@ -95,7 +97,7 @@ def train(
 
         facts = Schema.from_toml(schema)
         kind = model_for(model, facts, schema)
-        settings = settings_of(kind, quantile=quantile)
+        settings = settings_of(kind, quantile=quantile) | class_weight_of(class_weight, facts)
     if records is not None and facts.records is not None:
         raise Mistake(f"{schema} declares the number of records already; leave --records out.")
     if records is not None:
@@ -113,7 +115,12 @@ def train(
     of_people = ids is not None and (rows_per_person is not None or ids.rows_per_person is not None)
     table = read_table(
         data,
-        (*facts.features, facts.label, *([ids] if ids is not None and of_people else [])),
+        (
+            *facts.features,
+            facts.label,
+            *([ids] if ids is not None and of_people else []),
+            *([] if facts.weight is None else [facts.weight.as_column]),
+        ),
         no_repeated_ids=None if no_check or of_people else facts,
     )
     declared = replace(facts, records=facts.records or records)

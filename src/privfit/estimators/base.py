@@ -41,6 +41,7 @@ from privfit.penalties import ConvexSet
 from privfit.schema import Schema
 from privfit.schema.frames import columns_of, opened
 from privfit.schema.people import people_in
+from privfit.schema.stored import readings
 from privfit.solvers import Facts, Solver, get_solver, require
 from privfit.solvers.target_scale import bought_size
 from privfit.surroundings import budget_bar, look_around
@@ -143,7 +144,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             column of the table, unless given.
         sample_weight : array of shape (n_records,), optional
             How much each record counts. Weights above `max_weight` count as `max_weight`; negative and
-            missing ones count as 0.
+            missing ones count as 0. With a schema they are its column of weights, if any, unless given.
         groups : array of shape (n_records,), optional
             An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
             A column with a name gives the id that name, which a shared ledger compares; otherwise the id is
@@ -286,13 +287,16 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         schema = declared.schema
         if schema is None:
             return records.with_features(self._validated(records.X, records.y))
-        X = opened(records.X, schema.names_with_id)
+        X = opened(records.X, schema.names_in_fit)
         records = records.with_features(encoded(X, schema))
         if relation.unit == "record":
             warn_of_repeated_ids(X, schema)
         elif schema.identifier is not None:
             (ids,) = columns_of(X, [schema.identifier])
             records = records.with_groups(people_in(ids, f"Column {schema.identifier.name!r}"))
+        if schema.weight is not None and records.sample_weight is None:
+            (column,) = columns_of(X, [schema.weight.as_column])
+            records = records.with_weights(readings(schema.weight.as_column, column))
         y, has_label = declared.labels(X, records.y)
         self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)
         self.n_features_in_ = len(schema.features)

@@ -59,7 +59,7 @@ class Declared:
             check_count("n_records", own["n_records"])
         schema = None if estimator.schema is None else Schema.of(estimator.schema)
         target = estimator._declared_target(schema)
-        weighting = Weighting.by(estimator, given=weighted)
+        weighting = Weighting.by(estimator, None if schema is None else schema.weight, given=weighted)
         weights = DeclaredWeights.by(estimator, schema)
         if schema is None:
             return cls(None, target, weighting=weighting, weights=weights, **own)

@@ -68,6 +68,10 @@ class Records:
         """Return the same records, belonging to these people."""
         return replace(self, groups=groups)
 
+    def with_weights(self, sample_weight: NDArray[np.float64]) -> Records:
+        """Return the same records with these weights."""
+        return replace(self, sample_weight=sample_weight)
+
     def keep(self, rows: NDArray[np.bool_] | NDArray[np.intp] | None) -> Records:
         """Return the records of these rows, whose features are numbers already; None stands for all."""
         if rows is None:

@@ -18,6 +18,7 @@ from privfit.curator import Curator
 from privfit.estimators.validation import check_number, shown
 from privfit.leaks import leak
 from privfit.questions import ClassSums, Count
+from privfit.schema.weight import LARGEST, Weight
 from privfit.solvers.kit import counted, total_weight
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
@@ -27,7 +28,6 @@ Vector = NDArray[np.float64]
 
 BALANCE_SHARE = 0.01  # of the budget, for the sums of weights by class
 STANDS_OUT = 4.0  # standard deviations of its noise that a class counts as at least
-LARGEST = 1e100  # beyond, products of weights would leave float64
 
 
 @dataclass(frozen=True)
@@ -55,11 +55,19 @@ class Weighting:
     by_class: Mapping[Any, float] | str | None = None
 
     @classmethod
-    def by(cls, estimator: Any, *, given: bool) -> Weighting:
-        """Return what an estimator's settings declare, or refuse it."""
-        largest, mean, shrinkage = (
-            getattr(estimator, name) for name in ("max_weight", "mean_weight", "weight_shrinkage")
-        )
+    def by(cls, estimator: Any, column: Weight | None, *, given: bool) -> Weighting:
+        """Return what an estimator's settings or a schema's column declare; what is said twice is refused."""
+        own = {name: getattr(estimator, name) for name in ("max_weight", "mean_weight", "weight_shrinkage")}
+        if column is not None:
+            for name, value in own.items():
+                if value:
+                    raise ValueError(f"{name} is said by the weight of the schema; remove {name}=.")
+            own = {
+                "max_weight": column.max,
+                "mean_weight": column.mean,
+                "weight_shrinkage": column.shrinkage,
+            }
+        largest, mean, shrinkage = own.values()
         for name, value in (("max_weight", largest), ("mean_weight", mean)):
             if value is not None:
                 check_number(name, value, largest=LARGEST)
@@ -69,7 +77,7 @@ class Weighting:
         by_class = getattr(estimator, "class_weight", None)
         if by_class is not None and by_class != "balanced":
             _check_class_weight(by_class)
-        return cls(given, largest, float(shrinkage), mean, by_class)
+        return cls(given or column is not None, largest, float(shrinkage), mean, by_class)
 
     @property
     def is_used(self) -> bool:

@@ -10,6 +10,7 @@ from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
 from privfit.schema.quantities import CountLabel, NumberLabel
 from privfit.schema.schema import Schema
+from privfit.schema.weight import Weight
 
 __all__ = [
     "Boolean",
@@ -26,6 +27,7 @@ __all__ = [
     "Numeric",
     "Ordinal",
     "Schema",
+    "Weight",
     "encode",
     "labels_of",
     "repeated_ids",

@@ -16,8 +16,16 @@ from privfit.schema.quantities import Quantity
 from privfit.schema.schema import Schema
 from privfit.schema.spelling import other_spelling, unit_beside
 from privfit.schema.tally import Tally, tally
+from privfit.schema.weight import Weight
 
 Purpose = Literal["train", "evaluate", "predict"]
+
+# columns that a table may lack, and that nobody reads there
+_UNREAD: dict[str, tuple[type[Column], ...]] = {
+    "train": (),
+    "evaluate": (Weight,),
+    "predict": (Identifier, AnyLabel, Weight),
+}
 
 # a column is lost if more than this share of its values is, and at least this many: a few are a warning
 MOST_LOST = 0.1
@@ -37,7 +45,7 @@ def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
     declared: list[Column] = [*schema.columns, schema.label]
     n_labels = None
     for fact in declared:
-        unread = isinstance(fact, Identifier | AnyLabel) if purpose == "predict" else False
+        unread = isinstance(fact, _UNREAD[purpose])
         if isinstance(fact, Ignored) or unread:
             continue
         if fact.name not in names:
@@ -50,6 +58,9 @@ def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
             continue
         if isinstance(fact, Identifier):
             found.extend(_in_ids(fact, column))
+            continue
+        if isinstance(fact, Weight):
+            found.extend(_in_weights(fact, tally(fact.as_column, column)))
             continue
         assert isinstance(fact, Feature | AnyLabel)
         counted = tally(fact, column)
@@ -94,6 +105,20 @@ def _in_ids(fact: Identifier, column: Any) -> Iterator[Finding]:
             counts.repeated,
             remedy="say how many of them are used at most, by rows_per_person, or combine them into one",
         )
+
+
+def _in_weights(fact: Weight, counted: Tally) -> Iterator[Finding]:
+    negative, above = (counted.number_where(which) for which in (counted.said < 0.0, counted.said > fact.max))
+    for what, records, becomes in (
+        ("have no weight", counted.n_empty, "such weights count as 0"),
+        ("have a weight that is no number", counted.n_misfits, "such weights count as 0"),
+        ("have a negative weight", negative, "such weights count as 0"),
+        ("have a weight above max", above, "such weights count as max"),
+    ):
+        if records:
+            lost = _is_lost(records, counted.n_records)
+            verdict = Verdict.REFUSAL if lost else Verdict.WARNING
+            yield Finding(fact.name, what, records, verdict, becomes)
 
 
 # -- features -----------------------------------------------------------------------------------------------

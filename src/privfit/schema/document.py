@@ -16,6 +16,7 @@ from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
 from privfit.schema.quantities import CountLabel, NumberLabel
+from privfit.schema.weight import Weight
 
 TYPES: dict[str, type[Column]] = {
     "numeric": Numeric,
@@ -25,6 +26,7 @@ TYPES: dict[str, type[Column]] = {
     "ordinal": Ordinal,
     "date": Date,
     "id": Identifier,
+    "weight": Weight,
     "ignored": Ignored,
 }
 LABEL_TYPES: dict[str, type[AnyLabel]] = {"classes": Label, "number": NumberLabel, "count": CountLabel}

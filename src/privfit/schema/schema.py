@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from privfit.schema import document
 from privfit.schema.column import Column, Feature, Identifier, first_repeated
 from privfit.schema.label import AnyLabel
+from privfit.schema.weight import Weight
 
 if TYPE_CHECKING:
     from privfit.schema.check import Purpose
@@ -23,7 +24,7 @@ class Schema:
 
     Parameters
     ----------
-    columns : sequence of Numeric, Integer, Boolean, Categorical, Ordinal, Date, Identifier or Ignored
+    columns : sequence of Numeric, Integer, Boolean, Categorical, Ordinal, Date, Identifier, Weight or Ignored
         The columns, in order.
     label : Label, NumberLabel or CountLabel
         The column to predict: classes, a number or a count.
@@ -72,6 +73,8 @@ class Schema:
             raise ValueError(f"Two columns of the schema would both become the feature {repeated!r}.")
         if sum(isinstance(column, Identifier) for column in self.columns) > 1:
             raise ValueError("A schema has at most one id; declare the other columns as ignored.")
+        if sum(isinstance(column, Weight) for column in self.columns) > 1:
+            raise ValueError("A schema has at most one weight; declare the other columns as ignored.")
         counted = isinstance(self.records, int) and not isinstance(self.records, bool)
         if self.records is not None and (not counted or self.records < 1):
             raise ValueError(f"records must be a positive whole number, not {self.records!r}.")
@@ -89,6 +92,11 @@ class Schema:
         return next((column for column in self.columns if isinstance(column, Identifier)), None)
 
     @property
+    def weight(self) -> Weight | None:
+        """The column that says how much each record counts, if one is declared."""
+        return next((column for column in self.columns if isinstance(column, Weight)), None)
+
+    @property
     def feature_names(self) -> tuple[str, ...]:
         """The encoded features, in the order of the columns."""
         return tuple(name for column in self.features for name in column.feature_names)
@@ -99,9 +107,10 @@ class Schema:
         return [fact.name for fact in (*self.features, self.label)]
 
     @property
-    def names_with_id(self) -> list[str]:
-        """The columns that a fit reads, and the one that tells people apart, which a table may lack."""
-        return [*self.names, *([] if self.identifier is None else [self.identifier.name])]
+    def names_in_fit(self) -> list[str]:
+        """The columns that a fit reads, with those of ids and weights, which other tables may lack."""
+        others = (column.name for column in (self.identifier, self.weight) if column is not None)
+        return [*self.names, *others]
 
     # -- reading and writing ---------------------------------------------------------------------------
 
