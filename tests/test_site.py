@@ -107,7 +107,7 @@ def test_the_api_lists_the_parameters_of_models_and_scores(site):
 
     page = (site / "api.html").read_text()
     scores = [found for found in map(metrics.__dict__.get, metrics.__all__) if inspect.isfunction(found)]
-    assert len(scores) == 10
+    assert len(scores) == 16
     for found in (privfit.DPLogisticRegression, privfit.DPLinearSVC, *scores):
         start = page.index(f'id="privfit.{found.__module__.split(".")[1]}.{found.__name__}"')
         section = page[start : page.find("</tbody>", start)]  # the table of parameters is the first

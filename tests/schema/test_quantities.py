@@ -222,3 +222,32 @@ def test_a_draft_from_the_records_has_their_bounds():
 def test_a_draft_of_another_type_is_refused():
     with pytest.raises(ValueError, match="The type of a label is one of classes, number, count, not 'text'"):
         Schema.draft(FRAME, label="cost", label_type="text")
+
+
+# -- one record does not decide how another one is read (C1)
+
+
+TOLD = ["12", "1200.5", "$7", "$1,000.25", "-3", "", "unknown", "007", "1e3", "9007199254740993"]
+HOSTILE = ["John Smith", "", "1e999", "nan", "-inf", "true", '"', "0x1F", "9" * 400, "$", "1,2,3"]
+READERS = {
+    "a file": lambda path: path,
+    "pandas": lambda path: pd.read_csv(path),
+    "arrow": lambda path: pa.Table.from_pandas(pd.read_csv(path, dtype=str)),
+}
+
+
+@pytest.mark.parametrize("told", [TOLD, ["3", "0", "12", "7.5", "-1"]], ids=["texts", "numbers"])
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", [NumberLabel, CountLabel])
+def test_a_hostile_record_changes_no_other_label(tmp_path, kind, reader, told):
+    label = kind("cost", unit="$", thousands=",", missing="drop")
+
+    def read(cells):
+        frame = pd.DataFrame({"age": range(len(cells)), "cost": cells})
+        frame.to_csv(tmp_path / "people.csv", index=False)
+        return labels_of(READERS[reader](tmp_path / "people.csv"), schema(label))
+
+    alone = read(told)
+    for hostile in HOSTILE:
+        np.testing.assert_array_equal(read([*told, hostile])[:-1], alone)
+        np.testing.assert_array_equal(read([hostile, *told])[1:], alone)
