@@ -26,7 +26,7 @@ from privfit.penalties import NO_PENALTY, Penalty, Regulariser
 from privfit.questions.question import Question, is_ours
 
 if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
-    from privfit.engine.problem import Point, Problem
+    from privfit.engine.problem import Problem
     from privfit.engine.table import Table
 
 __all__ = ["Curator", "Measurement", "NoiseSource", "Problem", "SealedLine", "SealedPoint", "Vector"]
@@ -152,7 +152,7 @@ class Curator:
         """Return the point w - step * direction, sealed. No pass: predictions are linear."""
         return self._sealed(self._places[line].move(step))
 
-    def _sealed(self, place: Point) -> SealedPoint:
+    def _sealed(self, place: Any) -> SealedPoint:
         point = SealedPoint(place.w)
         self._places[point] = place
         return point

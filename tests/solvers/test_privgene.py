@@ -83,7 +83,7 @@ def test_more_winners_than_candidates_are_refused_before_the_charge(winners):
 def test_refused_charge_leaves_the_data_unread(monkeypatch):
     curator, ledger, noise = make_curator(*table(), rho=0.01)
     point = curator.at(np.zeros(4))
-    monkeypatch.setattr("privfit.engine.problem.Line.rise_sums", lambda *a: pytest.fail("looked"))
+    monkeypatch.setattr("privfit.engine.points.Line.rise_sums", lambda *a: pytest.fail("looked"))
     with pytest.raises(BudgetExceeded, match=r"weights needs rho = 0\.1"):
         curator.choose(ChangesOfLoss(np.eye(4), 1.0), 0.1, of=point)
     assert ledger.spent == 0.0

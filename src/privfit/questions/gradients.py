@@ -10,7 +10,8 @@ from privfit.engine.exact.grids import FloatArray
 from privfit.questions.count import persons_of
 
 if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
-    from privfit.engine.problem import Point, Problem
+    from privfit.engine.points import Point
+    from privfit.engine.problem import Problem
 
 
 @dataclass(frozen=True)

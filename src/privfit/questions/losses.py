@@ -12,7 +12,7 @@ from privfit.engine.exact.bounds import MAX_CANDIDATES, loss_slack, rise_bound, 
 from privfit.engine.exact.grids import FloatArray
 
 if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
-    from privfit.engine.problem import Line, Point
+    from privfit.engine.points import Line, Point
 
 
 @dataclass(frozen=True, eq=False)

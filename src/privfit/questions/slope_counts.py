@@ -12,7 +12,7 @@ from privfit.engine.bounded import Bounded
 from privfit.engine.exact.grids import FloatArray
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
-    from privfit.engine.problem import Point
+    from privfit.engine.points import Point
 
 
 @dataclass(frozen=True, eq=False)

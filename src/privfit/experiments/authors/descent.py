@@ -11,7 +11,8 @@ import numpy as np
 from privfit.accounting import rho_from_epsilon
 from privfit.accounting.zcdp import Conversion
 from privfit.engine.exact.grids import FloatArray
-from privfit.engine.problem import Line, Problem
+from privfit.engine.points import Line
+from privfit.engine.problem import Problem
 from privfit.experiments.authors.program import Program
 from privfit.losses.loss import Loss
 
