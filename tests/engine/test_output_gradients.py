@@ -1,44 +1,14 @@
 """Gradients of several outputs: one visit of each row gives what separate passes give, bit for bit."""
 
-import math
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from privfit.engine.problem import Problem
-from privfit.losses.arithmetic import compilable, exp
-from privfit.losses.loss import Loss
-from privfit.losses.targets import Classes
-
-
-def softmax_of(count):
-    @compilable
-    def value(predictions, target):
-        top, total = predictions[0], 0.0
-        for k in range(1, count):
-            top = max(top, predictions[k])
-        for k in range(count):
-            total += exp(predictions[k] - top)
-        return math.log(total) + top - predictions[int(target)]
-
-    @compilable
-    def derivative(predictions, target, out):
-        top, total = predictions[0], 0.0
-        for k in range(1, count):
-            top = max(top, predictions[k])
-        for k in range(count):
-            out[k] = exp(predictions[k] - top)
-            total += out[k]
-        for k in range(count):
-            out[k] = out[k] / total - (k == target)
-
-    constants = {"lipschitz": math.sqrt(2.0), "smoothness": 0.5, "targets": Classes(count)}
-    return Loss(f"softmax_{count}", value, derivative, outputs=count, **constants)
-
+from privfit.losses.softmax import softmax
 
 K = 4
-SOFTMAX = {count: softmax_of(count) for count in (3, K)}  # outputs are worked on in pairs, and a last one
+SOFTMAX = {count: softmax(count) for count in (3, K)}  # outputs are worked on in pairs, and a last one
 
 FORMS = {
     "float64": np.ascontiguousarray,

@@ -64,7 +64,6 @@ def test_the_slope_of_the_scale_is_the_derivative_of_the_mean_loss():
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("size", [1e-300, 1.0, 1e9, 1e30])
 def test_no_record_moves_the_slopes_of_the_scale_beyond_the_bound(loss, size):
-    """A bound without the entry of the scale is reached and passed by a record with a long score."""
     w, clip = np.random.default_rng(2).normal(size=(6, K)), 0.25
     problem = problem_of(loss)
     X = problem.table.layout.take(slice(None))
@@ -77,6 +76,16 @@ def test_no_record_moves_the_slopes_of_the_scale_beyond_the_bound(loss, size):
             moved = question.bounded(more.projected(w)).look() - before.look()
             longest = max(longest, float(np.linalg.norm(moved)))
     assert 0.24 < longest <= before.sensitivity < 0.2501
+
+
+def test_a_clip_of_the_intercepts_slopes_alone_would_not_do():
+    """Planted: a record with long scores moves the slope of the scale far beyond the bound."""
+    w, problem = np.ones((6, K)) * np.arange(K), problem_of("softmax")
+    X = problem.table.layout.take(slice(None))
+    more = Problem.of(np.vstack([X, np.full(5, 100.0)]), np.append(problem.targets, 0.0), LOSSES["softmax"])
+    loose = ScaleSlopesAt(0.01, np.zeros(K), 1e6)
+    moved = loose.bounded(more.projected(w)).look()[0] - loose.bounded(problem.projected(w)).look()[0]
+    assert abs(moved) > 10.0 * ScaleSlopesAt(0.01, np.zeros(K), 1.0).bounded(problem.projected(w)).sensitivity
 
 
 def test_scores_of_other_outputs_are_refused_before_the_charge():
