@@ -1,5 +1,7 @@
 """Weights of records and of classes: what they do to a model, what they cost, and what is refused."""
 
+import json
+
 import numpy as np
 import pytest
 import sklearn
@@ -11,7 +13,15 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-from privfit import DPLinearSVC, DPLogisticRegression, Ledger, PrivacyLeakError, PrivacyLeakWarning, strict
+from privfit import (
+    DPLinearSVC,
+    DPLogisticRegression,
+    Ledger,
+    PrivacyLeakError,
+    PrivacyLeakWarning,
+    load,
+    strict,
+)
 from privfit.estimators.weighting import STANDS_OUT, Weighting
 from privfit.solvers import DPAGD, SOLVERS, GradientDescent, ModernDPAGD
 
@@ -353,3 +363,36 @@ def test_the_exact_score_weighs_records():
     fitted = fit()
     right = fitted.predict(X) == Y
     assert fitted.score(X, Y, sample_weight=WEIGHT) == pytest.approx(np.average(right, weights=WEIGHT))
+
+
+# -- what is published --------------------------------------------------------------------------------------
+
+
+def test_the_model_file_and_the_page_say_that_records_were_weighted(tmp_path):
+    model = fit(sample_weight=WEIGHT, max_weight=3.0, weight_shrinkage=0.5, class_weight={1: 4.0})
+    model.save(tmp_path / "model.json")
+    written = json.loads((tmp_path / "model.json").read_text())
+    assert written["weighting"] == {"max": 3.0, "shrinkage": 0.5, "mean": None, "classes": [0.25, 1.0]}
+    loaded = load(tmp_path / "model.json")
+    assert loaded.weighting_ == model.weighting_
+    assert loaded.privacy_.assumptions == model.privacy_.assumptions
+    loaded.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<dt>records</dt><dd>weighted</dd>" in page
+    assert "by raking for example, are not covered" in page
+    assert "weighted</dd>" not in model_page(fit(), tmp_path)
+
+
+def model_page(model, folder):
+    model.report(folder / "plain.html")
+    model.save(folder / "plain.json")
+    assert "weighting" not in json.loads((folder / "plain.json").read_text())
+    return (folder / "plain.html").read_text()
+
+
+def test_a_largest_weight_that_was_read_off_the_data_is_not_published(tmp_path):
+    with pytest.warns(PrivacyLeakWarning):
+        model = fit(sample_weight=WEIGHT, class_weight="balanced")
+    assert model.weighting_ == {"max": None, "shrinkage": 0.0, "mean": None, "classes": "balanced"}
+    model.save(tmp_path / "model.json")
+    assert load(tmp_path / "model.json").weighting_ == model.weighting_

@@ -250,6 +250,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         self._keep_target(encoder)
         self.loss_settings_ = {name: float(getattr(self, name)) for name in self._loss_settings}
         self._set_weights(declared.weights.kept(encoder.in_units(solution.w), X.shape[1]))
+        self.weighting_ = weights.published
         self.n_iter_, self.trace_ = solution.n_iter, solution.trace
         self.preparation_ = preparation.completed(solution)
         self.ledger_ = ledger if solver.private else None

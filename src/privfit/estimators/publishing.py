@@ -39,6 +39,7 @@ def published(model: Any) -> Published:
         privacy=statement_to_dict(model.privacy_),
         versions=versions(),
         settings=model.loss_settings_,
+        weighting=model.weighting_,
     )
     misfit = facts.misfit()
     if misfit is not None:
@@ -51,6 +52,7 @@ def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     model._keep_target(facts.target)
     model.loss_settings_ = {name: float(getattr(model, name)) for name in model._loss_settings}
     model._keep_weights(facts.weights.copy(), facts.intercepts.copy())
+    model.weighting_ = facts.weighting
     model.n_iter_, model.trace_ = len(facts.steps), tuple(Step(**step) for step in facts.steps)
     model.preparation_ = Preparation(facts.bounds, facts.has_intercept, facts.unit_rows)
     model.schema_ = Schema.of(model.schema) if model.schema is not None else None

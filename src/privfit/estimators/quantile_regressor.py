@@ -103,6 +103,8 @@ class DPQuantileRegressor(LinearRegressor):
         The names of the columns of X, if they have names.
     schema_ : Schema or None
         The schema of the fit.
+    weighting_ : dict
+        How much records counted, if not alike: what is declared about their weights and those of classes.
     weights_ : Weights
         With a schema, the weights as a table with a row for each column and category.
     feature_bounds_ : pair of arrays or None

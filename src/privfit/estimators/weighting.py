@@ -149,6 +149,17 @@ class Weights:
     unit: float
     factors: Vector | None
 
+    @property
+    def published(self) -> dict[str, Any]:
+        """What a model file says of them; nothing if records have none."""
+        declared = self.declared
+        facts: dict[str, Any] = {}
+        if declared.given:
+            facts = {"max": declared.largest, "shrinkage": declared.shrinkage, "mean": declared.mean}
+        if declared.by_class is not None:
+            facts["classes"] = "balanced" if self.factors is None else self.factors.tolist()
+        return facts
+
     def applied(self, problem: Problem, ask: Callable[[Problem], Curator]) -> tuple[Problem, tuple[str, ...]]:
         """Return the records with the weights that the fit uses, and what was bought for it, in words.
 

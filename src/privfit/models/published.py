@@ -59,6 +59,9 @@ class Published:
         Of the weights: row by row, the intercept, if there is one, after the weights of its row.
     settings : dict of str to float
         Settings of the estimator that say what is predicted, such as the quantile.
+    weighting : dict
+        How much records counted, if not alike: the largest weight (None: read off the data), how far weights
+        were moved towards their mean, that mean (None: bought), and the weights of classes, largest 1.
     """
 
     kind: str
@@ -77,6 +80,7 @@ class Published:
     versions: dict[str, str]
     covariance: Matrix | None = None
     settings: dict[str, float] = field(default_factory=dict)
+    weighting: dict[str, Any] = field(default_factory=dict)
 
     @property
     def classes(self) -> tuple[Any, ...]:

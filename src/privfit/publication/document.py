@@ -70,6 +70,7 @@ def to_json(model: Published) -> str:
         "intercepts": model.intercepts.tolist(),
         **({} if model.covariance is None else {"covariance": model.covariance.tolist()}),
         **({"settings": model.settings} if model.settings else {}),
+        **({"weighting": model.weighting} if model.weighting else {}),
         "preprocessing": {
             "schema": model.schema,
             "clip": None if bounds is None else {"low": bounds[0], "high": bounds[1]},
@@ -212,6 +213,7 @@ def _checked(written: dict[str, Any]) -> Published:
         steps=tuple(written["steps"]),
         privacy=written["privacy"],
         versions=written["versions"],
+        weighting=written.get("weighting", {}),
         covariance=None if covariance is None else _matrix("covariances", covariance),
         settings={name: float(value) for name, value in written.get("settings", {}).items()},
     )

@@ -126,6 +126,8 @@ def _facts(model: Published, weights: Weights) -> str:
             ("delta", written_up(promise["delta"])),
             *facts,
         ]
+    if model.weighting:
+        facts.append(("records", "weighted"))
     if weights.classes:
         facts.append(("classes", f"{len(weights.classes):,}"))
     elif model.classes:
