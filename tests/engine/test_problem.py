@@ -223,7 +223,7 @@ def test_a_pickled_problem_gives_the_same_bits_on_the_same_path(
     assert gradients(copy.loss) is gradients(LOGISTIC), "compiled once"
     ladders: list[int] = []
     monkeypatch.setattr(
-        "privfit.engine.problem.softplus_sums", lambda *a: (ladders.append(1), softplus_sums(*a))
+        "privfit.engine.points.softplus_sums", lambda *a: (ladders.append(1), softplus_sums(*a))
     )
     np.testing.assert_array_equal(iterate(copy), expected)
     assert ladders
