@@ -214,3 +214,14 @@ def test_delta_is_compared_with_the_number_of_people():
     with warnings.catch_warnings():
         warnings.simplefilter("error", WeakPromiseWarning)
         by_groups(delta=1.0 / 400.0, **many)  # above 1 / 600 records, below 1 / 200 people
+
+
+@pytest.mark.parametrize("solver", ["adaptive", "newton"])
+def test_the_default_solver_clips_a_persons_sum_where_it_would_clip_a_record(solver):
+    """Its gradients then cost one record's sensitivity; solvers that clip records pay for all of a person."""
+    ledger = by_groups(solver=solver, epsilon=9.0, rows_per_person=3).ledger_
+    sizes = {entry.what: float(entry.mechanism.rpartition(" ")[2]) for entry in ledger.entries}
+    assert sizes["number of records"] == 3.0
+    assert sizes["number of people"] == 1.0
+    gradient = sizes["gradient"]
+    assert gradient < 1.5 if solver == "adaptive" else gradient > 1.6

@@ -49,7 +49,7 @@ class Adaptive:
     def solve(self, curator: Curator) -> Solution:
         """Buy the geometry, walk or descend, and average the steps, later ones weighing more."""
         budget = curator.remaining
-        n, _ = counted(curator, budget)
+        n = counted(curator, budget)
         weight = total_weight(curator, budget, n)
         in_unit = curator.penalty.is_constraint or curator.penalty.start is not None
         if curator.loss.is_scale_free and not in_unit:  # else the unit of the targets is that of the penalty

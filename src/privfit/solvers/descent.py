@@ -14,10 +14,10 @@ import math
 import numpy as np
 
 from privfit.curator import Curator, Vector
-from privfit.questions import GradientAt
 from privfit.solvers.base import Step
 from privfit.solvers.curvature import DIGITS, Curvature, Newton, bought
 from privfit.solvers.output_curvature import NewtonOfOutputs, mean_of_outputs
+from privfit.solvers.people import gradient_at, reach_of_gradients
 from privfit.solvers.walk import MOST_PASSES, dot, gradient_clip, iterate_weight
 
 PLANS = (32, 60)  # steps; fewer where the curvature is better known, and noise matters less
@@ -49,7 +49,7 @@ class Descent:
         self.start = features.loss.weights_of(self.d) if start is None else start
         self.start = features.regulariser.start(self.start)
         self.curvature: Curvature = bought(features, n, bias)
-        carried = features.reach(n)
+        carried = reach_of_gradients(features, n)
         loss = features.loss
         self.clip = loss.joint_slope * gradient_clip(carried / math.sqrt(self.d * loss.free_outputs))
         coarse = self.d * self.curvature.noise  # the eigenvalues' noise in units of their mean, 1 / d
@@ -84,9 +84,8 @@ class Descent:
         w, velocity, mean = self.start, np.zeros_like(self.start), np.zeros_like(self.start)
         weight, age = 0.0, 0
         while len(self.trace) < self.steps:
-            g = features.measure(
-                GradientAt(w, self.clip), features.remaining / (self.steps - len(self.trace))
-            )
+            price = features.remaining / (self.steps - len(self.trace))
+            g = features.measure(gradient_at(w, self.clip, features.relation), price)
             gradient = features.loss.without_common_part(g.value) / self.n + features.regulariser.gradient(w)
             error = g.sigma / self.n
             self.falls.append((dot(gradient, velocity), error**2 * dot(velocity, velocity)))

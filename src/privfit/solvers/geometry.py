@@ -50,13 +50,17 @@ class Features:
     longer: float = 1.0
 
 
-def counted(curator: Curator, budget: float) -> tuple[float, float]:
-    """Return the numbers of records and of people, declared or noisy; more is paid where they are small."""
+def counted(curator: Curator, budget: float) -> float:
+    """Return the declared number of records, or a noisy one, for which more is paid where it is small.
+
+    delta is compared with it or, where people may have several records, with the number of people.
+    """
     if curator.n_records is not None:
-        return float(curator.n_records), float(curator.n_records)
+        return float(curator.n_records)
     count = kit.counted(curator, budget, Count())
     n = max(float(count.value[0]), 1.0)
-    return n, kit.number_of_people(curator, n, count.sigma, budget)
+    kit.compare_delta(curator, n, count.sigma, budget)
+    return n
 
 
 def _private_sizes(

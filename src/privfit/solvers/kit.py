@@ -21,7 +21,7 @@ def number_of_records(curator: Curator) -> float:
         return float(curator.n_records)
     count = curator.measure(Count(), COUNT_SHARE * curator.remaining)
     n = max(1.0, float(count.value[0]))
-    number_of_people(curator, n, count.sigma, curator.remaining)
+    compare_delta(curator, n, count.sigma, curator.remaining)
     return n
 
 
@@ -46,18 +46,17 @@ def total_weight(curator: Curator, budget: float, n: float | None = None) -> flo
     return weight if n is None else min(weight, n)
 
 
-def number_of_people(curator: Curator, n: float, noise: float, budget: float) -> float:
-    """Return how many people have these n records, known up to this noise, and compare delta with it.
+def compare_delta(curator: Curator, n: float, noise: float, budget: float) -> None:
+    """Warn of a delta that is large beside the number of records n, known up to this noise, or of people.
 
     Where people may have several records their number is bought, for a share of the budget that is larger
     where it is small (Q27).
     """
-    relation, people = curator.relation, n
+    relation = curator.relation
     if relation.unit == "person" and not relation.is_one_record_each:
         count = counted(curator, budget, PeopleCount())
-        people, noise = max(1.0, float(count.value[0])), count.sigma
-    warn_of_large_delta(curator.delta, people, noise, unit=relation.unit)
-    return people
+        n, noise = float(count.value[0]), count.sigma
+    warn_of_large_delta(curator.delta, n, noise, unit=relation.unit)
 
 
 def check_positive(solver: Any, *names: str) -> None:

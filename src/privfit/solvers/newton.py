@@ -96,7 +96,7 @@ class Newton:
     def solve(self, curator: Curator) -> Solution:
         """Buy the geometry and the matrix, step, and average the later points, the last weighing most."""
         budget = curator.remaining
-        n, _ = counted(curator, budget)
+        n = counted(curator, budget)
         weight = total_weight(curator, budget, n)
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator

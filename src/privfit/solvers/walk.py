@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from privfit.curator import Curator, Vector
 from privfit.losses import Loss
-from privfit.questions import GradientAt
 from privfit.solvers.base import Step
+from privfit.solvers.people import gradient_at, reach_of_gradients, records_heard
 
 LOW_SNR, LOW_SNR_CLIPS = 200.0, (0.55, 1.0)  # clip closer to a typical gradient's norm the worse the signal
 HIGH_SNR = 1000.0  # from here on clip less the better the signal: what the clip cuts off outweighs the noise
@@ -105,9 +105,9 @@ class Walk:
         self.start = features.loss.weights_of(features.n_weights) if start is None else start
         self.outputs = features.loss.free_outputs
         self.d = features.n_weights * self.outputs
-        carried = features.reach(n)
+        carried = reach_of_gradients(features, n)
         self.clip = features.loss.joint_slope * gradient_clip(carried / math.sqrt(self.d))
-        self.heard = self.clip * features.relation.times("record")  # how far one person moves a gradient sum
+        self.heard = self.clip * records_heard(features.relation)  # how far one person moves a gradient sum
         # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
         # Where the typical record is shorter than 1, it takes longer by as much.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
@@ -133,9 +133,8 @@ class Walk:
         while len(self.trace) < self.steps:
             if len(self.trace) == int(CALIBRATE_AT * self.steps) and self._miscalibrated():
                 break
-            g = features.measure(
-                GradientAt(w, self.clip), features.remaining / (self.steps - len(self.trace))
-            )
+            price = features.remaining / (self.steps - len(self.trace))
+            g = features.measure(gradient_at(w, self.clip, features.relation), price)
             self.rhos.append(g.rho)
             length = self._length_at(len(self.trace))
             gradient = features.loss.without_common_part(g.value) / self.n + features.regulariser.gradient(w)
