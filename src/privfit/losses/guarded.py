@@ -7,6 +7,7 @@ import math
 from privfit.losses.arithmetic import compilable
 from privfit.losses.loss import Loss
 from privfit.losses.purity import fingerprint
+from privfit.losses.targets import NUMBERS
 
 _made: dict[tuple[object, ...], Loss] = {}
 
@@ -62,7 +63,7 @@ def guarded(loss: Loss) -> Loss:
         for what, function in (("value", loss.value), ("derivative", loss.derivative))
     ]
     unit = unit_of(loss)
-    key = (*prints, unit, loss.lipschitz, loss.smoothness, loss.targets, loss.link)
+    key = (*prints, unit, loss.lipschitz, loss.smoothness, loss.targets, loss.link, loss.is_scale_free)
     if key not in _made:
         _made[key] = _compilable(loss, unit, "_".join(prints))
     return _made[key]
@@ -87,6 +88,7 @@ def _compilable(loss: Loss, unit: float, digest: str) -> Loss:
         guarded_derivative,
         lipschitz=loss.lipschitz / unit,
         smoothness=loss.smoothness / unit,
-        targets=loss.targets,
+        targets=NUMBERS if loss.is_scale_free else loss.targets,
         link=loss.link,
+        is_scale_free=loss.is_scale_free,
     )

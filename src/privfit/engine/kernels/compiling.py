@@ -58,7 +58,7 @@ def _collect(function: Any, files: set[str], constants: set[str]) -> None:
     for name, used in (named | {name: cell.cell_contents for name, cell in cells}).items():
         python = getattr(used, "py_func", getattr(used, "_defn", used))  # of compiled loops, of intrinsics
         if isinstance(python, FunctionType):
-            if python.__module__.startswith(PACKAGE) and python is not function:
+            if (python.__module__ or "").startswith(PACKAGE) and python is not function:
                 _collect(python, files, constants)
         elif isinstance(python, ModuleType):
             if python.__name__.startswith(PACKAGE):
