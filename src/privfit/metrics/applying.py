@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import _safe_indexing
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
+
+from privfit.metrics.held_out import n_rows, rows_of
 
 Array = NDArray[np.float64]
 
@@ -42,7 +43,7 @@ def applied(
     """
     values = _computed(compute, model, X, columns)
     for row in np.flatnonzero(unsure(values)):
-        values[row] = _computed(compute, model, _record(X, int(row)), columns)[0]
+        values[row] = _computed(compute, model, rows_of(X, np.array([row])), columns)[0]
     return values
 
 
@@ -62,15 +63,10 @@ def _computed(compute: Callable[[Any, Any], Any], model: Any, X: Any, columns: i
             f"{type(model).__name__} could not be applied to these records ({problem}); give the columns "
             "that it was fitted on, in the same form."
         )
-    if values.shape != (_num_samples(X), *([] if columns is None else [columns])) or np.isnan(values).any():
+    if values.shape != (n_rows(X), *([] if columns is None else [columns])) or np.isnan(values).any():
         wanted = "one number" if columns is None else "a number of each class"
         raise ValueError(f"{type(model).__name__} does not give {wanted} for each record; NaN is none.")
     return values
-
-
-def _record(X: Any, i: int) -> Any:
-    """Return a table of one record; scikit-learn 1.6 cannot take one out of an Arrow table."""
-    return X.slice(i, 1) if hasattr(X, "column_names") else _safe_indexing(X, [i])
 
 
 def _is_ours(error: Exception) -> bool:

@@ -43,7 +43,8 @@ class Estimates:
     covariance : array
         That of their noise.
     unit : float
-        The largest weight of a record, 1 if records have none.
+        What one person adds at most: the largest weight of a record, 1 if records have none, times the
+        number of records of a person.
     n_cells : int
         How many cells there are.
     edges : array
@@ -58,7 +59,12 @@ class Estimates:
 
     @classmethod
     def estimated(
-        cls, released: Measurement, strategy: Strategy, n_records: int | None = None, unit: float = 1.0
+        cls,
+        released: Measurement,
+        strategy: Strategy,
+        n_records: int | None = None,
+        max_weight: float = 1.0,
+        per_person: int = 1,
     ) -> Self:
         """Return the estimates by least squares; cells add up to the number of records if that is public."""
         estimator, covariance = strategy.estimator
@@ -69,7 +75,8 @@ class Estimates:
             correction = with_total / with_total[:n_cells].sum()
             counts = counts + correction * (n_records - counts[:n_cells].sum())
             covariance = covariance - np.outer(correction, with_total)
-        return cls(unit * counts, unit**2 * covariance, unit, n_cells, strategy.edges)
+        unit = max_weight * per_person
+        return cls(max_weight * counts, max_weight**2 * covariance, unit, n_cells, strategy.edges)
 
     @property
     def everybody(self) -> Vector:
@@ -79,7 +86,7 @@ class Estimates:
     def with_sampling(self) -> Self:
         """Return the same with the noise of having drawn the records of cells at random from a population.
 
-        The variance of a count is the sum of its records' squared weights, at most `unit` times itself.
+        The variance of a count is the sum of squares of what people add to it, at most `unit` times itself.
         """
         likely = np.maximum(self.counts, 0.0) * self.everybody
         total, noisy_total = float(self.everybody @ self.counts), float(likely.sum())
@@ -106,8 +113,8 @@ class Estimates:
     def mean(self, number: int, within: Interval, *, sampled: bool = False) -> Ratio:
         """Return the mean of a number between two ends, of these records or, if they were `sampled`, of all.
 
-        A number between a and b whose mean is m has a variance of at most (m - a) (b - m). The squares of
-        weights are at most `unit` times the weights.
+        A number between a and b whose mean is m has a variance of at most (m - a) (b - m). The sum of squares
+        of what people add is at most `unit` times the sum of what they add.
         """
         over, under = self.of_number(number, within), self.everybody
         further: Vector | float = 0.0

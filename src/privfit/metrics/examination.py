@@ -14,19 +14,21 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 
 from privfit.accounting import Gaussian, Ledger
-from privfit.accounting.relation import ONE_RECORD
+from privfit.accounting.relation import Relation
 from privfit.curator import Curator, NoiseSource
-from privfit.estimators.declared import warn_of_repeated_ids
+from privfit.estimators.people import relation_of
 from privfit.estimators.private import PrivateFit
+from privfit.estimators.records import Records
 from privfit.estimators.targets import checked_bounds, number_column
 from privfit.estimators.validation import check_count, check_number, check_switch
+from privfit.estimators.weighting import LARGEST, Weighting
 from privfit.leaks import warn_of_large_delta
 from privfit.metrics.applying import check_fitted
 from privfit.metrics.class_marks import marked_classes
 from privfit.metrics.classes import OF_CLASSES, OF_PAIRS
-from privfit.metrics.estimates import QUANTILE
+from privfit.metrics.estimates import QUANTILE, Estimates
 from privfit.metrics.evaluation import Evaluation
-from privfit.metrics.held_out import check_records, class_numbers, rows_of
+from privfit.metrics.held_out import HeldOut
 from privfit.metrics.label_marks import marked_labels
 from privfit.metrics.marks import Marks
 from privfit.metrics.number_marks import bounds_of, marked_numbers, quantile_of, scores_of
@@ -57,6 +59,8 @@ class Examination(PrivateFit):
         log_loss_clip: float = 0.01,
         target_bounds: tuple[float, float] | None = None,
         quantile: float | None = None,
+        max_weight: float | None = None,
+        rows_per_person: int | None = None,
         wanted: tuple[str, ...] = (),
         ledger: Ledger | None = None,
         noise: str = "secure",
@@ -70,6 +74,8 @@ class Examination(PrivateFit):
         self.log_loss_clip = log_loss_clip
         self.target_bounds = target_bounds
         self.quantile = quantile
+        self.max_weight = max_weight
+        self.rows_per_person = rows_per_person
         self.wanted = wanted
         self.ledger = ledger
         self.noise = noise
@@ -79,14 +85,15 @@ class Examination(PrivateFit):
     def _purchase(self) -> str:
         return "this set of scores"
 
-    def of(self, model: Any, X: Any, y: Any) -> Evaluation:
+    def of(self, model: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Evaluation:
         """Score a fitted model on records that are charged to its ledger, or to the one given here."""
         inner = innermost(model)
         with ExitStack() as modes:
             for settings in (self, inner):
                 if isinstance(settings, PrivateFit):
                     modes.enter_context(settings._as_strictly_as_made())
-            return self._drawing_on(inner)._examine(model, X, y)
+            records = Records.given(X, y, sample_weight, groups)
+            return self._drawing_on(inner)._examine(model, records)
 
     def _drawing_on(self, model: Any) -> Self:
         """Return these settings with the ledger and the family of the model, unless they name a ledger.
@@ -108,52 +115,85 @@ class Examination(PrivateFit):
         public = self.__dict__.get("_public_model")
         return (self._own_family, *([] if public is None else [family_of(public)]))
 
-    def _examine(self, model: Any, X: Any, y: Any) -> Evaluation:
+    def _examine(self, model: Any, records: Records) -> Evaluation:
         from privfit.engine.table import Table  # imported late: it needs numba, which is slow to import
 
         check_switch("curves", self.curves)
         check_number("log_loss_clip", self.log_loss_clip, largest=0.25)
         if self.n_records is not None:
             check_count("n_records", self.n_records)
-        terms = self._terms(Gaussian.of, n_records=self.n_records)
-        # only what is wrong with the model and the records is left to be refused
         schema = schema_of(model)
-        if schema is not None:
-            warn_of_repeated_ids(X, schema)
-        marks = self._marked(model, X, y, schema)
+        weighting = self._weighting(innermost(model), records)
+        most = self._most_rows(innermost(model), schema, records)
+        relation = relation_of(most, schema, records.groups_name)
+        terms = self._terms(Gaussian.of, n_records=self.n_records, relation=relation)
+        weighting.admit_leaks()
+        # only what is wrong with the model and the records is left to be refused
+        check_fitted(model)
+        held = HeldOut.given(records, schema, relation)
+        marks = self._marked(model, held)
+        used = held.used(marks.columns, relation)
+        weights = weighting.of(held.weights, None, None)
+        columns, weighted = marks.columns, weights.given is not None
+        if weights.given is not None:
+            columns = np.column_stack([columns, weights.given])
         ledger = self._open_ledger(terms)
         curator = Curator(
-            Table(marks.columns, intercept=False),
+            Table(columns[used], intercept=False),
             ledger,
             terms.noise,
             epsilon=terms.epsilon,
             delta=terms.delta,
-            relation=ONE_RECORD,
-            n_records=self.n_records,
+            relation=relation,
         )
         family = self._join_family(terms.kept, is_score=True)
-        released = curator.measure(marks.strategy.question(), ledger.rho)
+        released = curator.measure(marks.strategy.question(weighted=weighted), ledger.rho)
         self._settle(ledger)
-        estimates = marks.estimates(released, self.n_records, unit=1.0)
-        if self.n_records is None:
-            records = estimates.total(estimates.everybody)
-            warn_of_large_delta(terms.delta, records.value, (records.high - records.value) / QUANTILE)
+        # the sum of weights is not the number of records, and of people with several only some are used
+        n_records = None if weighted or relation.unit == "person" else self.n_records
+        estimates = marks.estimates(released, n_records, weights.unit, relation.records_per_person)
+        if n_records is None:
+            self._warn_of_large_delta(estimates, relation)
         declared = f"the number of held-out records, declared as {self.n_records}, is public"
-        assumptions = [PUBLIC_MODEL, marks.assumption, *([] if self.n_records is None else [declared])]
         privacy = self._state(
             terms,
             ledger,
             family,
-            assumptions,
+            [
+                PUBLIC_MODEL,
+                marks.assumption,
+                *([held.assumption] if held.assumption else []),
+                *weighting.assumptions(),
+                *([] if self.n_records is None else [declared]),
+            ],
             subject="set of scores",
             schema=schema,
             n_records=self.n_records,
         )
         return marks.evaluation(privacy, estimates)
 
-    def _marked(self, model: Any, X: Any, y: Any, schema: Schema | None) -> Marks:
+    def _weighting(self, model: Any, records: Records) -> Weighting:
+        """Return what is declared about weights: here, or by the model."""
+        largest = getattr(model, "max_weight", None) if self.max_weight is None else self.max_weight
+        if largest is not None:
+            check_number("max_weight", largest, largest=LARGEST)
+        return Weighting(given=records.sample_weight is not None, largest=largest)
+
+    def _most_rows(self, model: Any, schema: Schema | None, records: Records) -> Any:
+        """Return how many records of a person are used, if that is declared: here, or by the model."""
+        told_apart = records.groups_name is not None or (schema is not None and schema.identifier is not None)
+        inherited = getattr(model, "rows_per_person", None) if told_apart else None
+        return inherited if self.rows_per_person is None else self.rows_per_person
+
+    def _warn_of_large_delta(self, estimates: Estimates, relation: Relation) -> None:
+        """Compare delta with the number of records or people, of which there are at least so many."""
+        total = estimates.total(estimates.everybody / estimates.unit)
+        warn_of_large_delta(
+            self.delta, total.value, (total.high - total.value) / QUANTILE, unit=relation.unit
+        )
+
+    def _marked(self, model: Any, held: HeldOut) -> Marks:
         """Apply the model to the records. What is wrong with either is said without quoting a value."""
-        check_fitted(model)
         kind, classes = type(model).__name__, getattr(model, "classes_", None)
         if hasattr(model, "best_threshold_") or kind == "FixedThresholdClassifier":
             raise ValueError(
@@ -161,27 +201,21 @@ class Examination(PrivateFit):
                 "classifier inside it, model.estimator_."
             )
         if classes is not None and np.ndim(classes) == 1 and len(classes) >= 2:
-            return self._marked_labels(model, X, y, np.asarray(classes), schema)
+            return self._marked_labels(model, held, np.asarray(classes))
         if classes is None and is_regressor(model):
-            return self._marked_numbers(model, X, y)
+            return self._marked_numbers(model, held)
         raise ValueError(f"Private scores are of classifiers and regressors, which this {kind} is not.")
 
-    def _marked_labels(
-        self, model: Any, X: Any, y: Any, classes: NDArray[Any], schema: Schema | None
-    ) -> Marks:
+    def _marked_labels(self, model: Any, held: HeldOut, classes: NDArray[Any]) -> Marks:
         self._check_wanted(OF_ANY_CLASSES, model)
-        check_records(X, y)
-        numbers, assumption, kept = class_numbers(y, classes, schema)
-        if kept is not None:
-            X = rows_of(X, kept)
+        numbers, known = held.classes(classes)
         wanted = set(self.wanted)
         curves = bool(wanted - set(WITHOUT_CURVES) if wanted else self.curves)
         marked = marked_labels if len(classes) == 2 else marked_classes
-        return marked(
-            model, X, numbers, self.wanted, curves=curves, clip=float(self.log_loss_clip), known=assumption
-        )
+        clip = float(self.log_loss_clip)
+        return marked(model, held.X, numbers, self.wanted, curves=curves, clip=clip, known=known)
 
-    def _marked_numbers(self, model: Any, X: Any, y: Any) -> Marks:
+    def _marked_numbers(self, model: Any, held: HeldOut) -> Marks:
         self._check_wanted(NEEDED, model)
         inner = innermost(model)
         quantile = quantile_of(inner) if self.quantile is None else self.quantile
@@ -191,11 +225,10 @@ class Examination(PrivateFit):
                 f"Scores of {type(inner).__name__} need the public bounds of the target, target_bounds=(low, "
                 "high); targets and predictions beyond them count as the nearer bound."
             )
-        check_records(X, y)
         return marked_numbers(
             model,
-            X,
-            number_column(y),
+            held.X,
+            number_column(held.y),
             self.wanted or scores_of(inner, quantile),
             target_bounds=checked_bounds(bounds),
             quantile=quantile,

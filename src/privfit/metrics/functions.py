@@ -12,8 +12,10 @@ from privfit.metrics.examination import Examination
 def evaluate(
     model: Any,
     X: Any,
-    y: Any,
+    y: Any = None,
+    sample_weight: Any = None,
     *,
+    groups: Any = None,
     rho: float | None = None,
     epsilon: float | None = None,
     delta: float = 1e-6,
@@ -23,6 +25,8 @@ def evaluate(
     log_loss_clip: float = 0.01,
     target_bounds: tuple[float, float] | None = None,
     quantile: float | None = None,
+    max_weight: float | None = None,
+    rows_per_person: int | None = None,
     noise: str = "secure",
     random_state: Any = None,
 ) -> Evaluation:
@@ -34,9 +38,17 @@ def evaluate(
         A private estimator, a pipeline that ends in one, or a public scikit-learn model: a classifier with
         predict_proba or decision_function, or a regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels, or their targets if these are numbers.
+        Held-out records in the form that the model predicts from: one for each person, unless
+        `rows_per_person` is set. If the model has a schema, a raw table or the path of one.
+    y : array of shape (n_records,), optional
+        Their labels, or their targets if these are numbers. With a schema they are a column of the table,
+        unless given.
+    sample_weight : array of shape (n_records,), optional
+        How much each record counts. Weights above `max_weight` count as `max_weight`; negative and missing
+        ones count as 0.
+    groups : array of shape (n_records,), optional
+        An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
+        With a schema, its id column says this.
     rho : float, optional
         The price in zero-concentrated differential privacy.
     epsilon, delta : float
@@ -50,7 +62,8 @@ def evaluate(
         of two classes, AUC and curves. Without it accuracy, balanced accuracy and the confusion matrix of two
         classes have about two thirds of the noise.
     n_records : int, optional
-        The number of held-out records if it is public. Otherwise it is estimated from what is bought.
+        The number of held-out records if it is public. Otherwise it is estimated from what is bought, and
+        so it is if records have weights or people several records.
     log_loss_clip : float
         For the log loss probabilities are clipped to this distance from 0 and 1. For the Poisson deviance
         predictions are raised to this share of the target's upper bound.
@@ -61,6 +74,12 @@ def evaluate(
     quantile : float, optional
         Of regressors: which quantile is predicted, for the pinball loss. By default that of the model, if it
         predicts one.
+    max_weight : float, optional
+        The largest weight of a record, a public number. By default that of the model; without any, it is
+        read off the data with a warning, and refused in strict mode. Noise grows with it.
+    rows_per_person : int, optional
+        How many records of a person are used at most. The promise is then about all records of a person. By
+        default as many as in the fit of the model, if `groups` or the id column of its schema say who is who.
     noise : {"secure", "seeded"}
         "secure" draws noise from the operating system's entropy; "seeded" makes it reproducible, for research
         only.
@@ -101,8 +120,10 @@ def evaluate(
         log_loss_clip=log_loss_clip,
         target_bounds=target_bounds,
         quantile=quantile,
+        max_weight=max_weight,
+        rows_per_person=rows_per_person,
         ledger=ledger,
         noise=noise,
         random_state=random_state,
     )
-    return settings.of(model, X, y)
+    return settings.of(model, X, y, sample_weight, groups)

@@ -1,55 +1,128 @@
-"""Held-out records as they are given: rows, labels or numbers, checked before anything is charged."""
+"""Held-out records as they are given: rows, targets, weights and whose they are."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
 
-from privfit.estimators.labels import WITHOUT_LABEL, encoded_labels, label_column, labels_given
+from privfit.accounting.relation import Relation
+from privfit.estimators.declared import warn_of_repeated_ids
+from privfit.estimators.labels import WITHOUT_LABEL, encoded_labels, labels_given
+from privfit.estimators.records import Records
 from privfit.estimators.tables import check_rows
 from privfit.estimators.validation import check_lengths
 from privfit.schema import Schema
+from privfit.schema.frames import columns_of, opened
+from privfit.schema.labelling import labels_in
+from privfit.schema.people import People, people_in, records_used
 
 
-def check_records(X: Any, y: Any) -> None:
-    """Refuse what is not one row and one label for each record."""
-    if y is None:
-        raise ValueError("Scores need the true labels; give one label for each row, y=.")
-    check_rows(X)
-    check_lengths(X, y)
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Records on which a model is scored.
 
-
-def rows_of(X: Any, rows: NDArray[np.bool_]) -> Any:
-    """Return a table of these rows; scikit-learn 1.6 cannot take them out of an Arrow table."""
-    return X.filter(rows) if hasattr(X, "column_names") else _safe_indexing(X, np.flatnonzero(rows))
-
-
-def class_numbers(
-    y: Any, classes: NDArray[Any], schema: Schema | None
-) -> tuple[NDArray[np.intp], str, NDArray[np.bool_] | None]:
-    """Return the numbers of the records' classes, how these are known, and which records have a label.
-
-    Labels are read as the model's schema says; None stands for all records.
+    Attributes
+    ----------
+    X : array, sparse matrix or table
+        In the form that the model predicts from.
+    y : array
+        Labels or numbers.
+    weights : array, optional
+        How much each record counts, as it was given.
+    people : People, optional
+        Whose each record is.
+    assumption : str
+        What the privacy statement has to say about records that are left out, if any may be.
     """
-    y, has_label = (y, None) if schema is None else labels_given(y, schema.label)
-    if len(classes) == 2:
-        signs, encoder = encoded_labels(y, classes)
-        numbers, assumption = (signs > 0.0).astype(np.intp), encoder.assumption
-    else:
-        numbers, assumption = _numbered(label_column(y), classes)
-    if has_label is not None:
-        assumption = f"{assumption}; {WITHOUT_LABEL}"
-    return numbers, assumption, has_label
 
+    X: Any
+    y: Any
+    weights: NDArray[np.float64] | None
+    people: People | None
+    assumption: str = ""
 
-def _numbered(y: NDArray[Any], classes: NDArray[Any]) -> tuple[NDArray[np.intp], str]:
-    members = [np.broadcast_to(np.asarray(y == label, dtype=bool), y.shape) for label in classes]
-    numbers = np.argmax(members, axis=0)
-    if not np.any(members, axis=0).all():
-        raise ValueError(
-            f"y holds labels that are not in classes={tuple(classes.tolist())!r}: correct those labels."
+    @classmethod
+    def given(cls, records: Records, schema: Schema | None, relation: Relation) -> HeldOut:
+        """Return the records that have a label, read as the model's schema says, or refuse them.
+
+        Without y the labels are those of a raw table, and so are ids where the schema has them.
+        """
+        X, y, people = records.X, records.y, records.groups
+        if schema is None:
+            if y is None:
+                raise ValueError("Scores need the true labels; give one label for each row, y=.")
+            check_rows(X)
+        else:
+            X = opened(X, schema.names_with_id)
+            if not isinstance(X, Mapping):
+                check_rows(X)
+        rows = range(n_rows(X))
+        for name, entry in (("y", "label"), ("sample_weight", "entry"), ("groups", "entry")):
+            if getattr(records, name) is not None:
+                check_lengths(rows, getattr(records, name), name, entry)
+        held = cls(X, y, records.sample_weight, people)
+        if schema is None:
+            return held
+        if relation.unit == "record":
+            warn_of_repeated_ids(X, schema)
+        elif schema.identifier is not None:
+            (ids,) = columns_of(X, [schema.identifier])
+            held = replace(held, people=people_in(ids, f"Column {schema.identifier.name!r}"))
+        y, has_label = labels_in(X, schema) if y is None else labels_given(y, schema.label)
+        if has_label is not None:
+            held = replace(held._of(np.flatnonzero(has_label)), assumption=WITHOUT_LABEL)
+        return replace(held, y=y)
+
+    def _of(self, rows: NDArray[np.intp]) -> HeldOut:
+        """Return the records of these rows; their labels are not kept."""
+        return replace(
+            self,
+            X=rows_of(self.X, rows),
+            weights=None if self.weights is None else self.weights[rows],
+            people=None if self.people is None else self.people[rows],
         )
-    return numbers, f"the {len(classes)} classes of the model are public"
+
+    def classes(self, classes: NDArray[Any]) -> tuple[NDArray[np.intp], str]:
+        """Return the numbers of the records' classes, and how these are known."""
+        encoded, encoder = encoded_labels(self.y, classes)
+        numbers = encoded > 0.0 if len(classes) == 2 else encoded
+        return numbers.astype(np.intp), encoder.assumption
+
+    def used(self, columns: NDArray[np.float64], relation: Relation) -> NDArray[np.intp] | slice:
+        """Return which records are used: all, or at most so many of each person (Q30).
+
+        A record is known by what is asked of it and by its weight. Records of a person that say the same are
+        numbered, so that each of them has the chance that others have.
+        """
+        if self.people is None:
+            return slice(None)
+        said = columns if self.weights is None else np.column_stack([columns, np.nan_to_num(self.weights)])
+        keys = np.column_stack([self.people.numbers, said])
+        _, alike = np.unique(keys, axis=0, return_inverse=True)
+        order = np.argsort(alike.ravel(), kind="stable")
+        sizes = np.bincount(alike.ravel())
+        firsts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+        copies = np.empty(len(keys))
+        copies[order] = np.arange(len(keys)) - firsts
+        used = records_used(self.people, relation.records_per_person, said, copies)
+        if not len(used):
+            raise ValueError("No record says whose it is, so that none can be used; give the ids.")
+        return used
+
+
+def n_rows(X: Any) -> int:
+    """Return the number of rows of a table, or of a dict of columns."""
+    return int(_num_samples(next(iter(X.values())) if isinstance(X, Mapping) else X))
+
+
+def rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Return a table of these rows; scikit-learn 1.6 cannot take them out of an Arrow table."""
+    if isinstance(X, Mapping):
+        return {name: rows_of(column, rows) for name, column in X.items()}
+    return X.take(rows) if type(X).__module__.startswith("pyarrow") else _safe_indexing(X, rows)

@@ -39,9 +39,9 @@ class TwoLabelMarks(Marks):
     gives_probabilities: bool
     log_loss_clip: float
 
-    def estimates(self, released: Measurement, n_records: int | None, unit: float) -> Cells:
+    def estimates(self, released: Measurement, *known: Any) -> Cells:
         """Return what is known of the cells."""
-        return Cells.estimated(released, self.strategy, n_records, unit)
+        return Cells.estimated(released, self.strategy, *known)
 
     def evaluation(self, privacy: PrivacyStatement, estimates: Cells) -> TwoLabelEvaluation:
         """Return the scores that these cells give."""

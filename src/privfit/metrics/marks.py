@@ -38,9 +38,9 @@ class Marks(ABC):
     strategy: Strategy
     assumption: str
 
-    def estimates(self, released: Measurement, n_records: int | None, unit: float) -> Estimates:
+    def estimates(self, released: Measurement, *known: Any) -> Estimates:
         """Return what is known of the sums."""
-        return Estimates.estimated(released, self.strategy, n_records, unit)
+        return Estimates.estimated(released, self.strategy, *known)
 
     @abstractmethod
     def evaluation(self, privacy: PrivacyStatement, estimates: Any) -> Evaluation:

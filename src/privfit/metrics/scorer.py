@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from privfit.estimators.validation import shown
 from privfit.metrics.examination import Examination
@@ -37,15 +39,53 @@ class PrivateScorer:
         Whether a call returns a number, and not a dictionary.
     examination : Examination
         How, and for what price.
+    requests : mapping
+        Which of sample_weight and groups a search hands on; see `set_score_request`.
     """
 
     names: tuple[str, ...]
     single: bool
     examination: Examination
+    requests: Mapping[str, bool | str | None] = field(
+        default_factory=lambda: {"sample_weight": None, "groups": None}
+    )
 
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float | dict[str, float]:
+    def set_score_request(self, **requests: bool | str | None) -> PrivateScorer:
+        """Return a scorer that asks for weights or groups, where scikit-learn's metadata routing is on.
+
+        Parameters
+        ----------
+        **requests : bool or str
+            ``sample_weight=True`` and ``groups=True``, or the name under which a search is given them.
+
+        Returns
+        -------
+        scorer : PrivateScorer
+            A scorer with the same settings.
+        """
+        unknown = set(requests) - set(self.requests)
+        if unknown:
+            raise TypeError(f"A private scorer takes sample_weight and groups, not {min(unknown)}.")
+        return replace(self, requests={**self.requests, **requests})
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Return what is asked for, as scikit-learn's searches want it.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            The requests of the method score.
+        """
+        routing = MetadataRequest(owner=type(self).__name__)
+        for name, alias in self.requests.items():
+            routing.score.add_request(param=name, alias=alias)
+        return routing
+
+    def __call__(
+        self, estimator: Any, X: Any, y: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> float | dict[str, float]:
         """Return the score, or several by name."""
-        evaluation = self.examination.of(estimator, X, y)
+        evaluation = self.examination.of(estimator, X, y, sample_weight, groups)
         values = {}
         for name in self.names:
             score, sign = _SCORERS[name]

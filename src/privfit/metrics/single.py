@@ -17,12 +17,12 @@ def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     model : fitted classifier
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their labels.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, n_records, noise and random_state.
+        ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -58,12 +58,12 @@ def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     model : fitted classifier
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their labels.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, n_records, noise and random_state.
+        ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -99,12 +99,12 @@ def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMa
     model : fitted classifier
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their labels.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, n_records, noise and random_state.
+        ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -140,12 +140,12 @@ def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     model : fitted classifier
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their labels.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, n_records, noise and random_state.
+        ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -181,12 +181,12 @@ def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
     model : fitted classifier
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their labels.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, n_records, noise and random_state.
+        ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -226,12 +226,13 @@ def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier with
         predict_proba.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their labels.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, n_records, log_loss_clip, noise and random_state.
+        ledger, n_records, log_loss_clip, sample_weight and max_weight, groups and rows_per_person, noise and
+        random_state.
 
     Returns
     -------
@@ -271,12 +272,12 @@ def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier with
         predict_proba.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their labels.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, n_records, noise and random_state.
+        ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -313,12 +314,12 @@ def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes
         with predict_proba.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their labels.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, n_records, noise and random_state.
+        ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -348,5 +349,7 @@ def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
 
 def alone(name: str, model: Any, X: Any, y: Any, settings: dict[str, Any]) -> Any:
     """Return what was asked for alone, with the price of the whole release."""
-    evaluation = Examination(wanted=(name,), **settings).of(model, X, y)
+    beside = {name: settings.get(name) for name in ("sample_weight", "groups")}
+    settings = {name: value for name, value in settings.items() if name not in beside}
+    evaluation = Examination(wanted=(name,), **settings).of(model, X, y, **beside)
     return replace(getattr(evaluation, name), price=evaluation.privacy.in_short)

@@ -19,12 +19,13 @@ def r2(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     model : fitted regressor
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their targets.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, target_bounds, n_records, noise and random_state.
+        ledger, target_bounds, n_records, sample_weight and max_weight, groups and
+        rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -63,12 +64,13 @@ def mean_absolute_error(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     model : fitted regressor
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their targets.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, target_bounds, n_records, noise and random_state.
+        ledger, target_bounds, n_records, sample_weight and max_weight, groups and
+        rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -107,12 +109,13 @@ def root_mean_squared_error(model: Any, X: Any, y: Any, **settings: Any) -> Scor
     model : fitted regressor
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their targets.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, target_bounds, n_records, noise and random_state.
+        ledger, target_bounds, n_records, sample_weight and max_weight, groups and
+        rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -152,12 +155,13 @@ def mean_pinball_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     model : fitted regressor
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their targets.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, target_bounds, quantile, n_records, noise and random_state.
+        ledger, target_bounds, quantile, n_records, sample_weight and max_weight, groups and
+        rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -197,12 +201,13 @@ def mean_poisson_deviance(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     model : fitted regressor
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their targets.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, target_bounds, log_loss_clip, n_records, noise and random_state.
+        ledger, target_bounds, log_loss_clip, n_records, sample_weight and max_weight, groups and
+        rows_per_person, noise and random_state.
 
     Returns
     -------
@@ -240,12 +245,13 @@ def d2_poisson(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     model : fitted regressor
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records, one for each person, in the form that the model predicts from.
+        Held-out records in the form that the model predicts from.
     y : array of shape (n_records,)
         Their targets.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
-        ledger, target_bounds, log_loss_clip, n_records, noise and random_state.
+        ledger, target_bounds, log_loss_clip, n_records, sample_weight and max_weight, groups and
+        rows_per_person, noise and random_state.
 
     Returns
     -------
