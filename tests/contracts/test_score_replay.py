@@ -121,8 +121,8 @@ def test_the_exact_number_of_held_out_records_in_every_score_is_noticed(monkeypa
         seen.append(of.table.n_records)
         return read(self, of)
 
-    def leaky(cls, released, strategy, n_records, unit):
-        return estimated(cls, released, strategy, seen[-1], unit)
+    def leaky(cls, released, strategy, n_records, *known):
+        return estimated(cls, released, strategy, seen[-1], *known)
 
     monkeypatch.setattr(ScoreSums, "bounded", counting)
     monkeypatch.setattr(Estimates, "estimated", classmethod(leaky))
@@ -183,8 +183,8 @@ def test_sums_without_noise_are_noticed(monkeypatch, where):
 def test_an_exact_sum_in_the_result_is_noticed(monkeypatch, kind):
     heard, estimated = overhear(monkeypatch, "gaussian"), Estimates.estimated.__func__
 
-    def leaky(cls, released, strategy, n_records, unit):
-        estimates = estimated(cls, released, strategy, n_records, unit)
+    def leaky(cls, released, strategy, n_records, *known):
+        estimates = estimated(cls, released, strategy, n_records, *known)
         exact = strategy.estimator[0] @ heard[-1]
         return dataclasses.replace(estimates, counts=np.append(exact[:1], estimates.counts[1:]))
 

@@ -89,10 +89,10 @@ class HeldOut:
         )
 
     def classes(self, classes: NDArray[Any]) -> tuple[NDArray[np.intp], str]:
-        """Return the numbers of the records' classes, and how these are known."""
+        """Return the numbers of the records' classes among those of the model, and how these are known."""
         encoded, encoder = encoded_labels(self.y, classes)
-        numbers = encoded > 0.0 if len(classes) == 2 else encoded
-        return numbers.astype(np.intp), encoder.assumption
+        numbers = encoded > 0.0 if len(classes) == 2 else encoded  # in sorted order
+        return np.argsort(classes)[numbers.astype(np.intp)], encoder.assumption
 
     def used(self, columns: NDArray[np.float64], relation: Relation) -> NDArray[np.intp] | slice:
         """Return which records are used: all, or at most so many of each person (Q30).
