@@ -9,6 +9,7 @@ from sklearn.model_selection import cross_validate
 
 from privfit import DPLogisticRegression, Ledger, PrivacyLeakError, metrics, strict
 from privfit.leaks import PrivacyLeakWarning
+from privfit.schema import Label, Numeric, Schema, Weight
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning"),
@@ -92,6 +93,17 @@ def test_an_undeclared_bound_is_read_off_with_a_warning_and_refused_in_strict_mo
     with strict(), pytest.raises(PrivacyLeakError, match="The largest weight was taken from the data"):
         metrics.evaluate(model, X, BINARY, WEIGHTS, rho=0.1, ledger=ledger)
     assert ledger.spent == 0.0
+
+
+def test_a_column_of_weights_is_read_as_the_schema_says():
+    label = Label("ill", (0, 1))
+    schema = Schema([Numeric("x", -4, 4), Numeric("z", -4, 4), Weight("pweight", LARGEST)], label)
+    table = {"x": X[:, 0], "z": X[:, 1], "pweight": WEIGHTS, "ill": BINARY}
+    model = DPLogisticRegression(rho=1.0, schema=schema, ledger=Ledger(rho=1e4)).fit(table)
+    found = metrics.evaluate(model, table, rho=1e3)
+    right = model.predict(table) == BINARY
+    assert found.accuracy.value == pytest.approx(np.average(right, weights=COUNTED), abs=2e-3)
+    assert "the largest weight, 2, is public" in found.privacy.text
 
 
 @pytest.mark.parametrize(

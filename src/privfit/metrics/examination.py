@@ -21,7 +21,7 @@ from privfit.estimators.private import PrivateFit
 from privfit.estimators.records import Records
 from privfit.estimators.targets import checked_bounds, number_column
 from privfit.estimators.validation import check_count, check_number, check_switch
-from privfit.estimators.weighting import LARGEST, Weighting
+from privfit.estimators.weighting import Weighting
 from privfit.leaks import warn_of_large_delta
 from privfit.metrics.applying import check_fitted
 from privfit.metrics.class_marks import marked_classes
@@ -35,6 +35,7 @@ from privfit.metrics.number_marks import bounds_of, marked_numbers, quantile_of,
 from privfit.metrics.numbers import NEEDED
 from privfit.metrics.two_labels import OF_LABELS, OF_PROBABILITIES, OF_SCORES
 from privfit.schema import Schema
+from privfit.schema.weight import LARGEST
 from privfit.surroundings import Family, family_of, schema_inside
 
 WITHOUT_CURVES = (*OF_LABELS, *OF_CLASSES, *OF_PAIRS)
@@ -123,7 +124,7 @@ class Examination(PrivateFit):
         if self.n_records is not None:
             check_count("n_records", self.n_records)
         schema = schema_of(model)
-        weighting = self._weighting(innermost(model), records)
+        weighting = self._weighting(innermost(model), schema, records)
         most = self._most_rows(innermost(model), schema, records)
         relation = relation_of(most, schema, records.groups_name)
         terms = self._terms(Gaussian.of, n_records=self.n_records, relation=relation)
@@ -172,12 +173,14 @@ class Examination(PrivateFit):
         )
         return marks.evaluation(privacy, estimates)
 
-    def _weighting(self, model: Any, records: Records) -> Weighting:
-        """Return what is declared about weights: here, or by the model."""
-        largest = getattr(model, "max_weight", None) if self.max_weight is None else self.max_weight
+    def _weighting(self, model: Any, schema: Schema | None, records: Records) -> Weighting:
+        """Return what is declared about weights: here, by the schema's column of weights, or by the model."""
+        column = None if schema is None else schema.weight
+        inherited = getattr(model, "max_weight", None) if column is None else column.max
+        largest = inherited if self.max_weight is None else self.max_weight
         if largest is not None:
             check_number("max_weight", largest, largest=LARGEST)
-        return Weighting(given=records.sample_weight is not None, largest=largest)
+        return Weighting(given=column is not None or records.sample_weight is not None, largest=largest)
 
     def _most_rows(self, model: Any, schema: Schema | None, records: Records) -> Any:
         """Return how many records of a person are used, if that is declared: here, or by the model."""

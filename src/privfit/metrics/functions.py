@@ -45,7 +45,7 @@ def evaluate(
         unless given.
     sample_weight : array of shape (n_records,), optional
         How much each record counts. Weights above `max_weight` count as `max_weight`; negative and missing
-        ones count as 0.
+        ones count as 0. With a schema they are its column of weights, if any, unless given.
     groups : array of shape (n_records,), optional
         An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
         With a schema, its id column says this.

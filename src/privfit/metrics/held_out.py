@@ -21,6 +21,7 @@ from privfit.schema import Schema
 from privfit.schema.frames import columns_of, opened
 from privfit.schema.labelling import labels_in
 from privfit.schema.people import People, people_in, records_used
+from privfit.schema.stored import readings
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class HeldOut:
     def given(cls, records: Records, schema: Schema | None, relation: Relation) -> HeldOut:
         """Return the records that have a label, read as the model's schema says, or refuse them.
 
-        Without y the labels are those of a raw table, and so are ids where the schema has them.
+        Without y the labels are those of a raw table. So are ids and weights, where the schema has them.
         """
         X, y, people = records.X, records.y, records.groups
         if schema is None:
@@ -59,7 +60,7 @@ class HeldOut:
                 raise ValueError("Scores need the true labels; give one label for each row, y=.")
             check_rows(X)
         else:
-            X = opened(X, schema.names_with_id)
+            X = opened(X, schema.names_in_fit)
             if not isinstance(X, Mapping):
                 check_rows(X)
         rows = range(n_rows(X))
@@ -74,6 +75,9 @@ class HeldOut:
         elif schema.identifier is not None:
             (ids,) = columns_of(X, [schema.identifier])
             held = replace(held, people=people_in(ids, f"Column {schema.identifier.name!r}"))
+        if schema.weight is not None and held.weights is None:
+            (column,) = columns_of(X, [schema.weight.as_column])
+            held = replace(held, weights=readings(schema.weight.as_column, column))
         y, has_label = labels_in(X, schema) if y is None else labels_given(y, schema.label)
         if has_label is not None:
             held = replace(held._of(np.flatnonzero(has_label)), assumption=WITHOUT_LABEL)
