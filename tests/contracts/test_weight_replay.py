@@ -7,6 +7,7 @@ import pytest
 from neighbours import FORMS, MODELS, QUICK, base_table, hostile_records, strange_tables
 from replay import assert_paid_for, assert_same, run
 
+from privfit import DPLinearRegression, DPLogisticRegression
 from privfit.engine import problem as problems
 from privfit.estimators import weighting
 from privfit.questions import ClassSums, WeightSum
@@ -33,14 +34,19 @@ SETTINGS = {
     "balanced": {"class_weight": "balanced", "loss": "hinge"},
     "balanced and shrunk": {"class_weight": "balanced", "weight_shrinkage": 0.5, "alpha": 0.05},
     "classes": {"class_weight": {0: 3.0, 1: 0.5}, "alpha": 0.05, "n_records": 60},
+    "several classes": {"class_weight": "balanced", "classes": (0, 1, 2)},
+    "numbers": {"loss": "squared", "weight_shrinkage": 0.5},
 }
+KINDS = MODELS | {"squared": DPLinearRegression}
 
 
 def fitting(solver, settings, table):
     X, y, weights = table
     public = {name: value for name, value in settings.items() if name not in ("form", "loss")}
-    public = {"delta": 1e-3, "classes": (0, 1), "solver": solver} | public
-    return lambda: MODELS[settings["loss"]](**public).fit(FORMS[settings["form"]](X), y, weights)
+    if settings["loss"] in MODELS:
+        public = {"classes": (0, 1)} | public
+    kind = KINDS[settings["loss"]]
+    return lambda: kind(delta=1e-3, solver=solver, **public).fit(FORMS[settings["form"]](X), y, weights)
 
 
 def neighbours():
@@ -81,6 +87,24 @@ def test_neighbours_are_told_apart_by_nothing_but_what_was_released(name, how):
     assert ("what='classes'" in asked) == (SETTINGS[how].get("class_weight") == "balanced")
     if not name.startswith("dpagd"):  # which divide by nothing, unless they are regularised
         assert "what='sum of weights'" in asked
+
+
+def test_a_person_with_several_hostile_weights_moves_sums_by_no_more_than_is_paid_for():
+    """Two records of each person are used; a neighbour has a person more, with three."""
+    X, y = base_table()
+    people = np.repeat(np.arange(20), 3)
+    public = {"delta": 1e-3, "classes": (0, 1), "epsilon": 20.0, "max_weight": LARGEST, "rows_per_person": 2}
+
+    def fitted(X, y, weights, groups):
+        return lambda: DPLogisticRegression(**public).fit(X, y, weights, groups=groups)
+
+    original = run(fitted(X, y, BASE, people))
+    assert "refusal" not in original.visible, original.visible["refusal"]
+    for weights in ([np.inf, 1e300, LARGEST], [np.nan, -1.0, 0.0]):
+        more = np.vstack([X, 100.0 * X[:3]]), np.append(y, [1, 1, 1]), np.append(BASE, weights)
+        again = run(fitted(*more, np.append(people, [99, 99, 99])), original=original)
+        assert_same(original, again)
+        assert_paid_for(original, again)
 
 
 # -- planted bugs -------------------------------------------------------------------------------------------
