@@ -142,10 +142,10 @@ def test_the_charts_of_many_classes_are_folded_and_the_page_stays_small():
     assert page.count("<details") == 13
     assert page.count("<details open>") == 1
     assert "The weights of 380 more classes are in the model file only." in render(most)
-    wide = replace(most, weights=np.ones((400, 5_000)), schema=None, bounds=None, columns=None)
+    wide = replace(most, weights=np.ones((400, 300)), schema=None, bounds=None, columns=None)
     page = render(replace(wide, feature_names=None))
     assert len(page) < 1_000_000
-    assert "The 4,750 smallest weights are in the model file only." in page
+    assert "The 50 smallest weights are in the model file only." in page
 
 
 def test_the_pages_of_numbers_and_counts_say_what_is_predicted():
@@ -157,3 +157,11 @@ def test_the_pages_of_numbers_and_counts_say_what_is_predicted():
     page = render(COUNT)
     assert "A weight of 0.69 doubles the prediction." in page
     assert "the mean of a count; the fit clipped counts to 50" in page
+
+
+def test_names_and_units_of_a_label_are_text_on_the_page():
+    label = NumberLabel("<script>alert(1)</script>", 0, 9, unit="<img src=x>")
+    page = render(made_up(IDENTITY, Interval(0.0, 9.0), label))
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "how many &lt;img src=x&gt; the prediction of &lt;script&gt;" in page

@@ -16,13 +16,15 @@ from privfit.schema.quantities import Quantity
 MOST_INTERCEPTS = 6  # in a sentence
 
 
-def weights_of(model: Published) -> Weights:
+def weights_of(model: Published, most_classes: int | None = None) -> Weights:
     """Return the weights of a model as a table; they speak for the schema's positive class, if it names one.
 
     Parameters
     ----------
     model : Published
         The model.
+    most_classes : int, optional
+        If every class has a score: the table is of so many classes at most, the first ones.
 
     Returns
     -------
@@ -32,7 +34,7 @@ def weights_of(model: Published) -> Weights:
     """
     schema = None if model.schema is None else Schema.from_dict(model.schema)
     if model.target.outputs > 1:
-        return _of_classes(model, schema)
+        return _of_classes(model, schema, most_classes)
     sign, positive = _positive(model, schema)
     rows, added = _rows(model, schema, (sign * model.weights[0]).tolist())
     intercept = sign * float(model.intercepts[0]) + added + 0.0  # not -0.0
@@ -49,7 +51,7 @@ def weights_of(model: Published) -> Weights:
     )
 
 
-def _of_classes(model: Published, schema: Schema | None) -> Weights:
+def _of_classes(model: Published, schema: Schema | None, most: int | None) -> Weights:
     """Return a line of weights for each class.
 
     The scores of a softmax mean something compared with one another only: a number that is added to the
@@ -59,7 +61,9 @@ def _of_classes(model: Published, schema: Schema | None) -> Weights:
     if model.link is SOFTMAX:
         weights, intercepts = weights - weights.mean(axis=0), intercepts - intercepts.mean()
     tables, own = [], {}
-    for label, raw, intercept in zip(model.classes, weights.tolist(), intercepts.tolist(), strict=True):
+    classes = model.classes[:most]
+    shown = zip(classes, weights[:most].tolist(), intercepts[:most].tolist(), strict=True)
+    for label, raw, intercept in shown:
         rows, added = _rows(model, schema, raw)
         tables.append([row._replace(label=label) for row in rows])
         own[label] = intercept + added + 0.0
@@ -71,7 +75,7 @@ def _of_classes(model: Published, schema: Schema | None) -> Weights:
         start += f": {', '.join(scores)}"
     return Weights(
         (row for line in zip(*tables, strict=True) for row in line),
-        classes=model.classes,
+        classes=classes,
         intercept=own,
         meaning=(
             f"A weight is how much a person's score for a class changes{compared} {_when(model, schema)}.",

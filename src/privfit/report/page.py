@@ -20,7 +20,7 @@ from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
 from privfit.report.summary import summary
 from privfit.report.titles import score_title
-from privfit.report.weights import weights_section
+from privfit.report.weights import CLASSES_DRAWN, weights_section
 
 CARD_FIELDS = (
     "Intended use",
@@ -59,7 +59,7 @@ def render(
     html : str
         One file that needs nothing else.
     """
-    weights = weights_of(model)
+    weights = weights_of(model, CLASSES_DRAWN)
     kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
     heading = title or f"{title_of(model.kind)} {kept}"
     sections = [
@@ -129,7 +129,7 @@ def _facts(model: Published, weights: Weights) -> str:
     if model.weighting:
         facts.append(("records", "weighted"))
     if weights.classes:
-        facts.append(("classes", f"{len(weights.classes):,}"))
+        facts.append(("classes", f"{len(model.classes):,}"))
     elif model.classes:
         facts.append(("positive class", str(weights.positive)))
     else:

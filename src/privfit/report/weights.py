@@ -22,7 +22,7 @@ def weights_section(model: Published, weights: Weights) -> str:
         f"<p>{' '.join(meaning)} {_directions(model, weights)} {of_the_intercept} {_doubled(model, weights)}"
         "The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
     )
-    charts = _of_classes(weights) if weights.classes else _drawn(weights, WEIGHTS_DRAWN, "Weights")
+    charts = _of_classes(model, weights) if weights.classes else _drawn(weights, WEIGHTS_DRAWN, "Weights")
     return f"{intro}{charts}{_listed(model, weights)}"
 
 
@@ -50,10 +50,10 @@ def _drawn(weights: Weights, most: int, title: str, scale: Sequence[float] = ())
     return bars(rows, caption=f"{title}, {shown}", scale=scale)
 
 
-def _of_classes(weights: Weights) -> str:
-    """Draw a chart for each class, all to one scale."""
+def _of_classes(model: Published, weights: Weights) -> str:
+    """Draw a chart for each class of the table, all to one scale."""
     scale = [row.weight for row in weights]
-    drawn = weights.classes[:CLASSES_DRAWN]
+    drawn = weights.classes
     charts = []
     for label in drawn:
         title = f"Weights for {label}"
@@ -62,19 +62,18 @@ def _of_classes(weights: Weights) -> str:
             is_open = " open" if label == drawn[0] else ""
             chart = f"<details{is_open}><summary>{escape(str(label))}</summary>{chart}</details>"
         charts.append(chart)
-    left = len(weights.classes) - len(drawn)
+    left = len(model.classes) - len(drawn)
     more = f"<p>The weights of {left:,} more classes are in the model file only.</p>" if left else ""
     return "".join(charts) + more
 
 
 def _listed(model: Published, weights: Weights) -> str:
     """Return the weights as a table, without the smallest ones where there are too many."""
-    columns = min(max(len(weights.classes), 1), CLASSES_DRAWN)
-    most = max(WEIGHTS_LISTED // columns, 1)
+    most = max(WEIGHTS_LISTED // max(len(weights.classes), 1), 1)
     lines = weights.lines
     by_size = sorted(range(len(lines)), key=lambda place: -max(abs(row.weight) for row in lines[place]))
     kept = [lines[place] for place in sorted(by_size[:most])]
-    shown = Weights((row for line in kept for row in line[:columns]), classes=weights.classes[:columns])
+    shown = weights.with_lines(kept)
     caption = "In the order of the schema." if model.schema is not None else "In the order of the columns."
     if len(kept) < len(lines):
         caption += f" The {len(lines) - len(kept):,} smallest weights are in the model file only."

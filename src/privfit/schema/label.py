@@ -131,7 +131,7 @@ class Label(AnyLabel):
         if len(classes) < 2:
             raise ValueError(
                 f"Label {self.name!r} needs at least two classes, not {len(classes)}; one_against_rest = ... "
-                "tells one label from all others."
+                'tells one label from all others, and type = "number" or "count" declares a number.'
             )
         if self.positive is not None and not any(
             type(value) is type(self.positive) and value == self.positive for value in classes
