@@ -15,6 +15,7 @@ from privfit.losses import LOSSES
 from privfit.penalties import Ball, Box, NonNegative, Ridge
 from privfit.schema import Label, Numeric
 from privfit.solvers import SOLVERS, GradientDescent, get_solver
+from privfit.solvers.calibration import calibrated_start
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(1000, 3)) * [1.0, 10.0, 0.1]
@@ -99,13 +100,17 @@ def test_the_statement_and_the_file_say_what_was_declared(tmp_path):
 
 
 class Watching(Curator):
-    """Keeps the raw weights at which gradients are asked for."""
+    """Keeps the raw weights at which gradients are asked for, and along which."""
 
     def measure(self, question, rho, **of):
         w = of["of"].w if of else getattr(question, "w", None)
         if w is not None:
             self._noise.asked.append(self.raw_weights(w))
         return super().measure(question, rho, **of)
+
+    def projected(self, w):
+        self._noise.asked.append(self.raw_weights(w))
+        return super().projected(w)
 
     def _over(self, records, **changed):
         other = super()._over(records, **changed)
@@ -116,7 +121,7 @@ class Watching(Curator):
 @pytest.mark.parametrize("solver", sorted(TAKE_A_START))
 def test_a_start_is_where_the_first_gradient_is_asked_for_in_raw_units(solver):
     problem = Problem.of(X, np.where(Y, 1.0, -1.0), LOSSES["logistic"])
-    start = np.array([0.5, -0.2, 3.0, 0.7])
+    start = np.array([0.2, -0.05, 1.0, 0.7])
     noise = ScriptedNoise(size=0.0)
     noise.asked = []
     facts = {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD, "n_records": 1000}
@@ -132,6 +137,21 @@ def test_a_start_at_the_optimum_stays_there_without_noise():
     noise = ScriptedNoise(size=0.0)
     curator = Curator(problem, Ledger(rho=0.5), noise, penalty=Ridge(0.0, best), **facts)
     np.testing.assert_allclose(GradientDescent(clip=1e3).solve(curator).w, best, atol=1e-3)
+
+
+def test_a_start_that_points_the_wrong_way_is_scaled_down_and_a_good_one_kept():
+    """Without noise, the walk begins at the scale and the intercept that suit the start's direction."""
+    exact = DPLogisticRegression(solver="nonprivate").fit(X, Y)
+    best = np.append(exact.coef_[0], exact.intercept_)
+    problem = Problem.of(X, np.where(Y, 1.0, -1.0), LOSSES["logistic"])
+    facts = {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD, "n_records": 1000}
+    for start, kept in ((best, 1.0), (-best, 0.0)):
+        curator = Curator(
+            problem, Ledger(rho=0.5), ScriptedNoise(size=0.0), penalty=Ridge(0.0, start), **facts
+        )
+        w = curator.raw_weights(calibrated_start(curator, 1000.0, 1000.0, 1.0))
+        assert w[:3] @ start[:3] / (start[:3] @ start[:3]) == pytest.approx(kept, abs=0.1)
+        assert curator.remaining == pytest.approx(0.9 * 0.5)
 
 
 @pytest.mark.parametrize(

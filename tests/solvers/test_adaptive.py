@@ -515,10 +515,10 @@ def test_the_walk_starts_at_the_odds_of_a_rare_label_and_else_at_zero():
         for loss, expected in (("logistic", intercept), ("hinge", float(np.clip(intercept, -1, 1)))):
             engine = Problem.of(X, y, LOSSES[loss])
             curator = curator_over(engine, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
-            assert first_weights(curator, 1.0, 1e4, 0.5)[-1] == pytest.approx(expected / 0.5, rel=1e-3)
+            assert first_weights(curator, 1.0, 1e4, 1e4, 0.5)[-1] == pytest.approx(expected / 0.5, rel=1e-3)
             assert curator.remaining == pytest.approx(0.998)
     without = curator_of(X, intercept=False)
-    assert not first_weights(without, 1.0, 1e4, 0.5).any()
+    assert not first_weights(without, 1.0, 1e4, 1e4, 0.5).any()
     assert without.remaining == 1.0
 
 

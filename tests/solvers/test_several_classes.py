@@ -108,7 +108,7 @@ def test_the_walk_starts_at_the_intercepts_of_the_class_counts(loss):
     y = np.repeat(np.arange(K), [1000, 2000, 3000, 4000]).astype(float)
     problem = Problem.of(np.zeros((10_000, 2)), y, LOSSES[loss])
     curator = curator_of(problem, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
-    start = first_weights(curator, 1.0, 1e4, 0.5)
+    start = first_weights(curator, 1.0, 1e4, 1e4, 0.5)
     assert not start[:2].any()
     shares = np.bincount(y.astype(int)) / 10_000
     if loss == "softmax":

@@ -64,7 +64,7 @@ class Adaptive:
         """Buy the geometry of the features, walk or descend, and average the steps."""
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
-        start = None if starts_at_zero else first_weights(walker, budget, weight, BIAS)
+        start = None if starts_at_zero else first_weights(walker, budget, n, weight, BIAS)
         walk: Walk | Descent
         if affordable(walker, weight) and not walker.penalty.is_constraint:  # Newton steps do not project
             walk = Descent(walker, weight, BIAS, start=start, longer=features.longer)

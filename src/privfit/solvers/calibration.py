@@ -35,19 +35,23 @@ CLIP_REACH = 400.0  # reach of what is left from which on clip less, because noi
 NOISE_RANGE, SCALE_RANGE = (0.5, 1.0), (1.0, 0.5)
 SCALE_DOUBT = 0.7  # standard deviation of that expectation
 INTERCEPT_DOUBT = 0.3  # likewise of the intercept, beside the noise on it
+START_SHARE = 0.1  # of what is left, for the scale and the intercept of declared weights
+LARGE_MARGIN = 2.0  # standard deviation of margins that few models exceed
 MEMORY = 0.7  # of earlier steps: they were taken where the curvature was another
 LONGEST_STEP = 0.5  # in units of the scale: losses with a kink have next to no curvature far from it
 
 
-def first_weights(features: Curator, budget: float, n: float, bias: float) -> Vector:
-    """Return weights that are zero but for the intercept, whose column holds `bias`: where walks start.
+def first_weights(features: Curator, budget: float, n: float, weight: float, bias: float) -> Vector:
+    """Return where walks start: weights of zero with an intercept that is bought, or declared weights.
 
-    Nothing is bought where weights to start from are declared.
+    The intercept's column holds `bias`, and the n records weigh `weight` together.
     """
+    if features.penalty.start is not None:
+        return calibrated_start(features, n, weight, bias)
     start = features.loss.weights_of(features.n_weights)
-    if features.intercept and features.penalty.start is None:
-        start[-1:] = first_intercept(features, budget, n) / bias
-    return start
+    if features.intercept:
+        start[-1:] = first_intercept(features, budget, weight) / bias
+    return features.regulariser.nearest(start)
 
 
 def first_intercept(features: Curator, budget: float, n: float) -> Vector:
@@ -86,17 +90,27 @@ class Calibration:
 
 
 def calibrated(
-    features: Curator, w: Vector, n: float, weight: float, bias: float, noise: float, taken: int
+    features: Curator,
+    w: Vector,
+    n: float,
+    weight: float,
+    bias: float,
+    noise: float,
+    taken: int,
+    *,
+    size: float = 0.0,
+    keep: float = 0.0,
 ) -> Calibration:
-    """Spend what is left on the scale of the margins z.w and on the intercept that goes with it.
+    """Spend what is left, but for `keep`, on the scale of the margins z.w and the intercept for it.
 
     Newton's steps with a Kalman filter's gains weigh what they learn against what the walk knew: a scale of
     1 and its intercept, each with a doubt. `weight` is what the n records weigh together, `noise` is
-    the square that noise gave each weight of the model, `taken` is the number of steps so far.
+    the square that noise gave each weight of the model, `taken` is the number of steps so far. The size of
+    margins is bought unless it is given.
     """
     p = features.n_features
     margins = features.projected(w)
-    size = margin_size(margins, math.sqrt(noise), 2.0 * float(np.linalg.norm(w[:p])), n)
+    size = size or margin_size(margins, math.sqrt(noise), 2.0 * float(np.linalg.norm(w[:p])), n)
     margins = margins.transformed(np.zeros(1), np.array([1.0 / size]), 1.0)
     basis = np.zeros((margins.n_weights, features.n_weights))  # what the scale, and the intercept, are in w
     basis[0, :p] = w[:p] / size
@@ -111,7 +125,7 @@ def calibrated(
     information = np.zeros(len(state))
     trace = []
     for t in range(CALIBRATION_STEPS):
-        g = margins.measure(GradientAt(state, clip), margins.remaining / (CALIBRATION_STEPS - t))
+        g = margins.measure(GradientAt(state, clip), (margins.remaining - keep) / (CALIBRATION_STEPS - t))
         slope = g.value / weight + basis @ features.regulariser.gradient(state @ basis)
         curved = mean_curvature(features.loss, max(state[0], size))[: len(state)]
         curvature = np.array(curved) + [b @ features.regulariser.gradient(b) for b in basis]
@@ -127,6 +141,23 @@ def calibrated(
         "intercept"
     )
     return Calibration(state @ basis, tuple(trace), decision)
+
+
+def calibrated_start(features: Curator, n: float, weight: float, bias: float) -> Vector:
+    """Return the declared start with the scale and the intercept that suit these records.
+
+    A start that points the wrong way is scaled down, so that it costs little more than these two numbers.
+    """
+    start = features.regulariser.start(np.zeros(features.n_weights))
+    p = features.n_features
+    size = float(np.linalg.norm(start[:p])) / math.sqrt(p)  # of margins, if columns are not correlated
+    if not size:
+        return start
+    likely = min(size, LARGE_MARGIN)
+    start[:p] *= likely / size
+    keep = (1.0 - START_SHARE) * features.remaining
+    found = calibrated(features, start, n, weight, bias, 0.0, 0, size=likely, keep=keep)
+    return features.regulariser.nearest(found.w)
 
 
 def margin_size(margins: Curator, least: float, most: float, n: float) -> float:

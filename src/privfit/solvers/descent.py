@@ -47,7 +47,6 @@ class Descent:
         self.features, self.n = features, n
         self.d = features.n_weights
         self.start = features.loss.weights_of(self.d) if start is None else start
-        self.start = features.regulariser.start(self.start)
         self.curvature: Curvature = bought(features, n, bias)
         carried = reach_of_gradients(features, n)
         loss = features.loss

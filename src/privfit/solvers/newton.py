@@ -100,7 +100,7 @@ class Newton:
         weight = total_weight(curator, budget, n)
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
-        start = walker.regulariser.start(first_weights(walker, budget, weight, BIAS))
+        start = first_weights(walker, budget, n, weight, BIAS)
         w, trace = newton_steps(walker, weight, start)
         notes = (*features.notes, f"{len(trace)} Newton steps were planned for this table and rho")
         return Solution(walker.raw_weights(w), trace, notes, walker.bounds)

@@ -119,7 +119,6 @@ class Walk:
         self.rhos: list[float] = []
         self.mean: Vector = np.zeros_like(self.start)
         self.drift = self._no_drift()
-        self.start = features.regulariser.start(self.start)
         self.held = False  # whether the constraint set has ever stopped a step
 
     def _no_drift(self) -> Drift:
