@@ -32,6 +32,8 @@ LASTING, CURATOR = ("tests/accounting/test_lasting.py",), ("tests/test_curator.p
 RELATION, REPLAY = ("tests/test_relation.py",), ("tests/contracts/test_solver_replay.py",)
 WEIGHTS = ("tests/questions/test_weight_sums.py", "tests/contracts/test_weight_replay.py")
 PRIVGENE = ("tests/solvers/test_privgene.py",)
+PEOPLE, UNIT = ("tests/schema/test_people.py",), ("tests/accounting/test_unit_of_ledger.py",)
+PERSONS = ("tests/engine/test_person_gradients.py", "tests/test_relation.py")
 PERTURBATION = ("tests/solvers/test_objective_perturbation.py", "tests/solvers/test_objective_bounds.py")
 CHARGE = 'self._charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", kind="gaussian")'
 
@@ -92,7 +94,10 @@ BUGS = {
         "accounting/ledger.py", "spent[1] + units(delta) > ceilings[1]", "spent[1] > ceilings[1]", LEDGER
     ),
     "a portion that its ledger does not pay for": Bug(
-        "accounting/ledger.py", "self._parent.charge(rho, delta,", "self._parent.charge(0.0, 0.0,", LEDGER
+        "accounting/ledger.py",
+        "self._parent.charge(\n                    rho, delta,",
+        "self._parent.charge(\n                    0.0, 0.0,",
+        LEDGER,
     ),
     "a portion that is settled and pays on": Bug(
         "accounting/ledger.py", "self._is_settled = True", "self._is_settled = False", LASTING
@@ -115,6 +120,20 @@ BUGS = {
     ),
     "a curator that forgets how many records a person has": Bug(
         "curator.py", ".under(self.relation)", "", RELATION
+    ),
+    "one record more of a person than is said": Bug(
+        "schema/people.py", "places < most", "places <= most", PEOPLE
+    ),
+    "a choice that does not look at who it is": Bug(
+        "schema/people.py", "_digest(people.ids[number], content)", "_digest(None, content)", PEOPLE
+    ),
+    "a charge in another unit": Bug("accounting/relation.py", "if kept == asked:", "if True:", UNIT),
+    "half a person in the count": Bug("questions/count.py", '1.0, "Q27"', '0.5, "Q27"', PERSONS),
+    "a person's sum that is not clipped": Bug(
+        "engine/kernels/cosines.py", "1.0 if norm <= clip else clip / norm", "1.0", PERSONS
+    ),
+    "a person's sum without the clip of each record": Bug(
+        "engine/person_gradients.py", "shrunk(slopes, clip * table.reciprocals)", "slopes", PERSONS
     ),
     "data opened to people with several records": Bug(
         "curator.py", "if not self.relation.is_one_record_each:", "if False:", RELATION

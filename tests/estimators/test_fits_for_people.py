@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from privfit import DPLogisticRegression, Ledger, Schema, load
+from privfit import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, Ledger, Schema, load
 from privfit.engine.problem import Problem
 from privfit.leaks import WeakPromiseWarning
+from privfit.penalties import NonNegative
 from privfit.report import render
 from privfit.schema import Identifier, Label, Numeric
 from privfit.solvers import GradientDescent
@@ -225,3 +226,34 @@ def test_the_default_solver_clips_a_persons_sum_where_it_would_clip_a_record(sol
     assert sizes["number of people"] == 1.0
     gradient = sizes["gradient"]
     assert gradient < 1.5 if solver == "adaptive" else gradient > 1.6
+
+
+def numbers_of(table=VISITS):
+    return table["x"] * 3.0 + 5.0
+
+
+MODELS = {
+    "classes": lambda: by_groups(VISITS.assign(ill=np.arange(N) % 3), classes=(0, 1, 2), solver="adaptive"),
+    "balanced": lambda: by_groups(class_weight="balanced", solver="adaptive"),
+    "numbers": lambda: DPLinearRegression(rows_per_person=K).fit(
+        VISITS[["x", "z"]], numbers_of(), groups=VISITS["who"]
+    ),
+    "counts": lambda: DPPoissonRegressor(rows_per_person=K).fit(
+        VISITS[["x", "z"]], np.arange(N) % 4, groups=VISITS["who"]
+    ),
+    "weights": lambda: DPLogisticRegression(rows_per_person=K, max_weight=1.0).fit(
+        VISITS[["x", "z"]], VISITS["x"] > 0.5, VISITS["z"], groups=VISITS["who"]
+    ),
+    "weights that nothing bounds": lambda: DPLogisticRegression(rows_per_person=K).fit(
+        VISITS[["x", "z"]], VISITS["x"] > 0.5, VISITS["z"], groups=VISITS["who"]
+    ),
+    "a set": lambda: by_groups(constraint=NonNegative(), solver="adaptive"),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.filterwarnings("ignore::privfit.PrivacyLeakWarning")
+def test_every_kind_of_model_takes_people_with_several_records(name):
+    model = MODELS[name]()
+    assert model.privacy_.records_per_person == K
+    assert np.isfinite(model.coef_).all()

@@ -171,7 +171,7 @@ class Problem:
         What its targets do not hold counts as the nearer of their ends.
         """
         targets = loss.targets.nearest((self.targets - center) / scale)
-        return Problem(self.table, targets, loss, self.weights)
+        return Problem(self.table, targets, loss, self.weights, self.persons)
 
     # -- places ----------------------------------------------------------------------------------------------
 
