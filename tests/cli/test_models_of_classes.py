@@ -47,7 +47,10 @@ def test_several_classes_are_trained_scored_explained_exported_and_predicted(fol
     scores = json.loads((folder / "scores.json").read_text())
     assert 0.0 <= scores["accuracy"]["value"] <= 1.0
     privfit("report", "model.json", "--scores", "scores.json", "--out", "card.html")
-    assert "Weights for short stay, all of them" in (folder / "card.html").read_text()
+    page = (folder / "card.html").read_text()
+    assert "Weights for short stay, all of them" in page
+    low, high = (scores["recall"][end][1] for end in ("low", "high"))
+    assert f"{scores['recall']['values'][1]:.3f} ({low:.3f} to {high:.3f})" in page
     heading = next(
         line for line in privfit("explain", "model.json").stdout.splitlines() if line.startswith("column ")
     )

@@ -77,7 +77,12 @@ def test_a_number_is_trained_explained_shown_exported_and_predicted(folder):
     predicted = [float(row[0]) for row in rows_of("predicted.csv")[1:]]
     assert list(module["predict"](table)) == pytest.approx(predicted, rel=1e-12)
     exact = json.loads(privfit("evaluate", "model.json", "bills.csv", "--public-data", "--json").stdout)
-    assert set(exact) == {"r2", "mean_absolute_error"}
+    assert set(exact) == {"r2", "mean_absolute_error", "root_mean_squared_error"}
+    bought = json.loads(privfit("evaluate", "model.json", "bills.csv", "--rho", 500, "--json").stdout)
+    for name, value in exact.items():
+        low, high = bought[name]["interval"]
+        assert low - 2 * bought[name]["noise"] <= value <= high + 2 * bought[name]["noise"]
+    assert bought["r2"]["value"] == pytest.approx(exact["r2"], abs=0.02)
 
 
 MISTAKES = {
@@ -148,4 +153,11 @@ def test_a_count_is_trained_by_a_poisson_regression(folder):
     weights = json.loads(privfit("explain", "model.json", "--json").stdout)["weights"]
     assert all(row["rate_ratio"] > 0.0 for row in weights)
     exact = json.loads(privfit("evaluate", "model.json", "bills.csv", "--public-data", "--json").stdout)
-    assert set(exact) == {"r2", "mean_absolute_error", "mean_poisson_deviance"}
+    names = {"r2", "mean_absolute_error", "root_mean_squared_error", "mean_poisson_deviance", "d2_poisson"}
+    assert set(exact) == names
+    privfit("evaluate", "model.json", "bills.csv", "--rho", 500, "--out", "scores.json")
+    bought = json.loads((folder / "scores.json").read_text())
+    assert set(bought) == {*names, "privacy"}
+    assert bought["mean_absolute_error"]["value"] == pytest.approx(exact["mean_absolute_error"], abs=0.05)
+    privfit("report", "model.json", "--scores", "scores.json", "--out", "card.html")
+    assert "Mean Poisson deviance" in (folder / "card.html").read_text()

@@ -53,3 +53,23 @@ def test_without_an_id_column_nobody_can_be_told_apart(visits):
     (visits / "schema.toml").write_text(SCHEMA.replace('type = "id"', 'type = "ignored"'))
     refused = " ".join(privfit(*TRAIN, "--rows-per-person", 2, code=2).stderr.split())
     assert 'declare a column of the schema with type = "id"' in refused
+
+
+def test_scores_are_about_people_as_the_model_is(visits):
+    (visits / "schema.toml").write_text(WITH_K)
+    privfit("ledger", "open", "people.db", "--dataset", "visits", "--epsilon", 3, "--person-id", "person")
+    privfit(*TRAIN, "--epsilon", 1, "--ledger", "people.db")
+    evaluate = ("evaluate", "model.json", "visits.csv", "--ledger", "people.db")
+    told = " ".join(privfit(*evaluate, "--out", "scores.json").stdout.split())
+    assert "for all records of one person (by the id 'person')" in told
+    scores = json.loads((visits / "scores.json").read_text())
+    assert scores["privacy"]["records_per_person"] == 2
+    twice = privfit(*evaluate, "--rows-per-person", 2, code=2).stderr
+    assert "declares rows_per_person already; leave --rows-per-person out" in " ".join(twice.split())
+
+
+def test_scores_use_as_many_records_of_a_person_as_training_did_or_as_the_option_says(visits):
+    privfit(*TRAIN, "--rows-per-person", 2)
+    for option, most in (((), 2), (("--rows-per-person", 3), 3)):
+        found = json.loads(privfit("evaluate", "model.json", "visits.csv", *option, "--json").stdout)
+        assert found["privacy"]["records_per_person"] == most

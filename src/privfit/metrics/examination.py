@@ -185,8 +185,7 @@ class Examination(PrivateFit):
     def _most_rows(self, model: Any, schema: Schema | None, records: Records) -> Any:
         """Return how many records of a person are used, if that is declared: here, or by the model."""
         told_apart = records.groups_name is not None or (schema is not None and schema.identifier is not None)
-        inherited = getattr(model, "rows_per_person", None) if told_apart else None
-        return inherited if self.rows_per_person is None else self.rows_per_person
+        return most_rows(model, self.rows_per_person) if told_apart else self.rows_per_person
 
     def _warn_of_large_delta(self, estimates: Estimates, relation: Relation) -> None:
         """Compare delta with the number of records or people, of which there are at least so many."""
@@ -262,6 +261,14 @@ def schema_of(model: Any) -> Schema | None:
     inner = innermost(model)
     schema: Schema | None = getattr(inner, "schema_", None) if isinstance(inner, PrivateFit) else None
     return schema_inside(model) if schema is None else schema
+
+
+def most_rows(model: Any, declared: int | None) -> Any:
+    """Return how many records of a person a score uses: as declared or, by default, as in the model's fit."""
+    ids = None if getattr(model, "schema_", None) is None else model.schema_.identifier
+    if declared is not None or (ids is not None and ids.rows_per_person is not None):
+        return declared  # what the schema says need not be said again
+    return getattr(getattr(model, "privacy_", None), "records_per_person", None)
 
 
 def innermost(model: Any) -> Any:

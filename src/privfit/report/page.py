@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from html import escape
 from importlib.resources import files
 from typing import Any
@@ -18,8 +18,8 @@ from privfit.models.weights import weights_of
 from privfit.printable import printable
 from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
+from privfit.report.scores import scores_block
 from privfit.report.summary import summary
-from privfit.report.titles import score_title
 from privfit.report.weights import CLASSES_DRAWN, weights_section
 
 CARD_FIELDS = (
@@ -68,7 +68,7 @@ def render(
         ("public", "What was taken for public", _public(model)),
         ("budget", "What the privacy budget bought", _budget(model)),
         ("weights", "What the model says", weights_section(model, weights)),
-        ("scores", "How good it is", _scores(scores)),
+        ("scores", "How good it is", scores_block(scores)),
         ("card", "Model card", _card(model, card or {})),
         ("verify", "How to verify this", _verify(model)),
     ]
@@ -223,32 +223,6 @@ def _budget(model: Published) -> str:
     shares = [(what, rho, f"{rho / total:.1%}") for what, rho in rows]
     chart = bars(shares, caption="The privacy budget by what it bought")
     return chart + _list(model.privacy["notes"])
-
-
-def _scores(scores: Mapping[str, Any] | None) -> str:
-    if scores is None:
-        return (
-            "<p>No private scores were bought. An exact score on the records would be a look at them that "
-            "nobody paid for; <code>privfit.metrics.evaluate</code> buys scores with their noise.</p>"
-        )
-    rows = [
-        (
-            score_title(name),
-            f"{score['value']:.3f}",
-            *(_range(score[w]) for w in ("interval", "population")),
-        )
-        for name, score in scores.items()
-        if "value" in score
-    ]
-    caption = "On records that were held out, bought with noise; ranges hold with a confidence of 95%"
-    head = ("score", "value", "on these records", "in the population")
-    return (
-        table(head, rows, caption) + f"<p>{escape(_before(scores['privacy']['text'], ' In plain words'))}</p>"
-    )
-
-
-def _range(interval: Sequence[float]) -> str:
-    return f"{interval[0]:.3f} to {interval[1]:.3f}"
 
 
 def _card(model: Published, card: Mapping[str, str]) -> str:

@@ -1,0 +1,61 @@
+"""How good a model is, as far as private scores of it were bought."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from privfit.report.charts import table
+from privfit.report.titles import score_title
+
+_OF_CLASSES = ("recall", "precision")  # shares for each class, with what they are shares of
+_CAPTION = "On records that were held out, bought with noise; ranges hold with a confidence of 95%"
+
+
+def scores_block(scores: Mapping[str, Any] | None) -> str:
+    """Return tables of the scores, and what was promised of them.
+
+    Parameters
+    ----------
+    scores : mapping, optional
+        What `privfit.metrics.evaluate(...).to_dict()` gave.
+
+    Returns
+    -------
+    html : str
+        Without scores, a sentence that says how to buy them.
+    """
+    if scores is None:
+        return (
+            "<p>No private scores were bought. An exact score on the records would be a look at them that "
+            "nobody paid for; <code>privfit.metrics.evaluate</code> buys scores with their noise.</p>"
+        )
+    rows = [
+        (
+            score_title(name),
+            f"{score['value']:.3f}",
+            *(_range(score[where]) for where in ("interval", "population")),
+        )
+        for name, score in scores.items()
+        if "value" in score
+    ]
+    head = ("score", "value", "on these records", "in the population")
+    promised = str(scores["privacy"]["text"]).partition(" In plain words")[0]
+    return table(head, rows, _CAPTION) + _of_classes(scores) + f"<p>{escape(promised)}</p>"
+
+
+def _of_classes(scores: Mapping[str, Any]) -> str:
+    shares = [scores[name] for name in _OF_CLASSES if name in scores]
+    if not shares:
+        return ""
+    rows = [
+        (str(label), *(f"{of['values'][k]:.3f} ({_range((of['low'][k], of['high'][k]))})" for of in shares))
+        for k, label in enumerate(shares[0]["labels"])
+    ]
+    head = ("class", *(name for name in _OF_CLASSES if name in scores))
+    return table(head, rows, "By class: recall is of its records, precision of those it is predicted for")
+
+
+def _range(interval: Sequence[float]) -> str:
+    return f"{interval[0]:.3f} to {interval[1]:.3f}"
