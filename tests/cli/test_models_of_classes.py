@@ -51,6 +51,9 @@ def test_several_classes_are_trained_scored_explained_exported_and_predicted(fol
     assert "Weights for short stay, all of them" in page
     low, high = (scores["recall"][end][1] for end in ("low", "high"))
     assert f"{scores['recall']['values'][1]:.3f} ({low:.3f} to {high:.3f})" in page
+    (folder / "cut.json").write_text(json.dumps(scores | {"recall": {"labels": ["general"], "values": []}}))
+    told = privfit("report", "model.json", "--scores", "cut.json", "--out", "card.html", code=2).stderr
+    assert "cut.json holds no scores" in told
     heading = next(
         line for line in privfit("explain", "model.json").stdout.splitlines() if line.startswith("column ")
     )

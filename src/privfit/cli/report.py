@@ -66,6 +66,11 @@ def _scores(path: Path) -> dict[str, Any]:
             for low, high in (score["interval"], score["population"]):
                 if not all(map(math.isfinite, map(float, (low, high, score["value"])))):
                     raise ValueError
+        by_class = {name: written[name] for name in ("recall", "precision") if name in written}
+        for shares in by_class.values():
+            columns = [[float(share) for share in shares[part]] for part in ("values", "low", "high")]
+            if {len(column) for column in columns} != {len(written["recall"]["labels"])}:
+                raise ValueError
         promise, _ = promise_of(privacy), origin_of(privacy)
         if promise is not None:
             composed([promise, promise])
@@ -73,7 +78,7 @@ def _scores(path: Path) -> dict[str, Any]:
         raise Mistake(
             f"{path} holds no scores; write some with: privfit evaluate MODEL TABLE --out SCORES"
         ) from None
-    return scores | {"privacy": privacy}
+    return scores | by_class | {"privacy": privacy}
 
 
 def _fields(path: Path) -> dict[str, str]:
