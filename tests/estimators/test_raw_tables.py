@@ -27,7 +27,7 @@ from privfit import (
     strict,
 )
 from privfit.preprocessing import SchemaEncoder
-from privfit.schema import Categorical, Date, Identifier, Integer, Label, Numeric, Schema, encode
+from privfit.schema import Categorical, Date, Identifier, Integer, Label, NumberLabel, Numeric, Schema, encode
 
 CANARY = "P000000"
 SCHEMA = Schema(
@@ -172,8 +172,8 @@ def test_a_refit_without_a_schema_forgets_the_first_one():
             "^n_records is said by the schema; remove n_records=.$",
         ),
         (
-            {"schema": Schema(SCHEMA.columns, Label("ill", [1, 2, 3]))},
-            "^The label 'ill' must have two classes to be predicted.$",
+            {"schema": Schema(SCHEMA.columns, NumberLabel("ill", 0, 100))},
+            "^The label 'ill' is a number, and DPLogisticRegression predicts classes; use a regressor, or",
         ),
         ({"schema": "nothing.toml"}, "nothing.toml"),
     ],

@@ -135,7 +135,7 @@ HOSTILE = {
         changed(["target", "type"], "forest"),
         "its entry target breaks the rule 'oneOf'",
     ),
-    "a kind unheard of": (changed(["kind"], "forest"), "none of those that this privfit has: logistic, svm"),
+    "a kind unheard of": (changed(["kind"], "forest"), "none of those that this privfit has: classifier,"),
     "a row too many": (
         lambda w: json.dumps(w | {"weights": [*w["weights"], [1.0] * 5]}),
         "with 1 score for each record needs 1 row of weights",

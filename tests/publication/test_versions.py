@@ -13,7 +13,6 @@ from test_model_files import fitted
 from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 
 import privfit
-from privfit import DPLogisticRegression
 from privfit.models.links import IDENTITY, LOG, SIGN, SOFTMAX
 from privfit.models.registry import MODELS
 from privfit.models.targets import Classes, Counts, Interval
@@ -71,14 +70,12 @@ def test_a_covariance_is_written_and_read():
 def test_what_the_format_cannot_express_is_not_published():
     model = fitted()
     model.classes_ = np.array(["a", "b", "c"])
-    model.coef_, model.intercept_ = np.ones((3, 5)), np.ones(3)
-    with pytest.raises(ValueError, match="cannot be published: a model of 'classes' cannot have"):
+    model.coef_, model.intercept_ = np.ones((2, 5)), np.ones(2)
+    with pytest.raises(ValueError, match="a model of 'classes' with 3 scores for each record needs 3 rows"):
         model.published()
     model = fitted()
     model.coef_ = np.ones((3, 5))
-    refusal = (
-        "cannot be published: a model of 'two labels' with 1 score for each record needs 1 row of weights."
-    )
+    refusal = "cannot be published: a model of 'two labels' cannot have the link 'softmax'."
     with pytest.raises(ValueError, match=re.escape(refusal)):
         model.published()
     model.coef_, model.intercept_ = np.ones((1, 5)), np.ones(3)
@@ -200,8 +197,9 @@ def test_every_link_is_written_and_converted(name, unit_rows):
 
 
 def test_a_loaded_file_does_not_become_another_model(tmp_path):
-    model = replace(made_up(*MADE_UP["softmax"]), kind="logistic")
-    (tmp_path / "model.json").write_text(to_json(model))
-    with pytest.raises(ValueError, match="models of the kind 'logistic' do not have the link 'softmax'"):
+    softmax = made_up(*MADE_UP["softmax"])
+    (tmp_path / "model.json").write_text(to_json(replace(softmax, kind="svm")))
+    with pytest.raises(ValueError, match="models of the kind 'svm' do not have the link 'softmax'"):
         privfit.load(tmp_path / "model.json")
-    assert DPLogisticRegression._link.name == "logit"
+    (tmp_path / "model.json").write_text(to_json(replace(softmax, kind="logistic")))
+    assert privfit.load(tmp_path / "model.json").published().link.name == "softmax"  # the file's own
