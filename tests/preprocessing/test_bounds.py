@@ -268,3 +268,20 @@ def test_scikit_learn_contract(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)
         check(estimator)
+
+
+def test_bounds_can_be_bought_for_people_with_several_records():
+    X, who = np.arange(6000.0)[:, None] % 100.0, pd.Series(np.arange(6000) % 2000, name="who")
+    ledger = Ledger(epsilon=9.0, person_id="who")
+    bounds = PrivateBounds(epsilon=9.0, rows_per_person=2, ledger=ledger).fit(X, groups=who)
+    assert bounds.privacy_.records_per_person == 2
+    assert all(entry.mechanism == "gaussian, sensitivity 2" for entry in bounds.ledger_.entries)
+    low, high = bounds.bounds_
+    assert low[0] < 10.0
+    assert 90.0 < high[0] < 130.0
+    with pytest.raises(ValueError, match="set rows_per_person"):
+        PrivateBounds().fit(X, groups=who)
+    with pytest.raises(ValueError, match="nothing says who is who"):
+        PrivateBounds(rows_per_person=2).fit(X)
+    with pytest.raises(ValueError, match="is about all records of one person"):
+        PrivateBounds(ledger=ledger).fit(X)

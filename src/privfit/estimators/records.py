@@ -90,7 +90,7 @@ class Records:
         """
         if self.groups is None:
             return self, None
-        beside = [self.y] if self.sample_weight is None else [self.y, self.sample_weight]
+        beside = [column for column in (self.y, self.sample_weight) if column is not None]
         most = relation.records_per_person
         used = self.keep(records_used(self.groups, most, self.X, *beside))
         if not used.X.shape[0]:

@@ -13,10 +13,11 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from privfit.accounting import Gaussian, Ledger
-from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator, Vector
+from privfit.estimators.people import relation_of
 from privfit.estimators.preparation import clip_features
 from privfit.estimators.private import PrivateFit
+from privfit.estimators.records import Records
 from privfit.estimators.tables import check_table
 from privfit.estimators.validation import check_finite, shown
 from privfit.questions import Histograms
@@ -51,6 +52,9 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
     quantiles : pair of float
         The shares of each column's values below which its low and its high bound are wanted. Values beyond
         the bounds are clipped.
+    rows_per_person : int, optional
+        How many records of one person are used at most, who is who being said by ``groups`` of `fit`. The
+        promise is then about all records of a person.
     ledger : Ledger, optional
         A ledger to draw on, shared with the fits that use the bounds.
     noise : {"secure", "seeded"}
@@ -94,6 +98,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         *,
         rho: float | None = None,
         quantiles: tuple[float, float] = (0.01, 0.99),
+        rows_per_person: int | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -102,19 +107,23 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         self.delta = delta
         self.rho = rho
         self.quantiles = quantiles
+        self.rows_per_person = rows_per_person
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
         """Buy the bounds of the columns of X, a numeric array, data frame or sparse matrix.
 
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            One row per person.
+            One row per person, or several with `groups`.
         y : ignored
             Not used; present because pipelines pass it.
+        groups : array of shape (n_records,), optional
+            An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
+            The name of a column is that of the id, which a shared ledger compares.
 
         Returns
         -------
@@ -122,20 +131,23 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
             The fitted transformer.
         """
         with self._as_strictly_as_made():
-            return self._fit(X)
+            return self._fit(Records.given(X, None, None, groups))
 
     @property
     def _noun(self) -> str:
         return "private bounds"
 
-    def _fit(self, X: Any) -> Self:
+    def _fit(self, records: Records) -> Self:
         from privfit.engine.table import Table  # imported late: it needs numba, which is slow to import
 
-        terms = self._terms(Gaussian.of)
+        relation = relation_of(self.rows_per_person, None, records.groups_name)
+        terms = self._terms(Gaussian.of, relation=relation)
         self._check_quantiles()
         surroundings = look_around(self)
         # only what is wrong with the records themselves is left to be refused
-        X = self._validated(X, reset=True)
+        records = records.with_features(self._validated(records.X, reset=True))
+        records, _ = records.of_people(relation)
+        X = records.X
         ledger = self._open_ledger(terms)
         curator = Curator(
             Table(X, intercept=False),
@@ -143,7 +155,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
             terms.noise,
             epsilon=terms.epsilon,
             delta=self.delta,
-            relation=ONE_RECORD,
+            relation=relation,
         )
         family = self._join_family(terms.kept, unknown=surroundings.unknown)
 
