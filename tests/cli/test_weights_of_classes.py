@@ -2,8 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from running import privfit
+
+from privfit import load
+
+pandas = pytest.importorskip("pandas")
 
 SCHEMA = """[[columns]]
 name = "age"
@@ -76,3 +81,13 @@ def test_numbers_have_no_classes(survey):
     assert "--class-weight is about classes" in " ".join(
         train("--class-weight", "balanced", code=2).stderr.split()
     )
+
+
+def test_scores_are_weighted_too(survey):
+    train()
+    bought = json.loads(privfit("evaluate", "m.json", "survey.csv", "--json").stdout)
+    assert "sum of weights" in str(bought) or "records have weights" in str(bought)
+    exact = json.loads(privfit("evaluate", "m.json", "survey.csv", "--public-data", "--json").stdout)
+    table = pandas.read_csv("survey.csv")
+    right = load("m.json").predict(table) == table["ill"]
+    assert exact["accuracy"] == pytest.approx(np.average(right, weights=table["pweight"]))

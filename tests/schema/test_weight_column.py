@@ -119,6 +119,14 @@ def test_a_table_without_its_weights_is_refused_by_a_fit_and_not_by_predictions(
     assert len(fit(schema=schema()).predict(bare)) == N
 
 
+def test_the_exact_score_weighs_by_the_column():
+    model = fit(schema=schema())
+    right = model.predict(FRAME) == ILL
+    assert model.score(FRAME) == pytest.approx(np.average(right, weights=np.minimum(WEIGHT, 5.0)))
+    assert model.score(FRAME, ILL) == model.score(FRAME)
+    assert model.score(FRAME, sample_weight=np.ones(N)) == pytest.approx(right.mean())
+
+
 @pytest.mark.parametrize(
     "setting",
     [{"max_weight": 5.0}, {"mean_weight": 2.0}, {"weight_shrinkage": 0.5}],

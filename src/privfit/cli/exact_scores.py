@@ -13,21 +13,11 @@ def exact_scores(fitted: Any, table: Any) -> dict[str, float]:
     Records count by the weights that the schema declares, if any.
     """
     with waiting("Scoring"):
-        import numpy as np
+        from privfit.schema.labelling import labels_in, weights_in
 
-        from privfit.schema.frames import columns_of
-        from privfit.schema.labelling import labels_in
-        from privfit.schema.stored import readings
-
-        schema, weights = fitted.schema_, None
-        if schema.weight is not None:
-            (column,) = columns_of(table, [schema.weight.as_column])
-            weights = np.clip(
-                np.nan_to_num(readings(schema.weight.as_column, column)), 0.0, schema.weight.max
-            )
-        labels, has_label = labels_in(table, schema)
-        if has_label is not None:
-            table, weights = table.filter(has_label), None if weights is None else weights[has_label]
+        labels, has_label = labels_in(table, fitted.schema_)
+        table = table if has_label is None else table.filter(has_label)
+        weights = weights_in(table, fitted.schema_)
         predicted = fitted.predict(table)
         link = fitted.published().link
         if not link.predicts_classes:

@@ -40,8 +40,8 @@ from privfit.models.targets import Target
 from privfit.penalties import ConvexSet
 from privfit.schema import Schema
 from privfit.schema.frames import columns_of, opened
+from privfit.schema.labelling import weights_in
 from privfit.schema.people import people_in
-from privfit.schema.stored import readings
 from privfit.solvers import Facts, Solver, get_solver, require
 from privfit.solvers.target_scale import bought_size
 from privfit.surroundings import budget_bar, look_around
@@ -295,9 +295,8 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         elif schema.identifier is not None:
             (ids,) = columns_of(X, [schema.identifier])
             records = records.with_groups(people_in(ids, f"Column {schema.identifier.name!r}"))
-        if schema.weight is not None and records.sample_weight is None:
-            (column,) = columns_of(X, [schema.weight.as_column])
-            records = records.with_weights(readings(schema.weight.as_column, column))
+        if records.sample_weight is None:
+            records = records.with_weights(weights_in(X, schema))
         y, has_label = declared.labels(X, records.y)
         self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)
         self.n_features_in_ = len(schema.features)

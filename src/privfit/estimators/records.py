@@ -68,7 +68,7 @@ class Records:
         """Return the same records, belonging to these people."""
         return replace(self, groups=groups)
 
-    def with_weights(self, sample_weight: NDArray[np.float64]) -> Records:
+    def with_weights(self, sample_weight: NDArray[np.float64] | None) -> Records:
         """Return the same records with these weights."""
         return replace(self, sample_weight=sample_weight)
 

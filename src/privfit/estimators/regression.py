@@ -23,6 +23,7 @@ from privfit.penalties import ConvexSet
 from privfit.remedies import remedy
 from privfit.schema import Schema, labels_of
 from privfit.schema.frames import opened
+from privfit.schema.labelling import weights_in
 from privfit.schema.quantities import Quantity
 from privfit.solvers import Solver
 
@@ -152,7 +153,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         y : array of shape (n_records,), optional
             Targets. With a schema they are a column of the table, unless given.
         sample_weight : array of shape (n_records,), optional
-            How much each record counts.
+            How much each record counts. With a schema it is its column of weights, if any, unless given.
 
         Returns
         -------
@@ -166,11 +167,12 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         """Return targets, predictions and weights of the records that have a target."""
         check_is_fitted(self)
         if self.schema_ is not None and y is None:
-            X = opened(X, self.schema_.names)
+            X = opened(X, self.schema_.names_in_fit)
             y = labels_of(X, self.schema_)
         predicted = self.predict(X)
         if self.schema_ is not None:
             check_lengths(predicted, y)
+            sample_weight = weights_in(X, self.schema_) if sample_weight is None else sample_weight
             y, has_label = labels_given(y, self.schema_.label)
             if has_label is not None:
                 predicted = predicted[has_label]

@@ -19,9 +19,8 @@ from privfit.estimators.tables import check_rows
 from privfit.estimators.validation import check_lengths
 from privfit.schema import Schema
 from privfit.schema.frames import columns_of, opened
-from privfit.schema.labelling import labels_in
+from privfit.schema.labelling import labels_in, weights_in
 from privfit.schema.people import People, people_in, records_used
-from privfit.schema.stored import readings
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,9 +74,8 @@ class HeldOut:
         elif schema.identifier is not None:
             (ids,) = columns_of(X, [schema.identifier])
             held = replace(held, people=people_in(ids, f"Column {schema.identifier.name!r}"))
-        if schema.weight is not None and held.weights is None:
-            (column,) = columns_of(X, [schema.weight.as_column])
-            held = replace(held, weights=readings(schema.weight.as_column, column))
+        if held.weights is None:
+            held = replace(held, weights=weights_in(X, schema))
         y, has_label = labels_in(X, schema) if y is None else labels_given(y, schema.label)
         if has_label is not None:
             held = replace(held._of(np.flatnonzero(has_label)), assumption=WITHOUT_LABEL)

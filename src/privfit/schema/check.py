@@ -23,7 +23,7 @@ Purpose = Literal["train", "evaluate", "predict"]
 # columns that a table may lack, and that nobody reads there
 _UNREAD: dict[str, tuple[type[Column], ...]] = {
     "train": (),
-    "evaluate": (Weight,),
+    "evaluate": (),
     "predict": (Identifier, AnyLabel, Weight),
 }
 

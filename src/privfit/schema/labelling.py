@@ -1,4 +1,4 @@
-"""The labels of records, from their column: each from its own cell and the schema alone (C1)."""
+"""The labels and weights of records, from their columns: each from its own cell and the schema alone (C1)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from privfit.schema.frames import columns_of, opened
 from privfit.schema.label import AnyLabel
 from privfit.schema.schema import Schema
-from privfit.schema.stored import read_stored, stored, which_are_empty
+from privfit.schema.stored import read_stored, readings, stored, which_are_empty
 
 
 def labels_of(X: Any, schema: Schema) -> NDArray[Any]:
@@ -50,6 +50,16 @@ def labels_in(X: Any, schema: Schema) -> tuple[NDArray[Any], NDArray[np.bool_] |
     """Read the labels of a table as `read_labels` does."""
     (column,) = columns_of(opened(X, [schema.label.name]), [schema.label])
     return read_labels(column, schema.label)
+
+
+def weights_in(X: Any, schema: Schema) -> NDArray[np.float64] | None:
+    """Return the weights of a table's records, between 0 and the largest; None if the schema has none."""
+    if schema.weight is None:
+        return None
+    fact = schema.weight.as_column
+    (column,) = columns_of(opened(X, [fact.name]), [fact])
+    weights = readings(fact, column)
+    return np.minimum(np.where(weights > 0.0, weights, 0.0), fact.high)
 
 
 def read_labels(column: Any, label: AnyLabel) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:

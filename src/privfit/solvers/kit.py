@@ -43,7 +43,11 @@ def total_weight(curator: Curator, budget: float, n: float | None = None) -> flo
         return number_of_records(curator) if n is None else n
     bought = counted(curator, budget, WeightSum())
     weight = max(float(bought.value[0]), 2.0 * bought.sigma)
-    return weight if n is None else min(weight, n)
+    if n is not None:
+        return min(weight, n)
+    if curator.n_records is None:
+        compare_delta(curator, float(bought.value[0]), bought.sigma, budget)  # no record weighs above 1
+    return weight
 
 
 def compare_delta(curator: Curator, n: float, noise: float, budget: float) -> None:
