@@ -82,13 +82,13 @@ class Loss:
 
     @property
     def slope_at_zero(self) -> float:
-        """How steep the loss is at prediction 0, where every walk starts."""
+        """How steep the loss is at prediction 0, where every walk starts; of several, in the steepest."""
         if self.outputs == 1:
             return max(abs(float(self.derivative(0.0, target))) for target in self.targets.typical)
         slopes = np.empty((len(self.targets.typical), self.outputs))
         for target, out in zip(self.targets.typical, slopes, strict=True):
             self.derivative(np.zeros(self.outputs), target, out)
-        return float(np.max(np.linalg.norm(slopes, axis=1)))
+        return float(np.max(np.abs(slopes)))
 
     def weights_of(self, size: int) -> NDArray[np.float64]:
         """Return zero weights of so many columns: a vector or, with several outputs, a column for each."""
