@@ -140,7 +140,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             One row per person. With a schema, a raw table: a frame of pandas or polars, an Arrow table, the
             path of a CSV or Parquet file or of a directory of Parquet files, or a list of paths.
         y : array of shape (n_records,), optional
-            Targets: labels of two classes, or numbers if the model predicts numbers. With a schema they are a
+            Targets: labels of classes, or numbers if the model predicts numbers. With a schema they are a
             column of the table, unless given.
         sample_weight : array of shape (n_records,), optional
             How much each record counts. Weights above `max_weight` count as `max_weight`; negative and

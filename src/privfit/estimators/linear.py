@@ -15,8 +15,10 @@ from privfit.models.links import LOGIT, SIGN
 class DPLogisticRegression(LinearClassifier):
     """Logistic regression with differential privacy.
 
-    It minimises the logistic loss, log(1 + exp(-y w.x)) with y = -1 or 1, averaged over the records. The
-    interface is that of scikit-learn's LogisticRegression for two classes.
+    It minimises the logistic loss, log(1 + exp(-y w.x)) with y = -1 or 1, averaged over the records. With
+    more than two classes it is multinomial: the loss is minus the logarithm of the softmax probability of a
+    record's class, all classes share one privacy budget, and a record's gradient is clipped for all of them
+    together. The interface is that of scikit-learn's LogisticRegression.
 
     Parameters
     ----------
@@ -38,11 +40,11 @@ class DPLogisticRegression(LinearClassifier):
     schema : Schema, str or path, optional
         A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
         then encoded by the schema alone, which also gives the classes, the bounds and the names of columns.
-    classes : pair of labels, optional
-        The two labels, in any order: as in scikit-learn, the later one in sorted order is the positive class.
-        Declare them unless they are 0 and 1 or booleans, because the labels that occur in sensitive data are
-        not public. If text or booleans are declared and y holds the integers 0 and 1, as meta-estimators pass
-        them, these stand for the two classes, and predictions are integers as well.
+    classes : list of labels, optional
+        The labels, two or more, in any order: as in scikit-learn, the later one of two in sorted order is the
+        positive class. Declare them unless they are 0 and 1 or booleans, because the labels that occur in
+        sensitive data are not public. If text or booleans are declared and y holds integers from 0 on, as
+        meta-estimators pass them, these stand for the classes, and predictions are integers as well.
     n_records : int, optional
         The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
     feature_bounds : pair or mapping, optional
@@ -87,12 +89,13 @@ class DPLogisticRegression(LinearClassifier):
 
     Attributes
     ----------
-    coef_ : array of shape (1, n_weights)
-        The weights. With a schema, one column has several; `get_feature_names_out` names them.
-    intercept_ : array of shape (1,)
+    coef_ : array of shape (1, n_weights) or (n_classes, n_weights)
+        The weights: a row for two classes, otherwise a row for each class. With a schema, one column has
+        several; `get_feature_names_out` names them.
+    intercept_ : array of shape (1,) or (n_classes,)
         The weight of the constant feature, 0 without one.
-    classes_ : array of shape (2,)
-        The two labels, in sorted order.
+    classes_ : array of shape (n_classes,)
+        The labels, in sorted order.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -144,7 +147,7 @@ class DPLogisticRegression(LinearClassifier):
 
         Returns
         -------
-        probabilities : array of shape (n_records, 2)
+        probabilities : array of shape (n_records, n_classes)
             Every row adds up to 1.
         """
         scores = self.decision_function(X)
@@ -165,7 +168,7 @@ class DPLogisticRegression(LinearClassifier):
 
         Returns
         -------
-        log_probabilities : array of shape (n_records, 2)
+        log_probabilities : array of shape (n_records, n_classes)
             The exponentials of every row add up to 1.
         """
         scores = self.decision_function(X)
@@ -178,8 +181,10 @@ class DPLogisticRegression(LinearClassifier):
 class DPLinearSVC(LinearClassifier):
     """Linear support vector machine with differential privacy.
 
-    It minimises the hinge loss, max(0, 1 - y w.x) with y = -1 or 1, averaged over the records. The interface
-    is that of scikit-learn's LinearSVC for two classes; there are no probabilities.
+    It minimises the hinge loss, max(0, 1 - y w.x) with y = -1 or 1, averaged over the records. With more than
+    two classes the loss of a record is the sum of such hinges, one for each class against the rest; they
+    share one privacy budget and one clip. The interface is that of scikit-learn's LinearSVC; there are no
+    probabilities.
 
     Parameters
     ----------
@@ -201,11 +206,11 @@ class DPLinearSVC(LinearClassifier):
     schema : Schema, str or path, optional
         A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
         then encoded by the schema alone, which also gives the classes, the bounds and the names of columns.
-    classes : pair of labels, optional
-        The two labels, in any order: as in scikit-learn, the later one in sorted order is the positive class.
-        Declare them unless they are 0 and 1 or booleans, because the labels that occur in sensitive data are
-        not public. If text or booleans are declared and y holds the integers 0 and 1, as meta-estimators pass
-        them, these stand for the two classes, and predictions are integers as well.
+    classes : list of labels, optional
+        The labels, two or more, in any order: as in scikit-learn, the later one of two in sorted order is the
+        positive class. Declare them unless they are 0 and 1 or booleans, because the labels that occur in
+        sensitive data are not public. If text or booleans are declared and y holds integers from 0 on, as
+        meta-estimators pass them, these stand for the classes, and predictions are integers as well.
     n_records : int, optional
         The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
     feature_bounds : pair or mapping, optional
@@ -250,12 +255,13 @@ class DPLinearSVC(LinearClassifier):
 
     Attributes
     ----------
-    coef_ : array of shape (1, n_weights)
-        The weights. With a schema, one column has several; `get_feature_names_out` names them.
-    intercept_ : array of shape (1,)
+    coef_ : array of shape (1, n_weights) or (n_classes, n_weights)
+        The weights: a row for two classes, otherwise a row for each class. With a schema, one column has
+        several; `get_feature_names_out` names them.
+    intercept_ : array of shape (1,) or (n_classes,)
         The weight of the constant feature, 0 without one.
-    classes_ : array of shape (2,)
-        The two labels, in sorted order.
+    classes_ : array of shape (n_classes,)
+        The labels, in sorted order.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
