@@ -22,8 +22,8 @@ def test_a_notebook_runs(path, tmp_path):
     assert "Warning:" not in str(notebook)  # as Python writes a warning
 
 
-def test_there_are_three_examples():
-    assert [path.stem for path in NOTEBOOKS] == ["census", "hospital", "text"]
+def test_there_are_examples_of_these():
+    assert [path.stem for path in NOTEBOOKS] == ["census", "digits", "hospital", "text"]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
