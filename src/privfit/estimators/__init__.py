@@ -6,10 +6,11 @@ To add one, add a file here that defines it. `privfit.load` and the command line
 from importlib import import_module
 from pkgutil import iter_modules
 
-from privfit.estimators.any_loss import DPLinearClassifier, DPLinearRegressor
 from privfit.estimators.huber_regressor import DPHuberRegressor
 from privfit.estimators.linear import DPLinearSVC, DPLogisticRegression
+from privfit.estimators.linear_classifier import DPLinearClassifier
 from privfit.estimators.linear_regression import DPLinearRegression
+from privfit.estimators.linear_regressor import DPLinearRegressor
 from privfit.estimators.poisson_regressor import DPPoissonRegressor
 from privfit.estimators.quantile_regressor import DPQuantileRegressor
 from privfit.estimators.statement import PrivacyStatement

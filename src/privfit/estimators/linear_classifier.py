@@ -1,0 +1,201 @@
+"""A linear classifier of any convex loss, which a user may have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from privfit.accounting import Ledger
+from privfit.estimators.any_loss import AnyLoss
+from privfit.estimators.classification import LinearClassifier
+from privfit.losses import Loss
+from privfit.models.links import SIGN
+from privfit.penalties import ConvexSet
+from privfit.schema import Schema
+from privfit.solvers import Solver
+
+
+class DPLinearClassifier(AnyLoss, LinearClassifier):
+    """A linear classifier of two classes with any convex loss, and with differential privacy.
+
+    It minimises the mean of a loss that you write as two Python functions of one record: its value and its
+    derivative. The price does not rest on your loss, because solvers that take it clip what each record adds.
+    Solvers whose price rests on a loss's constants refuse it. Loss and alpha are divided by the loss's slope
+    at prediction 0 before a fit, so that clips mean what they do for the hinge.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        The privacy budget: the model is (epsilon, delta)-differentially private when one record is added or
+        removed. 1 by default.
+    delta : float
+        The second part of the privacy budget. It should be well below 1 / number of records.
+    loss : Loss or str
+        What is minimised: a `privfit.losses.Loss` that you wrote, or the name
+        of one of privfit's own. Check yours with `privfit.testing.check_loss`.
+    rho : float, optional
+        The privacy budget in zero-concentrated differential privacy, instead of epsilon. delta then only
+        serves to state the result as (epsilon, delta).
+    solver : str or Solver
+        The algorithm, by name or as an object with settings of its own.
+    alpha : float
+        Strength of the regulariser alpha/2 ||w||^2, like SGDClassifier's. The intercept is regularised, too,
+        as in the paper.
+    fit_intercept : bool
+        Whether to add a constant feature.
+    schema : Schema, str or path, optional
+        A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
+        then encoded by the schema alone, which also gives the classes, the bounds and the names of columns.
+    classes : pair of labels, optional
+        The two labels, in any order: as in scikit-learn, the later one in sorted order is the positive class.
+        Declare them unless they are 0 and 1 or booleans, because the labels that occur in sensitive data are
+        not public. If text or booleans are declared and y holds the integers 0 and 1, as meta-estimators pass
+        them, these stand for the two classes, and predictions are integers as well.
+    n_records : int, optional
+        The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
+    feature_bounds : pair or mapping, optional
+        Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
+        each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
+        them.
+    max_weight : float, optional
+        The largest weight that a record can have, if `fit` is given `sample_weight`. Larger weights count as
+        this one, and the noise grows with it. Without it the largest weight is read off the data, with a
+        `PrivacyLeakWarning`.
+    weight_shrinkage : float
+        How far weights are moved towards their mean, between 0 (not at all) and 1 (all records count alike).
+        The model is then fitted with less noise, and is more biased as a model of the population.
+    mean_weight : float, optional
+        The public mean of the weights, which shrinkage moves them to. Without it the mean is bought.
+    class_weight : dict or "balanced", optional
+        How much the records of each class count, as ``{label: weight}`` that is public; classes that are not
+        named have 1. "balanced" makes all classes count alike and buys their sizes for a hundredth of the
+        privacy budget. It multiplies with `sample_weight`.
+    rows_per_person : int, optional
+        How many records of one person are used at most, for tables in which people have several. The promise
+        is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column
+        of the schema, which can also say this number. The number of records used is then bought, whatever
+        `n_records` says.
+    constraint : ConvexSet, optional
+        A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
+        `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
+    start : pair, optional
+        Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
+        model that was not trained on these records.
+    ledger : Ledger, optional
+        The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
+        Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
+        second fit on a `PrivacyLeakWarning` states the total. A newly constructed estimator starts at zero.
+    noise : {"secure", "seeded"}
+        "secure" draws the noise from the operating system's entropy, whatever random_state is. "seeded" makes
+        it reproducible, for research only: whoever knows the seed can subtract the noise.
+    random_state : None, int or numpy.random.Generator
+        The seed of seeded noise. A fitted estimator neither shows nor pickles it.
+    verbose : int
+        1 shows a bar of how much of the privacy budget is spent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (1, n_weights)
+        The weights. With a schema, one column has several; `get_feature_names_out` names them.
+    intercept_ : array of shape (1,)
+        The weight of the constant feature, 0 without one.
+    classes_ : array of shape (2,)
+        The two labels, in sorted order.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns of X, if they have names.
+    schema_ : Schema or None
+        The schema of the fit.
+    weighting_ : dict
+        How much records counted, if not alike: what is declared about their weights and those of classes.
+    weights_ : Weights
+        With a schema, the weights as a table with a row for each column and category.
+    feature_bounds_ : pair of arrays or None
+        The lowest and highest value of every column, declared or bought. Predictions clip the features to
+        them, as the fit did.
+    unit_rows_ : bool
+        Whether the solver scales each row to norm 1, the constant feature included. Predictions then do, too.
+    n_iter_ : int
+        The number of steps taken.
+    privacy_ : PrivacyStatement
+        The guarantee, fixed before the fit read the data: epsilon, delta, rho, adjacency, assumptions and a
+        paragraph in plain words. Apart from the guarantee it says what this fit and its family spent.
+    ledger_ : Ledger or None
+        The ledger of this fit; None for solvers without privacy.
+    trace_ : tuple of Step
+        What each step released and cost.
+
+    See Also
+    --------
+    privfit.testing.check_loss : Whether a loss is what it says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privfit import DPLinearClassifier
+    >>> from privfit.losses import Loss
+    >>> def value(prediction, target):
+    ...     return max(1.0 - target * prediction, 0.0) ** 2
+    >>> def derivative(prediction, target):
+    ...     return -2.0 * target * max(1.0 - target * prediction, 0.0)
+    >>> squared_hinge = Loss("squared hinge", value, derivative, smoothness=2.0)
+    >>> X = np.random.default_rng(0).normal(size=(2000, 2))
+    >>> model = DPLinearClassifier(1.0, loss=squared_hinge, feature_bounds=(-4.0, 4.0))
+    >>> model.fit(X, X[:, 0] > 0.0).score(X, X[:, 0] > 0.0) > 0.9
+    True
+    """
+
+    _kind, _title, _link = "classifier", "Linear classifier", SIGN
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        *,
+        loss: Loss | str | None = None,
+        rho: float | None = None,
+        solver: str | Solver = "adaptive",
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        schema: Schema | str | PathLike[str] | None = None,
+        classes: Any = None,
+        n_records: int | None = None,
+        feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        max_weight: float | None = None,
+        weight_shrinkage: float = 0.0,
+        mean_weight: float | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        rows_per_person: int | None = None,
+        constraint: ConvexSet | None = None,
+        start: tuple[Any, Any] | None = None,
+        ledger: Ledger | None = None,
+        noise: str = "secure",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            rho=rho,
+            solver=solver,
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            schema=schema,
+            classes=classes,
+            n_records=n_records,
+            feature_bounds=feature_bounds,
+            max_weight=max_weight,
+            weight_shrinkage=weight_shrinkage,
+            mean_weight=mean_weight,
+            class_weight=class_weight,
+            rows_per_person=rows_per_person,
+            constraint=constraint,
+            start=start,
+            ledger=ledger,
+            noise=noise,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.loss = loss

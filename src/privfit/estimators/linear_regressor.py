@@ -1,0 +1,199 @@
+"""A linear model of numbers of any convex loss, which a user may have written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+from privfit.accounting import Ledger
+from privfit.estimators.any_loss import AnyLoss
+from privfit.estimators.regression import LinearRegressor
+from privfit.losses import Loss
+from privfit.penalties import ConvexSet
+from privfit.schema import Schema
+from privfit.solvers import Solver
+
+
+class DPLinearRegressor(AnyLoss, LinearRegressor):
+    """A linear model of numbers with any convex loss, and with differential privacy.
+
+    It minimises the mean of a loss that you write as two Python functions of one record: its value and its
+    derivative. The loss sees targets mapped to [-1, 1] by their bounds, and predictions in the same unit. A
+    loss that says the same in every unit (`is_scale_free`) lets the default solver choose a better one. The
+    price does not rest on your loss, because solvers that take it clip what each record adds. Solvers whose
+    price rests on a loss's constants refuse it.
+
+    Parameters
+    ----------
+    epsilon : float, optional
+        The privacy budget: the model is (epsilon, delta)-differentially private when one record is added or
+        removed. 1 by default.
+    delta : float
+        The second part of the privacy budget. It should be well below 1 / number of records.
+    loss : Loss or str
+        What is minimised: a `privfit.losses.Loss` that you wrote, its `targets` being `Interval()`, or the
+        name of one of privfit's own. Check yours with `privfit.testing.check_loss`.
+    rho : float, optional
+        The privacy budget in zero-concentrated differential privacy, instead of epsilon. delta then only
+        serves to state the result as (epsilon, delta).
+    solver : str or Solver
+        The algorithm, by name or as an object with settings of its own.
+    alpha : float
+        Strength of the regulariser alpha/2 ||w||^2 beside the mean loss: that of Ridge divided by the number
+        of records. The intercept is regularised, too.
+    fit_intercept : bool
+        Whether to add a constant feature.
+    schema : Schema, str or path, optional
+        A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
+        then encoded by the schema alone, which also gives the bounds and the names of columns.
+    target_bounds : pair of float, optional
+        Public lowest and highest value of the target, (low, high). Targets beyond them count as the nearer
+        bound. Without them, a power of two that nearly all of the targets stay below in size
+        is bought with a share of the privacy budget.
+    n_records : int, optional
+        The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
+    feature_bounds : pair or mapping, optional
+        Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
+        each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped
+        to them.
+    max_weight : float, optional
+        The largest weight that a record can have, if `fit` is given `sample_weight`. Larger weights count as
+        this one, and the noise grows with it. Without it the largest weight is read off the data, with a
+        `PrivacyLeakWarning`.
+    weight_shrinkage : float
+        How far weights are moved towards their mean, between 0 (not at all) and 1 (all records count alike).
+        The model is then fitted with less noise, and is more biased as a model of the population.
+    mean_weight : float, optional
+        The public mean of the weights, which shrinkage moves them to. Without it the mean is bought.
+    rows_per_person : int, optional
+        How many records of one person are used at most, for tables in which people have several. The promise
+        is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column
+        of the schema, which can also say this number. The number of records used is then bought, whatever
+        `n_records` says.
+    constraint : ConvexSet, optional
+        A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
+        `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
+    start : pair, optional
+        Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
+        model that was not trained on these records.
+    ledger : Ledger, optional
+        The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
+        Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
+        second fit on a `PrivacyLeakWarning` states the total. A newly constructed estimator starts at zero.
+    noise : {"secure", "seeded"}
+        "secure" draws the noise from the operating system's entropy, whatever random_state is. "seeded" makes
+        it reproducible, for research only: whoever knows the seed can subtract the noise.
+    random_state : None, int or numpy.random.Generator
+        The seed of seeded noise. A fitted estimator neither shows nor pickles it.
+    verbose : int
+        1 shows a bar of how much of the privacy budget is spent.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_weights,)
+        The weights, in units of the target for a unit of their column.
+    intercept_ : float
+        The weight of the constant feature, 0 without one.
+    target_bounds_ : pair of float
+        The lowest and highest value of the target, declared or bought: what the fit clipped targets to.
+    n_features_in_ : int
+        The number of columns of X.
+    feature_names_in_ : array of shape (n_features_in_,)
+        The names of the columns of X, if they have names.
+    schema_ : Schema or None
+        The schema of the fit.
+    weighting_ : dict
+        How much records counted, if not alike: what is declared about their weights and those of classes.
+    weights_ : Weights
+        With a schema, the weights as a table with a row for each column and category.
+    feature_bounds_ : pair of arrays or None
+        The lowest and highest value of every column, declared or bought. Predictions clip the features to
+        them, as the fit did.
+    unit_rows_ : bool
+        Whether the solver scales each row to norm 1, the constant feature included. Predictions then do, too.
+    n_iter_ : int
+        The number of steps taken.
+    privacy_ : PrivacyStatement
+        The guarantee, fixed before the fit read the data: epsilon, delta, rho, adjacency, assumptions and a
+        paragraph in plain words. Apart from the guarantee it says what this fit and its family spent.
+    ledger_ : Ledger or None
+        The ledger of this fit; None for solvers without privacy.
+    trace_ : tuple of Step
+        What each step released and cost.
+
+    See Also
+    --------
+    privfit.testing.check_loss : Whether a loss is what it says.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from privfit import DPLinearRegressor
+    >>> from privfit.losses import Loss
+    >>> from privfit.losses.targets import Interval
+    >>> def value(prediction, target):  # to predict too little costs three times as much as too much
+    ...     missing = target - prediction
+    ...     return 1.5 * missing**2 if missing > 0.0 else 0.5 * missing**2
+    >>> def derivative(prediction, target):
+    ...     missing = target - prediction
+    ...     return -3.0 * missing if missing > 0.0 else -missing
+    >>> loss = Loss(
+    ...     "expectile", value, derivative, smoothness=3.0, targets=Interval(), is_scale_free=True
+    ... )
+    >>> X = np.random.default_rng(0).normal(size=(10_000, 2))
+    >>> model = DPLinearRegressor(1.0, loss=loss, target_bounds=(0.0, 100.0), feature_bounds=(-4.0, 4.0))
+    >>> model.fit(X, 50.0 + 10.0 * X[:, 0]).score(X, 50.0 + 10.0 * X[:, 0]) > 0.8
+    True
+    """
+
+    _kind, _title = "regressor", "Linear regressor"
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float = 1e-6,
+        *,
+        loss: Loss | str | None = None,
+        rho: float | None = None,
+        solver: str | Solver = "adaptive",
+        alpha: float = 0.0,
+        fit_intercept: bool = True,
+        schema: Schema | str | PathLike[str] | None = None,
+        target_bounds: tuple[float, float] | None = None,
+        n_records: int | None = None,
+        feature_bounds: tuple[Any, Any] | Mapping[str, tuple[float, float]] | None = None,
+        max_weight: float | None = None,
+        weight_shrinkage: float = 0.0,
+        mean_weight: float | None = None,
+        rows_per_person: int | None = None,
+        constraint: ConvexSet | None = None,
+        start: tuple[Any, Any] | None = None,
+        ledger: Ledger | None = None,
+        noise: str = "secure",
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(
+            epsilon,
+            delta,
+            rho=rho,
+            solver=solver,
+            alpha=alpha,
+            fit_intercept=fit_intercept,
+            schema=schema,
+            target_bounds=target_bounds,
+            n_records=n_records,
+            feature_bounds=feature_bounds,
+            max_weight=max_weight,
+            weight_shrinkage=weight_shrinkage,
+            mean_weight=mean_weight,
+            rows_per_person=rows_per_person,
+            constraint=constraint,
+            start=start,
+            ledger=ledger,
+            noise=noise,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.loss = loss
