@@ -19,7 +19,7 @@ from privfit.engine.exact.bounds import loss_slack
 from privfit.engine.problem import Problem
 from privfit.estimators.classification import LinearClassifier
 from privfit.estimators.regression import LinearRegressor
-from privfit.losses import LOSSES, Loss, get_loss, is_own
+from privfit.losses import Loss, get_loss, is_own
 from privfit.losses.arithmetic import compilable, exp
 from privfit.losses.guarded import guarded
 from privfit.losses.targets import Interval
@@ -48,9 +48,8 @@ SQUARED_HINGE = Loss("squared hinge", value, derivative, smoothness=2.0)
 
 def test_losses_of_this_package_and_a_correct_one_pass():
     check_loss(SQUARED_HINGE)
-    for loss in LOSSES.values():
-        if loss.outputs == 1:
-            check_loss(dataclasses.replace(loss, made_by=None))
+    for name in ("hinge", "poisson"):  # of which one has a kink, and one is nearly an exponential
+        check_loss(get_loss(name))
 
 
 def hill(prediction, target):
