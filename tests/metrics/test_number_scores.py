@@ -157,7 +157,7 @@ class Moody(LinearRegression):
 def test_a_prediction_between_two_steps_is_computed_of_its_record_alone(bought):
     model = regressor(Moody)
     model.coef_, model.intercept_, model.n_features_in_ = np.ones(1), 0.0, 1
-    steps = (np.arange(4000, 4100) + 0.5) / 2**13
+    steps = (np.arange(2000, 2100) + 0.5) / 2**12
     line = steps if bought == ("mean_absolute_error",) else np.exp(np.log(0.01) * (1.0 - steps))
     given = {"bought": bought, "target_bounds": (0.0, 1.0), "quantile": None, "floor": 0.01}
     X, y = line[:, None], np.full(100, 0.5)

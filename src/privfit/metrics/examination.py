@@ -176,7 +176,8 @@ class Examination(PrivateFit):
     def _weighting(self, model: Any, schema: Schema | None, records: Records) -> Weighting:
         """Return what is declared about weights: here, by the schema's column of weights, or by the model."""
         column = None if schema is None else schema.weight
-        inherited = getattr(model, "max_weight", None) if column is None else column.max
+        of_fit = getattr(model, "weighting_", {}).get("max") or getattr(model, "max_weight", None)
+        inherited = of_fit if column is None else column.max
         largest = inherited if self.max_weight is None else self.max_weight
         if largest is not None:
             check_number("max_weight", largest, largest=LARGEST)

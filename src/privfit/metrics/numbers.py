@@ -15,7 +15,7 @@ from privfit.metrics.strategies import Vector
 
 UNKNOWN = Ratio(math.nan, -math.inf, math.inf)
 EXPLAINED = (-1.0, 1.0)  # an R^2 below -1 is reported as -1: how much worse than a constant is not told
-STEPS = 2**13  # between the bounds of the target, to which predictions are rounded
+STEPS = 2**12  # between the bounds of the target, to which predictions are rounded
 CENTRE = 0.5  # of the bounds, as a share of their distance
 
 # What is bought for each score. All are sums of functions of a record's target and prediction.
