@@ -14,8 +14,7 @@ from privfit.curator import Curator
 from privfit.engine.bounded import Bounded, Scores
 from privfit.engine.persons import Persons
 from privfit.engine.problem import Problem
-from privfit.losses import LOSSES, Loss
-from privfit.losses.arithmetic import compilable
+from privfit.losses import LOSSES
 from privfit.penalties import Regulariser, Ridge
 from privfit.questions import GradientAt
 from privfit.solvers import SOLVERS
@@ -133,19 +132,6 @@ def test_the_reach_is_shared_by_the_records_of_a_person():
 # -- solvers say what they take before anything is charged
 
 
-@compilable
-def squares_value(predictions, target):
-    return 0.5 * (predictions[0] * predictions[0] + predictions[1] * predictions[1])
-
-
-@compilable
-def squares_derivative(predictions, target, out):
-    out[0], out[1] = predictions[0], predictions[1]
-
-
-TWO_OUTPUTS = Loss("two_squares", squares_value, squares_derivative, np.inf, 1.0, outputs=2)
-
-
 @dataclasses.dataclass(frozen=True)
 class Box(Ridge):
     """Weights between -1 and 1."""
@@ -157,7 +143,7 @@ class Box(Ridge):
 
 
 UNUSUAL = {
-    "several outputs": ({"loss": TWO_OUTPUTS}, {}),
+    "several outputs": ({"loss": LOSSES["logistic"].of_classes(3), "targets": np.arange(40.0) % 3}, {}),
     "weights": ({"weights": np.full(40, 0.5)}, {}),
     "persons": ({}, {"relation": THREE}),
     "a set": ({}, {"penalty": Box()}),
@@ -166,6 +152,7 @@ TAKES = {
     "persons": {"adaptive", "dpagd", "dpagd-modern", "frank-wolfe", "gradient-descent", "newton", "privgene"}
 }
 TAKES["a set"] = {"adaptive", "dpagd", "dpagd-modern", "gradient-descent"}
+TAKES["several outputs"] = {"adaptive", "dpagd", "dpagd-modern", "gradient-descent", "newton"}
 TAKES["weights"] = {"adaptive", "dpagd", "dpagd-modern", "gradient-descent", "newton"}
 
 
@@ -174,7 +161,8 @@ TAKES["weights"] = {"adaptive", "dpagd", "dpagd-modern", "gradient-descent", "ne
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 def test_a_solver_takes_it_or_says_so_before_a_charge(solver, what):
     of_problem, of_curator = UNUSUAL[what]
-    problem = Problem.of(*data(), **({"loss": LOSSES["logistic"]} | of_problem))
+    X, targets = data()
+    problem = Problem.of(X, **({"targets": targets, "loss": LOSSES["logistic"]} | of_problem))
     promise = SOLVERS[solver]().promise(epsilon=1.0, delta=1e-6)
     ledger = Ledger.keeping(promise if isinstance(promise, Direct) else Concentrated(0.5))
     facts = {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD, "penalty": Ridge()} | of_curator
