@@ -31,6 +31,7 @@ SELECTION, LEDGER = ("tests/mechanisms/test_selection.py",), ("tests/accounting/
 LASTING, CURATOR = ("tests/accounting/test_lasting.py",), ("tests/test_curator.py",)
 RELATION, REPLAY = ("tests/test_relation.py",), ("tests/contracts/test_solver_replay.py",)
 WEIGHTS = ("tests/questions/test_weight_sums.py", "tests/contracts/test_weight_replay.py")
+OUTPUTS = ("tests/questions/test_output_neighbours.py",)
 PRIVGENE = ("tests/solvers/test_privgene.py",)
 PEOPLE, UNIT = ("tests/schema/test_people.py",), ("tests/accounting/test_unit_of_ledger.py",)
 PERSONS = ("tests/engine/test_person_gradients.py", "tests/test_relation.py")
@@ -180,6 +181,21 @@ BUGS = {
         "of.gradient_at(self.w, self.clip)",
         "of.gradient_at(self.w, 2.0 * self.clip)",
         CURATOR,
+    ),
+    "a joint clip that is twice as long": Bug(
+        "engine/kernels/outputs.py",
+        "shrink(slopes, clip * reciprocals[i])",
+        "shrink(slopes, 2.0 * clip * reciprocals[i])",
+        OUTPUTS,
+    ),
+    "a class histogram at half its sensitivity": Bug(
+        "losses/targets.py", "    count: int\n    bound = 1.0", "    count: int\n    bound = 0.5", OUTPUTS
+    ),
+    "slopes of the scale that are not clipped": Bug(
+        "engine/points.py",
+        "(shrunk(np.nan_to_num(derivatives), clip)",
+        "(np.nan_to_num(derivatives)",
+        OUTPUTS,
     ),
 }
 
