@@ -12,8 +12,9 @@ from sklearn.svm import LinearSVC
 from privfit import Ledger, metrics
 from privfit.engine.table import Table
 from privfit.mechanisms.gaussian import Measurement
+from privfit.metrics import class_marks
 from privfit.metrics.class_marks import marked_classes
-from privfit.metrics.classes import ClassEvaluation
+from privfit.metrics.classes import LOSS_STEP, ClassEvaluation, log_loss_range
 from privfit.metrics.estimates import Estimates
 
 pytestmark = [
@@ -120,25 +121,33 @@ def test_a_scorer_scores_several_classes():
     assert found["neg_log_loss"] == pytest.approx(-expected["log_loss"], abs=1e-3)
 
 
+def half_a_step_off():
+    """Return probabilities for which the log loss of the second class lies between two steps."""
+    low, high = log_loss_range(0.01)
+    loss = low + 0.5 * (high - low) * (1.0 + 100.5 * LOSS_STEP)
+    return np.append(np.exp(-loss), np.full(3, (1.0 - np.exp(-loss)) / 3.0))[[1, 0, 2, 3]]
+
+
 class Moody(LogisticRegression):
     """A model that rounds a record by what is around it, by less than it may."""
 
-    shift = 1e-9
-
     def predict_proba(self, X):
-        return super().predict_proba(X) + (self.shift * np.sign(np.arange(4) - 1.5) if len(X) > 1 else 0.0)
+        return np.tile(self.chances, (len(X), 1)) * (1.0 + (1e-8 * np.arange(-1, 3) if len(X) > 1 else 0.0))
 
 
-def test_what_lies_at_a_tie_or_between_two_steps_is_computed_of_the_record_alone():
-    """One record of equal scores, and one whose log loss is half a step off: both count as they do alone."""
+@pytest.mark.parametrize("chances", [np.full(4, 0.25), half_a_step_off()], ids=["tie", "between two steps"])
+def test_what_lies_at_a_tie_or_between_two_steps_is_computed_of_the_record_alone(chances, monkeypatch):
     model = Moody()
     model.__dict__.update(MODEL.__dict__)
-    model.coef_, model.intercept_ = np.zeros((4, 1)), np.zeros(4)
-    model.n_features_in_ = 1
-    marks = {"wanted": (), "curves": True, "clip": 0.01, "known": ""}
-    one = marked_classes(model, np.zeros((1, 1)), np.array([1]), **marks).columns
-    many = marked_classes(model, np.zeros((50, 1)), np.ones(50, dtype=int), **marks).columns
-    np.testing.assert_array_equal(many, np.repeat(one, 50, axis=0))
+    model.chances = chances
+    given = {"wanted": (), "curves": True, "clip": 0.01, "known": ""}
+
+    def columns(n):
+        return marked_classes(model, np.zeros((n, 1)), np.ones(n, dtype=int), **given).columns
+
+    np.testing.assert_array_equal(columns(50), np.repeat(columns(1), 50, axis=0))
+    monkeypatch.setattr(class_marks, "applied", lambda compute, model, X, unsure, columns: compute(model, X))
+    assert np.any(columns(50) != columns(1))  # so that it matters
 
 
 def test_probabilities_that_are_no_numbers_are_refused_before_a_charge():

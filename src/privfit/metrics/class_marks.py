@@ -25,6 +25,8 @@ from privfit.metrics.strategies import Strategy, Vector
 
 EVERY = 0.5  # what a record adds for itself, for being right or wrong, for its class and for its cell
 LOSS = 0.5  # what a record adds for the worst log loss, and for the worst Brier score
+# If logarithms of probabilities differ by `AGREEMENT`, a Brier score differs by at most four times as much.
+LOSS_AGREEMENT = 4.0 * AGREEMENT
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +102,8 @@ def marked_classes(
 
     def unsure(scores: Vector) -> NDArray[np.bool_]:
         first, second = -np.partition(-scores, 1, axis=1)[:, :2].T
-        unrounded = between_steps(losses_of(scores), LOSS_STEP).any(axis=1)
-        return np.asarray((first - second <= AGREEMENT) | unrounded)
+        unrounded = between_steps(losses_of(scores), LOSS_STEP, LOSS_AGREEMENT).any(axis=1)
+        return np.asarray((first - second <= 2.0 * AGREEMENT) | unrounded)
 
     found = applied(scores, model, X, unsure, columns=len(classes))
     predicted = found.argmax(axis=1)

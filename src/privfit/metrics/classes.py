@@ -16,7 +16,7 @@ from privfit.metrics.strategies import Vector
 
 SHARE = (0.0, 1.0)
 BRIER = (0.0, 2.0)  # the sum of squares over all classes
-LOSS_STEP = 2.0**-11  # to which losses are rounded, as a share of half their range
+LOSS_STEP = 2.0**-9  # to which losses are rounded, as a share of half their range
 
 
 def log_loss_range(clip: float) -> Interval:

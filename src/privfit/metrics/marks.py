@@ -53,6 +53,6 @@ def rounded(values: Vector, step: float) -> Vector:
     return multiples
 
 
-def between_steps(values: Vector, step: float) -> NDArray[np.bool_]:
-    """Tell which values may be rounded up or down, given that they are known to `AGREEMENT`."""
-    return np.asarray(np.abs(np.abs(values / step % 1.0) - 0.5) <= AGREEMENT / step)
+def between_steps(values: Vector, step: float, agreement: float = AGREEMENT) -> NDArray[np.bool_]:
+    """Tell which values may be rounded up or down, given how far they may differ from those alone."""
+    return np.asarray(np.abs(values / step % 1.0 - 0.5) <= agreement / step)
