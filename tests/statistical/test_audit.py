@@ -32,18 +32,21 @@ class Noise(SeededNoise):
         return super().gaussian(values, self.share * sigma)
 
 
-def weights(records, noise, fits, classes):
+def weights(records, noise, fits, classes, heaviest=None):
     """Return the weight of every fit of a table whose only record with a feature, if any, is the last one.
 
-    Of three classes it is the sum of their weights, each with the sign that the record pushes it to.
+    Of three classes it is the sum of their weights, each with the sign that the record pushes it to. With
+    `heaviest` records have weights, that record this one, which is far above the declared largest.
     """
     X, y = np.append(np.zeros(4), np.ones(records - 4))[:, None], np.arange(records) % 2 == 0
     # under the hinge that record pushes with all its might, and all classes at once, in both steps
     solver = GradientDescent(steps=2, clip=1.0, step=0.1)
     public = {"classes": range(classes), "n_records": 5, "fit_intercept": False, "solver": solver}
+    given = None if heaviest is None else np.append(np.full(4, 0.5), np.full(records - 4, heaviest))
+    public |= {} if heaviest is None else {"max_weight": 1.0}
     pushed = np.ones(1) if classes == 2 else np.where(np.arange(classes) == 1, 1.0, -1.0)
     with noise_from(noise):
-        models = (DPLinearSVC(EPSILON, DELTA, **public).fit(X, y.astype(int)) for _ in range(fits))
+        models = (DPLinearSVC(EPSILON, DELTA, **public).fit(X, y.astype(int), given) for _ in range(fits))
         return np.array([pushed @ model.coef_[:, 0] for model in models])
 
 
@@ -62,9 +65,9 @@ def _bound(right, wrong, alpha):
     return math.log((least - DELTA) / most) if least > DELTA else 0.0
 
 
-def audit(share, seed, classes):
+def audit(share, seed, classes, heaviest=None):
     noise = Noise(seed, share)
-    without, with_it = (weights(records, noise, PILOT + FITS, classes) for records in (4, 5))
+    without, with_it = (weights(records, noise, PILOT + FITS, classes, heaviest) for records in (4, 5))
     return max(proven_epsilon(with_it, without, ALPHA / 2), proven_epsilon(-without, -with_it, ALPHA / 2))
 
 
@@ -73,6 +76,12 @@ def audit(share, seed, classes):
 def test_nobody_proves_more_than_is_promised_and_half_the_noise_is_found_out(classes):
     assert 0.5 < audit(share=1.0, seed=1, classes=classes) <= EPSILON  # guessing blindly would prove 0
     assert audit(share=0.5, seed=2, classes=classes) > EPSILON
+
+
+@pytest.mark.slow
+def test_nobody_proves_more_of_a_record_that_claims_a_huge_weight():
+    assert 0.5 < audit(share=1.0, seed=3, classes=2, heaviest=1e9) <= EPSILON
+    assert audit(share=0.5, seed=4, classes=2, heaviest=1e9) > EPSILON
 
 
 @pytest.mark.parametrize(("hits", "least"), [(10, 0.6915), (9, 0.5550)])
