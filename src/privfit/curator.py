@@ -144,8 +144,7 @@ class Curator:
 
     def along(self, point: SealedPoint, direction: Vector) -> SealedLine:
         """Return the line w - step * direction, sealed. One pass over the data."""
-        line = SealedLine(point, direction)
-        self._places[line] = self._places[point].along(direction)
+        self._places[line := SealedLine(point, direction)] = self._places[point].along(direction)
         return line
 
     def move(self, line: SealedLine, step: float) -> SealedPoint:
@@ -175,7 +174,8 @@ class Curator:
 
     def retargeted(self, center: float, scale: float, loss: Loss) -> Curator:
         """Return a curator over (targets - center) / scale and another loss. Nothing is released."""
-        return self._over(self._records.retargeted(center, scale, loss))
+        records, penalty = self._records.retargeted(center, scale, loss), self.penalty
+        return self._over(records, penalty=penalty.retargeted(center, scale))
 
     def projected(self, w: Vector) -> Curator:
         """Return a curator over records whose only feature is their score z.w, unregularised (Q13)."""

@@ -7,12 +7,12 @@ from scripted import ScriptedNoise
 from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 
 import privfit
-from privfit import DPLogisticRegression, Ledger, Schema
+from privfit import DPLinearRegression, DPLogisticRegression, Ledger, Schema
 from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
-from privfit.penalties import Ball, Box, NonNegative, Ridge
+from privfit.penalties import Ball, Box, NonNegative, Ridge, Within
 from privfit.schema import Label, Numeric
 from privfit.solvers import SOLVERS, GradientDescent, get_solver
 from privfit.solvers.calibration import calibrated_start
@@ -49,6 +49,25 @@ def test_a_set_is_in_the_units_of_the_coefficients_of_a_regressor(ToyRegressor):
     for model in (free, loose):
         assert np.linalg.norm(model.coef_) == pytest.approx(200.0, rel=0.05)
     assert 99.0 < np.linalg.norm(tight.coef_) <= 100.0
+
+
+@pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
+def test_a_set_and_a_start_follow_targets_to_the_unit_that_a_solver_buys():
+    """The targets use a hundredth of their bounds, and the default solver measures them in their own size."""
+    target = 3000.0 + 20.0 * X[:, 0] + 0.5 * X[:, 1]
+    settings = {"target_bounds": (0.0, 6000.0), **BOUNDS, **SEEDED}
+    for declared in ({}, {"start": ([20.0, 0.5, 0.0], 3000.0)}, {"constraint": NonNegative()}):
+        model = DPLinearRegression(1e3, **declared, **settings).fit(X, target)
+        assert model.coef_[0] == pytest.approx(20.0, rel=0.2)
+    tight = DPLinearRegression(1e3, constraint=Ball(10.0), **settings).fit(X, target)
+    assert 5.0 < np.linalg.norm(tight.coef_) <= 10.0  # the mean of noisy points of the border lies inside
+
+
+def test_a_penalty_says_the_same_of_targets_in_another_unit():
+    penalty = Within(0.5, np.array([2.0, 4.0, 13.0]), constraint=Ball(6.0)).retargeted(3.0, 2.0)
+    np.testing.assert_array_equal(penalty.start, [1.0, 2.0, 5.0])
+    assert penalty.constraint == Ball(3.0)
+    assert Ridge(0.5).retargeted(3.0, 2.0) == Ridge(0.5)
 
 
 def frame():

@@ -96,7 +96,10 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         if classes is None or len(classes) == 2:
             return loss
         if loss.of_classes is None:
-            raise ValueError(f"The loss {loss.name!r} takes two classes; choose a loss that takes several.")
+            raise ValueError(  # scikit-learn's own tests ask for its words
+                "Only binary classification is supported. The type of the target is multiclass, and this "
+                "loss takes two classes; keep two of them, or use DPLogisticRegression or DPLinearSVC."
+            )
         return loss.of_classes(len(classes))
 
     def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder]:

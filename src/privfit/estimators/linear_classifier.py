@@ -9,7 +9,7 @@ from typing import Any
 from privfit.accounting import Ledger
 from privfit.estimators.any_loss import AnyLoss
 from privfit.estimators.classification import LinearClassifier
-from privfit.losses import Loss
+from privfit.losses import LOSSES, Loss
 from privfit.models.links import SIGN
 from privfit.penalties import ConvexSet
 from privfit.schema import Schema
@@ -135,7 +135,7 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
     --------
     >>> import numpy as np
     >>> from privfit import DPLinearClassifier
-    >>> from privfit.losses import Loss
+    >>> from privfit.losses import LOSSES, Loss
     >>> def value(prediction, target):
     ...     return max(1.0 - target * prediction, 0.0) ** 2
     >>> def derivative(prediction, target):
@@ -199,3 +199,9 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
             verbose=verbose,
         )
         self.loss = loss
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        loss = LOSSES.get(self.loss) if isinstance(self.loss, str) else self.loss
+        tags.classifier_tags.multi_class = loss is not None and loss.of_classes is not None
+        return tags

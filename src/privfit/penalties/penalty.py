@@ -50,6 +50,10 @@ class Penalty(Protocol):
         """Return its gradient at these raw weights."""
         ...
 
+    def retargeted(self, center: float, scale: float) -> Penalty:
+        """Return the same for raw weights of (targets - center) / scale; without intercept center is 0."""
+        ...
+
     def nearest(self, w: Vector, metric: Vector) -> Vector:
         """Return the point of the set nearest to these raw weights, the intercept's left out.
 

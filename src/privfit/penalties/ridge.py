@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from privfit.penalties.penalty import Vector
 
@@ -44,6 +44,14 @@ class Ridge:
     def gradient(self, w: Vector) -> Vector:
         """Return alpha w."""
         return self.alpha * w
+
+    def retargeted(self, center: float, scale: float) -> Ridge:
+        """Return the same penalty, and the start in the new unit of the targets."""
+        if self.start is None:
+            return self
+        start = self.start.copy()
+        start[-1] -= center
+        return replace(self, start=start / scale)
 
     def nearest(self, w: Vector, metric: Vector) -> Vector:
         """Return the weights as they are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -36,6 +36,11 @@ class Within(Ridge):
     def is_cone(self) -> bool:
         """Whether the set holds all multiples of the weights that it holds."""
         return self.constraint.is_cone
+
+    def retargeted(self, center: float, scale: float) -> Ridge:
+        """Return the penalty with the set and the start in the new unit of the targets."""
+        scaled = replace(self, constraint=self.constraint.scaled(1.0 / scale))
+        return super(Within, scaled).retargeted(center, scale)
 
     def nearest(self, w: Vector, metric: Vector) -> Vector:
         """Return the point of the set nearest to these weights."""

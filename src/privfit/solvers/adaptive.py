@@ -16,6 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+
 from privfit.accounting import Gaussian
 from privfit.curator import Curator
 from privfit.solvers.base import Solution, register
@@ -51,8 +53,7 @@ class Adaptive:
         budget = curator.remaining
         n = counted(curator, budget)
         weight = total_weight(curator, budget, n)
-        in_unit = curator.penalty.is_constraint or curator.penalty.start is not None
-        if curator.loss.is_scale_free and not in_unit:  # else the unit of the targets is that of the penalty
+        if curator.loss.is_scale_free:
             scaled = scaled_targets(curator, budget, n, weight)
             solution = self._walked(scaled.curator, budget, n, weight, starts_at_zero=True)
             return replace(solution, w=scaled.in_units(solution.w))
@@ -64,7 +65,10 @@ class Adaptive:
         """Buy the geometry of the features, walk or descend, and average the steps."""
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
-        start = None if starts_at_zero else first_weights(walker, budget, n, weight, BIAS)
+        if starts_at_zero and walker.penalty.start is None:
+            start = walker.regulariser.nearest(np.zeros(walker.n_weights))
+        else:
+            start = first_weights(walker, budget, n, weight, BIAS)
         walk: Walk | Descent
         if affordable(walker, weight) and not walker.penalty.is_constraint:  # Newton steps do not project
             walk = Descent(walker, weight, BIAS, start=start, longer=features.longer)

@@ -151,7 +151,7 @@ def calibrated_start(features: Curator, n: float, weight: float, bias: float) ->
     start = features.regulariser.start(np.zeros(features.n_weights))
     p = features.n_features
     size = float(np.linalg.norm(start[:p])) / math.sqrt(p)  # of margins, if columns are not correlated
-    if not size:
+    if not size or features.loss.is_scale_free:  # the scale of numbers is bought before
         return start
     likely = min(size, LARGE_MARGIN)
     start[:p] *= likely / size
