@@ -1,11 +1,14 @@
 """Several classes: one joint budget, one joint clip, and noise that all classes share is taken off."""
 
+import math
+import tracemalloc
 import warnings
 
 import numpy as np
 import pytest
 from curators import curator_of
 from scipy import sparse
+from scipy.special import softmax as softmax_of
 from scripted import ScriptedNoise
 
 from privfit import DPLinearSVC, DPLogisticRegression, Ledger
@@ -16,6 +19,8 @@ from privfit.losses.softmax import softmax
 from privfit.questions import ScaleSlopesAt, TargetSums
 from privfit.solvers import SOLVERS, GradientDescent
 from privfit.solvers.calibration import first_weights
+from privfit.solvers.output_curvature import gaussian_margins, mean_hessian
+from privfit.solvers.walk import Walk, gradient_clip
 
 K = 4
 LOSSES = {"softmax": softmax(K), "hinges": hinges(K)}
@@ -188,3 +193,48 @@ def test_the_curator_hands_out_no_predictions_of_several_outputs():
     point = curator.at(np.zeros((6, K)))
     assert set(vars(point)) == {"w"}
     assert isinstance(curator.projected(point.w), Curator)
+
+
+# -- curvature
+
+
+def test_the_mean_hessian_is_the_second_derivative_of_the_mean_loss():
+    """Of a window as narrow as the softmax is smooth: to a tenth."""
+    loss, rng = LOSSES["softmax"], np.random.default_rng(3)
+    scores = rng.normal(size=(64, K))
+    scores = np.concatenate([scores, -scores])
+    scores -= scores.mean(axis=1, keepdims=True)
+    offsets = np.array([0.5, -0.5, 0.2, -0.2])
+    found = mean_hessian(loss, scores, offsets, 1.3)
+    np.testing.assert_allclose(found, found.T, rtol=1e-14)
+    p = softmax_of(1.3 * scores + offsets, axis=1)
+    of_outputs = np.mean(p[:, :, None] * np.eye(K) - p[:, :, None] * p[:, None, :], axis=0)
+    np.testing.assert_allclose(found[1:, 1:], of_outputs, atol=0.02)
+    np.testing.assert_allclose(found[1:, 1:].sum(axis=0), 0.0, atol=1e-15)
+    mean = np.sum(p * scores, axis=1)
+    along = p * (scores - mean[:, None])
+    np.testing.assert_allclose(found[0, 0], np.mean(np.sum(along * scores, axis=1)), rtol=0.1)
+    np.testing.assert_allclose(found[0, 1:], along.mean(axis=0), atol=0.02)
+
+
+def test_the_clip_and_the_plan_know_how_many_weights_there_are():
+    """With K classes the budget carries less per weight, and the clip is that of a longer gradient."""
+    for loss in LOSSES.values():
+        problem = Problem.of(np.zeros((10, 3)), np.zeros(10), loss)
+        curator = curator_of(problem, Ledger(rho=0.5), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
+        walk = Walk(curator, 600.0)
+        free = K - 1 if loss.only_differences else K
+        assert walk.d == 4 * free
+        assert walk.clip == loss.lipschitz * gradient_clip(600.0 / math.sqrt(4 * free))
+
+
+def test_hundreds_of_classes_take_no_more_memory_than_their_weights():
+    """Second derivatives are averaged one output at a time; all of them at once would be gigabytes."""
+    many = softmax(200)
+    margins = gaussian_margins(np.eye(200))
+    mean_hessian(many, margins[:2], np.zeros(200))  # compiles
+    tracemalloc.start()
+    mean_hessian(many, margins, np.zeros(200))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.25 * margins.size * 200 * 8

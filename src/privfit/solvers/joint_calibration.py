@@ -26,7 +26,7 @@ from privfit.solvers.calibration import (
     Calibration,
     margin_size,
 )
-from privfit.solvers.output_curvature import curvatures, gaussian_margins
+from privfit.solvers.output_curvature import gaussian_margins, mean_hessian
 
 
 def jointly_calibrated(
@@ -61,12 +61,7 @@ def jointly_calibrated(
         slope[0] += float(np.sum(pull[:p] * own)) / size
         slope[1:] += np.sum(pull[p:], axis=0)[: len(slope) - 1] / bias
         longest = LONGEST_STEP * max(scale, size)
-        curved = curvatures(loss, max(scale, size) * draws + intercepts)
-        # of a prediction m s + b: the derivatives in s and in b
-        columns = np.concatenate(
-            [draws[:, :, None], np.broadcast_to(np.eye(outputs), (len(draws), outputs, outputs))], axis=2
-        )[:, :, : len(slope)]
-        hessian = np.mean(np.einsum("nki,nkl,nlj->nij", columns, curved, columns, optimize=True), axis=0)
+        hessian = mean_hessian(loss, draws, intercepts, max(scale, size))[: len(slope), : len(slope)]
         certainty = (weight / g.sigma) ** 2
         information = MEMORY * information + certainty * hessian @ hessian
         step = certainty * np.linalg.solve(information + doubt, hessian @ slope)
@@ -74,7 +69,7 @@ def jointly_calibrated(
         if loss.only_differences:
             step[1:] -= step[1:].mean() if len(step) > 1 else 0.0
         scale = max(scale - float(step[0]), 0.0)
-        intercepts[: len(step) - 1] -= step[1:]
+        intercepts = intercepts - (step[1:] if features.intercept else 0.0)
         trace.append(Step(taken + t + 1, 1.0, g.rho, 0.0, g.sigma))
     decision = (
         f"{CALIBRATION_STEPS} further steps scaled its margins by {scale / size:.2f} and found their "

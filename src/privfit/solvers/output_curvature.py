@@ -22,38 +22,44 @@ from privfit.solvers.curvature import Newton as NewtonOfOne
 Matrix = NDArray[np.float64]
 
 DRAWS = 128  # of margins, and as many of the opposite sign: a few percent of the curvature do
+MANY_OUTPUTS, FEWEST_DRAWS = 100, 8  # from so many on draw less, because time grows with their square
 
 
 def gaussian_margins(covariance: Matrix) -> Matrix:
     """Return public draws of Gaussian margins, a row each, with each draw's opposite."""
-    draws = np.random.default_rng(0).standard_normal((DRAWS, len(covariance)))
+    outputs = len(covariance)
+    count = int(np.clip(DRAWS * (MANY_OUTPUTS / outputs) ** 2, FEWEST_DRAWS, DRAWS))
+    draws = np.random.default_rng(0).standard_normal((count, outputs))
     values, vectors = np.linalg.eigh(covariance)
     margins = draws @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
     return np.concatenate([margins, -margins])
 
 
-def curvatures(loss: Loss, predictions: Matrix) -> NDArray[np.float64]:
-    """Return the loss's second derivatives at each row of predictions; targets take turns.
+def mean_hessian(loss: Loss, scores: Matrix, offsets: Vector, scale: float = 1.0) -> Matrix:
+    """Return the mean second derivatives in a common scale, which is first, and in the offset of each output.
 
-    Slopes are compared half a window to both sides, because hinges are curved at their kinks alone.
+    They are those at `scale` times each row of scores plus the offsets. Targets take turns. Slopes are
+    compared half a window to both sides, because hinges are curved at their kinks alone.
     """
-    rows, outputs = predictions.shape
+    rows, outputs = scores.shape
     typical = np.array(loss.targets.typical)
     targets = typical[np.arange(rows) % len(typical)]
-    sides = HALF_WINDOW * np.eye(outputs)
-    found = np.stack(
-        [
-            output_slopes_at(loss, predictions + side, targets)
-            - output_slopes_at(loss, predictions - side, targets)
-            for side in sides
-        ],
-        axis=2,
-    )
-    found = (found + found.transpose(0, 2, 1)) / (4.0 * HALF_WINDOW)
-    if loss.only_differences:  # what a window as wide as this leaves of a common part is not there
-        found = found - found.mean(axis=1, keepdims=True)
-        found = found - found.mean(axis=2, keepdims=True)
-    return found
+    predictions = scale * scores + offsets
+    hessian, along = np.empty((outputs + 1, outputs + 1)), np.zeros_like(scores)
+    for k in range(outputs):  # one column of D after the other, because all of them for all rows are many
+        side = np.zeros(outputs)
+        side[k] = HALF_WINDOW
+        rise = output_slopes_at(loss, predictions + side, targets)
+        rise -= output_slopes_at(loss, predictions - side, targets)
+        column = loss.without_common_part(rise / (2.0 * HALF_WINDOW))
+        hessian[1:, k + 1] = column.mean(axis=0)
+        along += column * scores[:, k, None]
+    of_outputs = (hessian[1:, 1:] + hessian[1:, 1:].T) / 2.0
+    of_outputs = loss.without_common_part(loss.without_common_part(of_outputs).T)
+    hessian[0, 0] = float(np.mean(np.sum(along * scores, axis=1)))
+    hessian[0, 1:] = hessian[1:, 0] = along.mean(axis=0)
+    hessian[1:, 1:] = of_outputs
+    return hessian
 
 
 def mean_of_outputs(loss: Loss, moments: Matrix, w: Vector, n_features: int) -> Matrix:
@@ -68,8 +74,7 @@ def mean_of_outputs(loss: Loss, moments: Matrix, w: Vector, n_features: int) -> 
     spread += max(0.0, 1.0 - float(np.trace(spread)) / outputs) * np.eye(outputs)
     bias = math.sqrt(max(float(moments[-1, -1]), 0.0))  # what the intercept's column holds
     offsets = bias * np.sum(w[n_features:], axis=0)
-    found: Matrix = np.mean(curvatures(loss, gaussian_margins(spread) + offsets), axis=0)
-    return found
+    return mean_hessian(loss, gaussian_margins(spread), offsets)[1:, 1:]
 
 
 class NewtonOfOutputs:
