@@ -23,27 +23,43 @@ THREE = Relation(records_per_person=3)
 PER_PERSON = {"PeopleCount", "PersonGradientAt"}  # questions whose sensitivity is that of a person already
 
 
-def persons(n):
-    """Return whose records these are: three of each person, one of the last of 40, and those of one more."""
-    return Persons.of(np.where(np.arange(n) < 40, np.arange(n) // 3, 14), 3)
+def persons(n, relation):
+    """Return whose records these are: three of each person, one of the last of 40, and those of one more.
+
+    If the relation says that people have one record each, each record is somebody else's.
+    """
+    numbers = np.where(np.arange(n) < 40, np.arange(n) // 3, 14)
+    return Persons.of(np.arange(n) if relation.is_one_record_each else numbers, relation.records_per_person)
 
 
 def asked(name, relation, X=None, y=None):
     """Ask one question without noise, and return what went into the mechanism and the scale of its noise."""
     X, y = (X, y) if X is not None else data()
     noise = ScriptedNoise(size=0.0)
-    problem = Problem.of(X, y, LOSSES["logistic"], persons=persons(len(X)))
+    problem = Problem.of(X, y, LOSSES["logistic"], persons=persons(len(X), relation))
     curator = curator_of(problem, Ledger(rho=1.0), noise, epsilon=1.0, delta=1e-6, relation=relation)
     QUESTIONS[name](curator, ASKED)
     return (noise.gaussian_inputs or [entry[:2] for entry in noise.argmax_inputs])[-1]
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+@pytest.mark.parametrize("name", sorted(set(QUESTIONS) - PER_PERSON))
 def test_every_question_has_as_many_times_the_noise_as_a_person_has_records(name):
     exact, scale = asked(name, ONE_RECORD)
     same, wider = asked(name, THREE)
     assert np.array_equal(exact, same)
-    assert wider == pytest.approx((1.0 if name in PER_PERSON else 3.0) * scale, rel=1e-12)
+    assert wider == pytest.approx(3.0 * scale, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", sorted(PER_PERSON))
+def test_questions_about_people_have_the_noise_of_one_person(name):
+    assert asked(name, THREE)[1] == pytest.approx(asked(name, ONE_RECORD)[1], rel=1e-4)
+
+
+def test_a_relation_is_not_about_fewer_records_than_people_have():
+    problem = Problem.of(*data(), LOSSES["logistic"], persons=persons(40, THREE))
+    for relation in (ONE_RECORD, Relation(records_per_person=2, person_id="who")):
+        with pytest.raises(ValueError, match="people may have 3 records"):
+            curator_of(problem, Ledger(rho=1.0), ScriptedNoise(), epsilon=1.0, delta=1e-6, relation=relation)
 
 
 @pytest.mark.parametrize("name", sorted(set(QUESTIONS) - {"Gradient, refined"}))
@@ -54,16 +70,16 @@ def test_a_whole_person_moves_no_answer_by_more_than_three_times_what_a_record_m
     for size in (0.1, 1.0, 30.0):
         person = np.full((3, X.shape[1]), size)
         more, _ = asked(name, THREE, np.vstack([X, person]), np.append(y, [-1.0, -1.0, -1.0]))
-        bounded, times = stated(name), 1.0 if name in PER_PERSON else 3.0
+        bounded = stated(name)
         if isinstance(bounded, Scores):  # what matters is how far scores move apart
             allowed = bounded.sensitivity if bounded.monotone else 2.0 * bounded.sensitivity
-            assert np.ptp(more - exact) <= times * allowed
+            assert np.ptp(more - exact) <= allowed
         else:
-            assert np.linalg.norm(more - exact) <= times * bounded.sensitivity
+            assert np.linalg.norm(more - exact) <= bounded.sensitivity
 
 
 def stated(name):
-    """Return what the question itself says of one record."""
+    """Return the question's sum with the bound for a person with three records."""
     said = []
 
     original = Curator._bounded
@@ -72,8 +88,8 @@ def stated(name):
         said.append(original(self, question, of))
         return said[-1]
 
-    problem = Problem.of(*data(), LOSSES["logistic"], persons=persons(40))
-    facts = {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD}
+    problem = Problem.of(*data(), LOSSES["logistic"], persons=persons(40, THREE))
+    facts = {"epsilon": 1.0, "delta": 1e-6, "relation": THREE}
     with pytest.MonkeyPatch.context() as patch:  # of curators that are made of this one, too
         patch.setattr(Curator, "_bounded", noticed)
         QUESTIONS[name](Curator(problem, Ledger(rho=1.0), ScriptedNoise(), **facts), ASKED)

@@ -12,6 +12,7 @@ PUBLIC = {
     "gradient_bound",
     "intercept",
     "loss",
+    "most",
     "n_columns",
     "n_weights",
     "person_gradient_bound",

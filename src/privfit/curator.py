@@ -91,8 +91,8 @@ class Curator:
         self._places: WeakKeyDictionary[SealedPoint | SealedLine, Any] = WeakKeyDictionary()
         self._last: tuple[Measurement, str, Vector] | None = None
         self.epsilon, self.delta, self.relation, self.penalty = epsilon, delta, relation, penalty
-        self.n_records, self.bounds = n_records, bounds
-        self.weighted: bool = getattr(records, "weighted", False)
+        self.n_records, self.bounds, self.weighted = n_records, bounds, getattr(records, "weighted", False)
+        relation.require_of(getattr(records, "persons", None))
         self.regulariser = Regulariser(penalty, self._table.view)  # public: no records are in it
 
     def _over(self, records: Problem | Table, **changed: Any) -> Curator:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from privfit.remedies import remedy
 
@@ -108,6 +108,15 @@ class Relation(About):
     def is_one_record_each(self) -> bool:
         """Whether neighbouring tables differ in one record, so that proofs about one record apply."""
         return self.records_per_person == 1
+
+    def require_of(self, persons: Any) -> None:
+        """Raise ValueError if it is known that a person may have more records than this relation says.
+
+        Bounds of single records would then be multiplied by too little, and a person's clipped sum would
+        change by more than its bound if one of several records came or went.
+        """
+        if persons is not None and persons.most > self.records_per_person:
+            raise ValueError(f"people may have {persons.most} records, not {self.records_per_person}")
 
     def times(self, unit: Unit) -> int:
         """Return how often a person counts in a sum whose sensitivity is that of one such unit.
