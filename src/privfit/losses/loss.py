@@ -27,9 +27,10 @@ class Loss:
     name : str
         By which it is found, and which names its compiled loops.
     value, derivative : callable
-        Of (prediction, target): the loss, and its derivative with respect to the prediction. Both are
-        `arithmetic.compilable`. With several outputs there is an array of predictions, and the derivative is
-        a function of (predictions, target, out) that writes those with respect to all predictions to `out`.
+        Of (prediction, target): the loss, and its derivative with respect to the prediction. A user writes
+        them in plain Python; privfit's own are `arithmetic.compilable`. With several outputs, which privfit's
+        own may have, there is an array of predictions, and the derivative is a function of
+        (predictions, target, out) that writes those with respect to all predictions to `out`.
     lipschitz : float
         Largest size of the derivative, or length of the gradient; infinite if there is none.
     smoothness : float
