@@ -271,6 +271,18 @@ def test_balanced_classes_are_those_of_scikit_learn_and_are_paid_for():
     assert "classes, in their order, were given the bought weights" in str(found.privacy_)
 
 
+def test_a_fit_without_privacy_balances_and_shrinks_by_exact_numbers():
+    """It buys nothing, so what it would be given is noise alone."""
+    balanced = DPLogisticRegression(classes=(0, 1), class_weight="balanced", solver="nonprivate").fit(X, Y)
+    np.testing.assert_allclose(weights(balanced), reference(class_weight="balanced"), atol=1e-3)
+    shrinking = {"max_weight": 3.0, "weight_shrinkage": 0.5, "solver": "nonprivate"}
+    found = DPLogisticRegression(classes=(0, 1), **shrinking).fit(X, Y, WEIGHT)
+    expected = reference(0.5 * WEIGHT + 0.5 * WEIGHT.mean())
+    np.testing.assert_allclose(weights(found), expected, atol=1e-3)
+    one_class = DPLogisticRegression(classes=(0, 1), class_weight="balanced", solver="majority")
+    assert np.isfinite(weights(one_class.fit(X, np.zeros(N, dtype=int)))).all()
+
+
 def test_a_class_that_nobody_has_is_balanced_by_its_noise_not_by_zero():
     """4 standard deviations count as its size, so nobody else's weight vanishes."""
     found = fit(y=np.zeros(N, dtype=int), class_weight="balanced", epsilon=1.0)

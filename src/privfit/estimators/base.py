@@ -238,7 +238,8 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
                 encoded_weights = declared.weights.encoded_by(encoder, problem.n_weights)
                 penalty = encoded_weights.penalty(self._strength)
                 curator_of = partial(curator_of, penalty=penalty, bounds=bounds)
-                problem, bought = weights.applied(preparation.of_fit(problem), curator_of)
+                ask = curator_of if solver.private else None
+                problem, bought = weights.applied(preparation.of_fit(problem), ask)
                 solution = solver.solve(curator_of(problem))
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(

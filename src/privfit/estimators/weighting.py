@@ -160,25 +160,33 @@ class Weights:
             facts["classes"] = "balanced" if self.factors is None else self.factors.tolist()
         return facts
 
-    def applied(self, problem: Problem, ask: Callable[[Problem], Curator]) -> tuple[Problem, tuple[str, ...]]:
+    def applied(
+        self, problem: Problem, ask: Callable[[Problem], Curator] | None
+    ) -> tuple[Problem, tuple[str, ...]]:
         """Return the records with the weights that the fit uses, and what was bought for it, in words.
 
-        `problem` has the weights that were given, and `ask` returns a curator that answers for records.
+        `problem` has the weights that were given, and `ask` returns a curator that answers for records. It is
+        None for a fit that promises nothing and buys nothing; the exact mean and sizes then serve.
         """
         notes, shrinkage, factors = [], self.declared.shrinkage, self.factors
         if problem.weights is not None and shrinkage > 0.0:
-            if self.declared.mean is None:
+            if self.declared.mean is not None:
+                mean = min(self.declared.mean / self.unit, 1.0)
+            elif ask is None:
+                mean = problem.total_weight / max(problem.n_records, 1)
+            else:
                 mean = _bought_mean(ask(problem))
                 notes.append(f"weights were moved towards a bought mean of {mean:.3g} of the largest weight")
-            else:
-                mean = min(self.declared.mean / self.unit, 1.0)
             problem = problem.weighing(_shrunk(problem.weights, mean, shrinkage))
         if self.declared.by_class == "balanced":
-            factors = _bought_factors(ask(problem))
-            written = ", ".join(f"{factor:.3g}" for factor in factors)
-            notes.append(f"the classes, in their order, were given the bought weights {written}")
+            if ask is None:
+                factors = _exact_factors(problem)
+            else:
+                factors = _bought_factors(ask(problem))
+                written = ", ".join(f"{factor:.3g}" for factor in factors)
+                notes.append(f"the classes, in their order, were given the bought weights {written}")
         if factors is not None:
-            of_records = factors[np.searchsorted(problem.loss.targets.typical, problem.targets)]
+            of_records = factors[_classes(problem)]
             weights = of_records if problem.weights is None else of_records * problem.weights
             problem = problem.weighing(weights)
         return problem, tuple(notes)
@@ -198,6 +206,20 @@ def _factors(by_class: Mapping[Any, float], classes: list[Any], declared: list[A
     if not weights.any():
         raise ValueError("class_weight must be above 0 for at least one class.")
     factors: Vector = weights / weights.max()
+    return factors
+
+
+def _classes(problem: Problem) -> NDArray[np.intp]:
+    """Return the number of each record's class, in the order of the targets' values."""
+    return np.searchsorted(problem.loss.targets.typical, problem.targets)
+
+
+def _exact_factors(problem: Problem) -> Vector:
+    """Return factors that make all classes weigh the same, for a fit without privacy."""
+    count = len(problem.loss.targets.typical)
+    sizes = np.bincount(_classes(problem), weights=problem.weights, minlength=count).astype(np.float64)
+    least = sizes[sizes > 0.0].min(initial=np.inf)
+    factors: Vector = np.where(sizes > 0.0, least / np.maximum(sizes, least), 1.0)
     return factors
 
 
