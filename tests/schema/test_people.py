@@ -107,13 +107,12 @@ def test_the_storage_of_the_table_decides_nothing(form):
 
 
 def test_records_of_a_person_come_one_after_the_other_and_those_of_others_are_ranked_differently():
-    X = np.arange(400.0).reshape(200, 2) // 20.0 * 1.0
-    ids = np.arange(200) % 20
+    X, ids = np.repeat(np.arange(10.0), 20)[:, None], np.tile(np.arange(20), 10)
     rows = records_used(people_in(ids, "id"), 3, X)
     assert np.array_equal(np.sort(ids[rows]), ids[rows])
-    # all people have the same ten contents; if the id were not hashed, all would keep the same three
+    # all people have the same ten records; if the id were not hashed, all would keep the same three
     kept = {tuple(sorted(X[rows[ids[rows] == one], 0])) for one in range(20)}
-    assert len(kept) > 1
+    assert len(kept) > 5
 
 
 def test_a_later_or_an_earlier_record_is_as_likely_to_be_used():
