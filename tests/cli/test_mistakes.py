@@ -112,7 +112,7 @@ MISTAKES = {
     ),
     "a kind of model that there is not": (
         (*TRAIN, "--model", "forest"),
-        "--model forest is none of the models: logistic, svm.",
+        "--model forest is none of the models: huber, linear, logistic, poisson, quantile, svm.",
     ),
     "no model": (("explain", "none.json"), "none.json: No such file or directory."),
     "a model that is none": (("explain", "scores.json"), "scores.json is no model file: it holds no privfit"),

@@ -101,6 +101,7 @@ def test_people_needed_says_when_no_table_is_large_enough(monkeypatch):
         ({"positives": 1.0}, "positives must be between 0 and 1"),
         ({"auc": 0.5}, "auc must be between 0.5 and 1"),
         ({"model": "forest"}, "model must be 'logistic' or 'svm', got 'forest'"),
+        ({"model": "linear"}, "Plans are for models of two classes: model must be .logistic. or .svm., got"),
         ({"runs": 1}, "runs must be a whole number of at least 2"),
     ],
 )
