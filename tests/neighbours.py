@@ -20,6 +20,7 @@ from privfit.solvers import (
     PrivGene,
     SGDAdv,
 )
+from privfit.solvers.sufficient_statistics import SQUARED_LOSS
 
 Table = tuple[np.ndarray, np.ndarray]
 
@@ -31,7 +32,7 @@ FORMS: dict[str, Callable[[np.ndarray], Any]] = {
     "float32": np.float32,
 }
 
-# Every private solver by its name, with settings that make it quick; a solver without an entry runs as it is.
+# Private solvers of labels by name, with settings that make them quick; others run as they are.
 QUICK = {
     "dpagd": DPAGD(splits=6),
     "dpagd-modern": ModernDPAGD(iterations=8),
@@ -40,7 +41,11 @@ QUICK = {
     "sgd-ma": SGDMA(max_steps=8),
     "sgd-adv": SGDAdv(steps=6),
 }
-PRIVATE = {name: QUICK.get(name, solver()) for name, solver in sorted(SOLVERS.items()) if solver.private}
+PRIVATE = {
+    name: QUICK.get(name, solver())
+    for name, solver in sorted(SOLVERS.items())
+    if solver.private and SQUARED_LOSS not in solver.requires
+}
 VARIANTS = PRIVATE | {
     "dpagd, samples": DPAGD(splits=6, batch_size=20, selection="gumbel"),
     "dpagd, exponential": DPAGD(splits=6, selection="exponential"),

@@ -44,6 +44,7 @@ from privfit.questions import (
     SecondMoments,
     SlopeCounts,
     SlopesAt,
+    SufficientStatistics,
     TargetSums,
     VerticesAt,
     WeightSum,
@@ -128,6 +129,7 @@ QUESTIONS = {
     "SlopeCounts, sizes": lambda c, q: c.measure(SlopeCounts([0.2, 0.9], sizes=True), RHO, of=c.at(q.w)),
     "ScaleSlopesAt": lambda c, q: c.projected(q.w).measure(ScaleSlopesAt(0.7, q.w[-1:], 0.5 * q.clip), RHO),
     "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
+    "SufficientStatistics": lambda c, q: c.measure(SufficientStatistics(q.clip, 0.7), RHO),
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
 }
 ANSWERS = {"measure", "refine", "choose"}
@@ -479,6 +481,50 @@ def test_second_moments_of_a_record_at_the_radius_use_up_their_sensitivity():
     assert sigma * math.sqrt(2 * 0.01) == pytest.approx(0.25, rel=1e-3)
     assert np.linalg.norm(a - b) == pytest.approx(0.25, rel=1e-3)
     assert np.linalg.norm(a - b) <= sigma * math.sqrt(2 * 0.01)
+
+
+def test_sufficient_statistics_of_a_record_at_its_bounds_use_up_their_sensitivity():
+    """R^2 alone, or R^2 with R B left out for a target, would be a wrong bound, which this record exceeds."""
+    inputs = []
+    for rows in (slice(0, 2), slice(0, 1)):
+        X, y = np.array([[0.1, 0.0], [0.8, -0.6]])[rows], np.array([0.1, 9.0])[rows]
+        curator, _, noise = make_curator(X, y, loss="squared", noise=ScriptedNoise(size=0.0))
+        curator.transformed(np.zeros(2), np.ones(2), 1e-9).measure(SufficientStatistics(0.5, 2.0), 0.01)
+        inputs.append(noise.gaussian_inputs[0])
+    (a, sigma), (b, _) = inputs
+    root = math.sqrt(2)  # the row is shrunk to (.4, -.3) whatever its target is, and the target to 2
+    moved = [0.16, -0.12 * root, 0.0, 0.09, 0.0, 0.0, 0.8, -0.6, 0.0]
+    np.testing.assert_allclose(a - b, moved, atol=1e-4)
+    declared = sigma * math.sqrt(2 * 0.01)
+    assert declared == pytest.approx(math.hypot(0.25, 1.0), rel=1e-3)
+    assert 0.25 < np.linalg.norm(a - b) <= declared
+    assert np.linalg.norm(a - b) == pytest.approx(declared, rel=1e-3)
+
+
+def test_what_shrinks_a_row_of_sufficient_statistics_does_not_depend_on_its_target():
+    """A clip of the row together with its target biases least squares."""
+    matrices = []
+    for y in (0.0, 0.3, -30.0):
+        curator, _, noise = make_curator(
+            np.array([[3.0, 4.0]]), np.array([y]), loss="squared", noise=ScriptedNoise(size=0.0)
+        )
+        curator.measure(SufficientStatistics(2.0, 1.0), 0.01)
+        matrices.append(noise.gaussian_inputs[0][0][:-3])
+    np.testing.assert_array_equal(matrices[0], matrices[1])
+    np.testing.assert_array_equal(matrices[0], matrices[2])
+
+
+def test_slopes_that_are_no_number_are_in_the_last_bin():
+    curator, _, noise = make_curator(
+        np.array([[1.0], [1.0]]), np.array([0.5, -0.5]), loss="squared", noise=ScriptedNoise(size=0.0)
+    )
+    asked = SlopeCounts([-1.0, 0.0, 1.0], sizes=False)
+    curator.measure(asked, 0.01, of=curator.at(np.array([1e308, 1e308])))
+    counts = noise.gaussian_inputs[0][0]
+    assert counts.sum() == 2.0
+    for edges in ([], [1.0, 1.0], [2.0, 1.0], [[0.0]]):
+        with pytest.raises(ValueError, match="ascending"):
+            curator.measure(SlopeCounts(edges), 0.01, of=curator.at(np.zeros(2)))
 
 
 def test_the_corners_scores_of_a_record_use_up_their_width():

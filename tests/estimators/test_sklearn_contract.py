@@ -5,7 +5,15 @@ import warnings
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from privfit import DPLinearSVC, DPLogisticRegression, PrivacyLeakWarning
+from privfit import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
+    PrivacyLeakWarning,
+)
 from privfit.solvers import BudgetWarning
 
 IMPOSSIBLE = {
@@ -20,7 +28,9 @@ IMPOSSIBLE = {
         "noise is drawn for every sum, so models are alike but not equal",
     ),
 }
-MODELS = [model(noise="seeded", random_state=0) for model in (DPLogisticRegression, DPLinearSVC)]
+CLASSIFIERS = (DPLogisticRegression, DPLinearSVC)
+REGRESSORS = (DPLinearRegression, DPHuberRegressor, DPQuantileRegressor, DPPoissonRegressor)
+MODELS = [model(noise="seeded", random_state=0) for model in (*CLASSIFIERS, *REGRESSORS)]
 
 
 @parametrize_with_checks(MODELS, expected_failed_checks=lambda estimator: IMPOSSIBLE, xfail_strict=False)
@@ -36,5 +46,5 @@ def test_scikit_learn_contract(estimator, check):
 def test_poor_score_is_the_only_allowance_claimed(estimator):
     """A few dozen records at epsilon 1 cannot be learnt privately; everything else must hold."""
     tags = estimator.__sklearn_tags__()
-    assert tags.classifier_tags.poor_score
+    assert (tags.classifier_tags or tags.regressor_tags).poor_score
     assert not tags.no_validation

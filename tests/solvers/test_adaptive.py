@@ -254,7 +254,7 @@ def test_the_clip_grows_with_the_signal_at_both_ends(snr, clip):
 @pytest.mark.parametrize("snr", [1.0, 300.0, 1e5])
 def test_steps_grow_from_the_stable_one_to_the_planned_one_by_half_of_the_plan(snr):
     walk = walk_with(snr)
-    lengths = [walk._length_at(t) for t in range(walk.planned)]
+    lengths = [walk.length_at(t) for t in range(walk.planned)]
     assert lengths[0] == min(8.0, walk.length)
     assert lengths[walk.planned // 2] == walk.length <= 100.0
     assert np.diff(lengths).min() >= 0.0
@@ -279,7 +279,7 @@ def test_what_has_entered_is_what_the_recursion_adds(snr):
     for s in range(steps):
         w = velocity = 0.0
         for t in range(steps):
-            momentum = 1.0 - walk.step / walk._length_at(t)
+            momentum = 1.0 - walk.step / walk.length_at(t)
             velocity = momentum * velocity + (t == s)
             w += walk.step * velocity
             assert entered[s, t] == pytest.approx(w / walk.length, abs=1e-12)

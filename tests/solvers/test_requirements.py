@@ -5,7 +5,15 @@ import math
 import numpy as np
 import pytest
 
-from privfit import DPLogisticRegression, Ledger, losses
+from privfit import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
+    Ledger,
+    losses,
+)
 from privfit.losses import Loss
 from privfit.losses.arithmetic import compilable
 from privfit.solvers import SOLVERS
@@ -93,7 +101,11 @@ def test_delta_zero_is_refused_by_those_who_need_one(solver):
 
 
 @pytest.mark.parametrize(
-    "solver", sorted(set(SOLVERS) - {*UNBOUNDED, "privgene", "frank-wolfe", "nonprivate", "majority"})
+    "solver",
+    sorted(
+        set(SOLVERS)
+        - {*UNBOUNDED, "privgene", "frank-wolfe", "nonprivate", "majority", "sufficient-statistics"}
+    ),
 )
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 def test_those_named_as_able_are(solver):
@@ -116,3 +128,25 @@ def test_solvers_whose_questions_compose_cannot_be_told_to_state_one_release(nam
         getattr(solvers, name)(conversion="direct")
     with pytest.raises(ValueError, match=r"conversion must be one of \('tight', 'classic'\)"):
         solvers.DPAGD(conversion="direct")
+
+
+@pytest.mark.parametrize(
+    "solver", ["objective-perturbation", "approximate-minima-perturbation", "output-perturbation"]
+)
+@pytest.mark.parametrize(
+    "model", [DPLinearRegression, DPHuberRegressor, DPQuantileRegressor, DPPoissonRegressor]
+)
+def test_perturbed_objectives_and_outputs_refuse_numbers_before_a_charge(solver, model):
+    """Slopes of both signs would double the delta of a perturbed objective."""
+    ledger = Ledger(rho=10.0)
+    with pytest.raises(ValueError, match=r"needs .*targets that are two labels"):
+        model(solver=solver, ledger=ledger, target_bounds=(0.0, 1.0), alpha=0.1).fit(X, Y)
+    assert ledger.entries == ()
+
+
+def test_sufficient_statistics_refuse_other_losses_before_a_charge():
+    ledger = Ledger(rho=10.0)
+    for model in (DPLogisticRegression, DPHuberRegressor, DPPoissonRegressor):
+        with pytest.raises(ValueError, match="needs the squared loss"):
+            model(solver="sufficient-statistics", ledger=ledger).fit(X, Y)
+    assert ledger.entries == ()

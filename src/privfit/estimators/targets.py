@@ -8,9 +8,11 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 
 from privfit.estimators.tables import as_array
 from privfit.estimators.validation import BOUND_SIZES, shown
+from privfit.leaks import warn_caller
 from privfit.schema.frames import dtype_name
 
 Vector = NDArray[np.float64]
@@ -135,8 +137,13 @@ def number_column(y: Any) -> Vector:
     numbers = as_array(y)
     if numbers is None or not (numbers.ndim == 1 or (numbers.ndim == 2 and numbers.shape[1] == 1)):
         raise ValueError("y must hold one number for each row; y should be a 1d array.")
+    if numbers.ndim == 2:
+        warn_caller("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
     if numbers.dtype.kind not in "biuf":
-        raise ValueError(f"y has dtype {dtype_name(numbers.dtype)}; the targets of a regression are numbers.")
+        # scikit-learn's own tests ask for its words
+        raise ValueError(
+            f"Unknown label type: y has dtype {dtype_name(numbers.dtype)}, and a regression predicts numbers."
+        )
     numbers = numbers.ravel().astype(np.float64)
     if not np.isfinite(numbers).all():
         raise ValueError("y contains NaN or inf; drop those records first.")

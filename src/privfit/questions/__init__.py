@@ -13,6 +13,7 @@ from privfit.questions.norms import CurveNorms, Norms
 from privfit.questions.products import HessianAt, SecondMoments
 from privfit.questions.scores import ScoreSums
 from privfit.questions.slope_counts import SlopeCounts
+from privfit.questions.statistics import SufficientStatistics
 from privfit.questions.targets import ScaleSlopesAt, SlopesAt, TargetSums
 from privfit.questions.vertices import VerticesAt
 from privfit.questions.weights import ClassSums, WeightSum
@@ -38,6 +39,7 @@ __all__ = [
     "SecondMoments",
     "SlopeCounts",
     "SlopesAt",
+    "SufficientStatistics",
     "TargetSums",
     "VerticesAt",
     "WeightSum",

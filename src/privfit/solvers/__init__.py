@@ -14,6 +14,7 @@ from privfit.solvers.objective_perturbation import ObjectivePerturbation
 from privfit.solvers.output_perturbation import OutputPerturbation
 from privfit.solvers.privgene import PrivGene
 from privfit.solvers.requirements import Facts
+from privfit.solvers.sufficient_statistics import SufficientStatisticsSolver
 
 __all__ = [
     "DPAGD",
@@ -36,6 +37,7 @@ __all__ = [
     "Solution",
     "Solver",
     "Step",
+    "SufficientStatisticsSolver",
     "get_solver",
     "register",
     "require",

@@ -27,6 +27,7 @@ from privfit.solvers.descent import Descent
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.joint_calibration import jointly_calibrated
 from privfit.solvers.kit import total_weight
+from privfit.solvers.numbers import constant_only, fitted_numbers, has_a_unit
 from privfit.solvers.requirements import ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA, Requirement
 from privfit.solvers.target_scale import scaled_targets
 from privfit.solvers.walk import Walk
@@ -53,9 +54,15 @@ class Adaptive:
         budget = curator.remaining
         n = counted(curator, budget)
         weight = total_weight(curator, budget, n)
-        if curator.loss.is_scale_free:
+        in_unit = curator.penalty.is_constraint or curator.penalty.start is not None
+        if has_a_unit(curator.loss) and not in_unit:
+            return fitted_numbers(curator, budget, n, weight, BIAS)
+        if curator.loss.is_scale_free:  # the set and the start are carried to the new unit
             scaled = scaled_targets(curator, budget, n, weight)
-            solution = self._walked(scaled.curator, budget, n, weight, starts_at_zero=True)
+            left = curator.remaining
+            if only := constant_only(scaled, left, budget):
+                return only
+            solution = self._walked(scaled.curator, left, n, weight, starts_at_zero=True)
             return replace(solution, w=scaled.in_units(solution.w))
         return self._walked(curator, budget, n, weight)
 

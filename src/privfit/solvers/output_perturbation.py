@@ -20,6 +20,7 @@ from privfit.solvers.base import Solution, register
 from privfit.solvers.kit import check_positive, check_whole, number_of_records
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
+    LABELS_AS_PROVED,
     OWN_LOSS,
     PLAIN_RECORDS,
     POSITIVE_DELTA,
@@ -63,6 +64,7 @@ class OutputPerturbation:
     private: ClassVar[bool] = True
     requires: ClassVar[tuple[Requirement, ...]] = (
         *PLAIN_RECORDS,
+        LABELS_AS_PROVED,
         BOUNDED_SLOPE,
         SMOOTH_LOSS,
         POSITIVE_DELTA,

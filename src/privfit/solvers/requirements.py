@@ -104,4 +104,8 @@ LABELS_ONLY = Requirement(
     lambda facts: facts.loss.targets == TWO_LABELS,
 )
 PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED, NO_START)  # what solvers need that know of none of these
+LABELS_AS_PROVED = Requirement(
+    "targets that are two labels, for which alone its proof was written and tested",
+    lambda facts: facts.loss.targets == TWO_LABELS,
+)
 PLAIN_RECORDS = (*PLAIN, ONE_RECORD_EACH)  # and those that open the data under a proof of their own

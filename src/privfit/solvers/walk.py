@@ -99,14 +99,20 @@ class Walk:
     """Heavy-ball descent with a budget shared evenly among the steps that are left."""
 
     def __init__(
-        self, features: Curator, n: float, *, start: Vector | None = None, longer: float = 1.0
+        self,
+        features: Curator,
+        n: float,
+        *,
+        start: Vector | None = None,
+        longer: float = 1.0,
+        slope: float = 1.0,
     ) -> None:
         self.features, self.n = features, n
         self.start = features.loss.weights_of(features.n_weights) if start is None else start
         self.outputs = features.loss.free_outputs
         self.d = features.n_weights * self.outputs
         carried = reach_of_gradients(features, n)
-        self.clip = features.loss.joint_slope * gradient_clip(carried / math.sqrt(self.d))
+        self.clip = slope * features.loss.joint_slope * gradient_clip(carried / math.sqrt(self.d))
         self.heard = self.clip * records_heard(features.relation)  # how far one person moves a gradient sum
         # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
         # Where the typical record is shorter than 1, it takes longer by as much.
@@ -115,6 +121,7 @@ class Walk:
         self.length = min(duration / self.planned, LONGEST_STEP, features.regulariser.longest_step)
         self.step = min(step_for(features.loss), self.length)
         self.growth = max(STEP_GROWTH, self.length / (FULL_LENGTH_BY * self.planned))
+        self.curvature = MEAN_CURVATURE
         self.trace: list[Step] = []
         self.rhos: list[float] = []
         self.mean: Vector = np.zeros_like(self.start)
@@ -135,7 +142,7 @@ class Walk:
             price = features.remaining / (self.steps - len(self.trace))
             g = features.measure(gradient_at(w, self.clip, features.relation), price)
             self.rhos.append(g.rho)
-            length = self._length_at(len(self.trace))
+            length = self.length_at(len(self.trace))
             gradient = features.loss.without_common_part(g.value) / self.n + features.regulariser.gradient(w)
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
             w = w - self.step * velocity
@@ -186,7 +193,7 @@ class Walk:
         """
         return self.held and not self.features.penalty.is_cone
 
-    def _length_at(self, t: int) -> float:
+    def length_at(self, t: int) -> float:
         """Return how far the gradient after t steps carries in all, momentum included: further each time.
 
         At full length the first gradients, which are the largest, would throw the weights far beyond the
@@ -198,7 +205,7 @@ class Walk:
         """Return what share of the gradient of step s (row) is in the weights after step t (column)."""
         kept = np.eye(steps)
         for t in range(1, steps):
-            kept[:t, t] = (1.0 - self.step / self._length_at(t)) * kept[:t, t - 1]
+            kept[:t, t] = (1.0 - self.step / self.length_at(t)) * kept[:t, t - 1]
         entered: NDArray[np.float64] = np.cumsum(kept, axis=1) * (self.step / self.length)
         return entered
 
@@ -213,7 +220,7 @@ class Walk:
         tail = rhos * iterate_weight(np.arange(1, taken + 1), self.steps)
         passed = self._entered(taken) @ tail / tail.sum()
         spread = (self.length * self.heard / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
-        return spread * _damping(MEAN_CURVATURE / self.d * self.length * taken)
+        return spread * damping(self.curvature / self.d * self.length * taken)
 
     def decision(self) -> str:
         """Say how many steps were taken, which the released steps decided."""
@@ -233,7 +240,7 @@ def iterate_weight(step: ArrayLike, steps: int) -> Vector:
     return weight
 
 
-def _damping(x: float) -> float:
+def damping(x: float) -> float:
     """Return the variance of dw = -x w dt + dB averaged as the walk is, relative to that at x = 0."""
     t = np.linspace(0.0, 1.0, 129)[1:]
     weights = np.outer(iterate_weight(t, 1), iterate_weight(t, 1))

@@ -1,0 +1,55 @@
+"""How the default solver fits numbers and amounts: in units that are bought, by a walk on residuals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from privfit.curator import Curator
+from privfit.losses import Loss
+from privfit.losses.targets import AMOUNTS
+from privfit.solvers.base import Solution
+from privfit.solvers.curvature import affordable
+from privfit.solvers.descent import Descent
+from privfit.solvers.geometry import bounded, standardised
+from privfit.solvers.least_squares import is_enough, least_squares
+from privfit.solvers.residual_walk import ResidualWalk
+from privfit.solvers.target_scale import ScaledTargets, scaled_targets
+
+NOTHING = 1e-6  # share of the budget that rounding may leave
+ONE_RELEASE = "least squares were computed from one noisy release of all products"
+
+
+def has_a_unit(loss: Loss) -> bool:
+    """Return whether targets of this loss may be measured in another unit."""
+    return loss.is_scale_free or loss.targets == AMOUNTS
+
+
+def constant_only(scaled: ScaledTargets, left: float, budget: float) -> Solution | None:
+    """Return the model of a constant if the centre has cost the whole budget."""
+    if left > NOTHING * budget:
+        return None
+    constant = scaled.in_units(np.zeros(scaled.curator.n_weights))
+    return Solution(constant, notes=("rho is too small for this table: only a constant was bought",))
+
+
+def fitted_numbers(curator: Curator, budget: float, n: float, weight: float, bias: float) -> Solution:
+    """Buy the scale of the targets and the geometry of the features, and walk or descend."""
+    scaled = scaled_targets(curator, budget, n, weight)
+    left = curator.remaining
+    if only := constant_only(scaled, left, budget):
+        return only
+    features = standardised(bounded(scaled.curator, left, n), left, n, bias)
+    scaled = replace(scaled, curator=features.curator)
+    if is_enough(features.curator, n):
+        w, notes = least_squares(features.curator, n), (*features.notes, ONE_RELEASE)
+        return Solution(scaled.in_units(features.curator.raw_weights(w)), (), notes, features.curator.bounds)
+    walk: ResidualWalk | Descent
+    if affordable(features.curator, weight) and curator.loss.is_scale_free:
+        walk = Descent(features.curator, weight, bias, longer=features.longer)
+    else:
+        walk = ResidualWalk(scaled, weight, n, bias, longer=features.longer)
+    w = features.curator.raw_weights(walk.run())
+    notes = (*features.notes, walk.decision())
+    return Solution(scaled.in_units(w), tuple(walk.trace), notes, features.curator.bounds)
