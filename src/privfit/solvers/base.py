@@ -210,7 +210,7 @@ def solvers_paid_by(promise: Promise) -> dict[str, bool]:
     >>> from privfit.accounting import Gaussian
     >>> paid = solvers_paid_by(Gaussian.of(epsilon=1.0, delta=1e-6))
     >>> [name for name in paid if paid[name]]
-    ['adaptive', 'gradient-descent', 'newton']
+    ['adaptive', 'gradient-descent', 'newton', 'sufficient-statistics']
     """
     wanted = {
         name: SOLVERS[name]().promise(epsilon=1.0, delta=DEFAULT_DELTA)
