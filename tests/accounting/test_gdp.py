@@ -225,7 +225,8 @@ def test_a_fit_keeps_the_kind_of_promise_of_the_ledger_it_draws_on():
     assert isinstance(DPLogisticRegression(1.0, ledger=exact).fit(*table()).privacy_.promise, Gaussian)
     spent = exact.spent
     for solver in ("dpagd", "objective-perturbation"):
-        refusal = "Gaussian noise only; solvers that it pays for: adaptive, gradient-descent, newton."
+        refusal = "Gaussian noise only; solvers that it pays for: adaptive, gradient-descent, newton, "
+        refusal += "sufficient-statistics."
         with pytest.raises(ValueError, match=refusal):
             DPLogisticRegression(0.1, solver=solver, ledger=exact).fit(*table())
     assert exact.spent == spent
