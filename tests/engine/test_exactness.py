@@ -56,7 +56,7 @@ def test_margin_does_not_depend_on_dense_order() -> None:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_clipped_gradient_sum_is_the_same_in_any_order_and_partition(layout: str, loss: Loss) -> None:
     X, y, w = table(13)
-    engine = Problem.of(LAYOUTS[layout](X), y, loss)
+    engine = Problem.of(LAYOUTS[layout](X), loss.targets.nearest(y), loss)
     order = np.random.default_rng(0).permutation(N)
     whole = engine.at(w).gradient_sum(0.7)
     np.testing.assert_array_equal(engine.subset(order).at(w).gradient_sum(0.7), whole)
@@ -126,7 +126,7 @@ def test_a_gradient_sum_is_the_sum_of_its_records_shares(p: int, dtype: Any) -> 
 @pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_rounded_loss_sums_are_the_same_in_any_order(loss: Loss) -> None:
     X, y, w = table(13)
-    engine = Problem.of(X, y, loss)
+    engine = Problem.of(X, loss.targets.nearest(y), loss)
     shuffled = engine.subset(np.random.default_rng(0).permutation(N))
     assert shuffled.at(w).loss_sum(0.7) == engine.at(w).loss_sum(0.7)
 
@@ -141,7 +141,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(
     results = []
     for n_threads in (1, 2, 3):
         monkeypatch.setattr(threads, "n_threads", lambda n=n_threads: n)
-        point = Problem.of(LAYOUTS[layout](X), y, loss).at(w)
+        point = Problem.of(LAYOUTS[layout](X), loss.targets.nearest(y), loss).at(w)
         gradient = point.gradient_sum(clip)
         results.append(np.concatenate([gradient, point.along(gradient).loss_sums(1e-4, 5, clip)]))
     np.testing.assert_array_equal(results[0], results[1])
@@ -175,7 +175,8 @@ def test_one_record_moves_sums_by_its_clip_at_most(
         sums = []
         for rows in (others, more):
             X = np.array([x for x, _ in rows]).reshape(len(rows), 3)
-            point = Problem.of(X, [label for _, label in rows], loss).at(w)
+            targets = loss.targets.nearest(np.array([label for _, label in rows]))
+            point = Problem.of(X, targets, loss).at(w)
             line = point.along(direction)
             moved = line.move(spacing)
             sums.append(

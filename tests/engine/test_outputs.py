@@ -131,7 +131,7 @@ def test_records_are_shrunk_to_a_length_however_extreme(most: float) -> None:
 
 def weighted(loss: Loss, form: str, weights: np.ndarray | None) -> Problem:
     signs = np.where(rows()[:, 0] > 0.3, 1.0, -1.0)
-    return Problem.of(FORMS[form](rows()), signs, loss, weights=weights)
+    return Problem.of(FORMS[form](rows()), loss.targets.nearest(signs), loss, weights=weights)
 
 
 @pytest.fixture(params=LOSSES)

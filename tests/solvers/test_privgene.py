@@ -31,7 +31,7 @@ def table(n=300, seed=1):
 def make_curator(X, y, *, loss="logistic", rho=1.0, epsilon=1.0, noise=None, **public):
     ledger = Ledger(rho=rho)
     noise = ScriptedNoise(size=0.0) if noise is None else noise
-    engine = Problem.of(X, y, LOSSES[loss], intercept=True)
+    engine = Problem.of(X, LOSSES[loss].targets.nearest(y), LOSSES[loss], intercept=True)
     return curator_of(engine, ledger, noise, epsilon=epsilon, delta=1e-6, **public), ledger, noise
 
 
@@ -90,7 +90,7 @@ def test_refused_charge_leaves_the_data_unread(monkeypatch):
     assert not noise.argmax_inputs
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", [name for name, loss in LOSSES.items() if loss.lipschitz < math.inf])
 @settings(max_examples=40)
 @given(
     X=arrays(np.float64, (5, 2), elements=st.floats(-1e6, 1e6, width=32)),
