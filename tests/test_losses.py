@@ -160,6 +160,15 @@ def test_safe_at_every_prediction(loss: Loss, prediction: float) -> None:
         assert abs(derivative) <= loss.lipschitz
 
 
+def test_infinite_predictions_have_losses_that_can_be_clipped(loss: Loss) -> None:
+    """A record's features can make its prediction infinite; a loss that is no number would show in a sum."""
+    predictions = np.array([-math.inf, math.inf])
+    for target in loss.targets.typical:
+        for loop in (loops(loss).values, loops(loss).derivatives):
+            loop(predictions, np.full(2, target), found := np.empty(2))
+            assert not np.isnan(found).any()
+
+
 def test_compiled_code_computes_what_python_does(loss: Loss) -> None:
     """To a few units in the last place, because compiled sums of products are rounded once."""
     predictions = np.array([*EVERYWHERE, *np.linspace(-5, 5, 101)])

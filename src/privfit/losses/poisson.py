@@ -11,11 +11,13 @@ from privfit.losses.loss import Loss
 from privfit.losses.targets import AMOUNTS, LARGEST
 
 E = math.log(LARGEST)  # so that no target is beyond the mean at which the loss becomes a line
+FARTHEST = 1e300  # predictions are clipped here, because 0 times an infinite one is no number
 
 
 @compilable
 def value(prediction: float, target: float) -> float:
     """Return e^p - t p, less the least that it can be for this target: half the deviance of one record."""
+    prediction = min(max(prediction, -FARTHEST), FARTHEST)
     inner = min(prediction, E)
     mean = float(exp(inner))  # of Python, because NumPy's numbers warn where they overflow
     least = target - target * log(max(target, 1e-300))
