@@ -7,6 +7,7 @@ import pickle
 import random
 import subprocess
 import sys
+from unittest.mock import ANY
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from privfit.losses import Loss, get_loss, is_own
 from privfit.losses.arithmetic import compilable, exp
 from privfit.losses.guarded import guarded
 from privfit.losses.targets import Interval
+from privfit.questions import HessianAt
 from privfit.solvers import SOLVERS
 from privfit.testing import check_loss
 
@@ -140,6 +142,30 @@ def calls_itself(prediction, target):
     return calls_itself(target, prediction)
 
 
+def hides_chance_in_a_lambda(prediction, target):
+    noise = lambda: random.random()  # noqa: E731
+    return prediction + noise()
+
+
+def hides_chance_in_a_function(prediction, target):
+    def noise():
+        import random
+
+        return random.random()
+
+    return prediction + noise()
+
+
+def tells_of_a_record(prediction, target):
+    if target > 0.5:
+        raise ArithmeticError
+    return prediction
+
+
+def hides_a_power(prediction, target):
+    return prediction ** (0.3 if target > 0.0 else 2)
+
+
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -151,6 +177,10 @@ def calls_itself(prediction, target):
         (uses_a_default, r"must be a function of \(prediction, target\)"),
         (uses_a_helper, "The function 'helper' that the value of the loss 'a' uses uses 'gauss'"),
         (calls_itself, "calls itself"),
+        (hides_chance_in_a_lambda, "no functions inside it"),
+        (hides_chance_in_a_function, "no functions inside it"),
+        (tells_of_a_record, "must return a number for all arguments: no exceptions"),
+        (hides_a_power, r"uses the operator '\*\*'"),
         (np.exp, "must be a Python function"),
         (print, "must be a Python function"),
     ],
@@ -196,6 +226,16 @@ def test_another_version_of_a_loss_has_other_compiled_loops():
     assert one.name != other.name
 
 
+def test_the_same_code_with_another_function_under_the_same_name_is_another_loss():
+    def made(smaller):
+        def ramp(prediction, target):
+            return smaller(abs(prediction - target), 1.0)
+
+        return guarded(Loss("a", ramp, ramp))
+
+    assert made(min) is not made(max)
+
+
 # -- what it cannot break
 
 
@@ -237,6 +277,29 @@ def test_nan_and_infinity_add_nothing_and_without_the_guard_a_negative_loss_woul
     assert Problem.of(rows[2:], np.ones(1), bare).at(w).loss_sum(1.0) < -loss_slack(1.0)
 
 
+def steep(prediction, target):
+    if prediction > 1000.0:
+        return 1.7e308
+    return -1.7e308 if prediction > 900.0 else prediction - target
+
+
+@pytest.mark.parametrize("weight", [None, 0.0, 0.5, 1.0])
+def test_slopes_further_apart_than_any_number_move_the_curvature_by_its_bound_only(weight):
+    """Without a limit the curvature would be infinite, and times a weight of 0 no number."""
+    question, rows = (
+        HessianAt(np.array([1.0, 0.0]), radius=2.0, window=2.0),
+        np.array([[1.0], [2.0], [1000.0]]),
+    )
+    loss = guarded(Loss("steep", value, steep))
+    few, more = (
+        question.bounded(
+            Problem.of(rows[:n], np.ones(n), loss, weights=None if weight is None else [1.0, 1.0, weight][:n])
+        )
+        for n in (2, 3)
+    )
+    assert np.linalg.norm(more.look() - few.look()) <= few.sensitivity
+
+
 # -- who takes it
 
 TAKES = {"adaptive", "dpagd", "gradient-descent", "newton", "sgd-adv", "sgd-ma"}
@@ -251,7 +314,8 @@ def test_only_solvers_whose_price_rests_on_a_clip_take_it(solver):
         assert model.fit(X, Y).score(X, Y) > 0.6
     else:
         with pytest.raises(
-            ValueError, match="a loss of privfit's own, because its price rests on the loss's"
+            ValueError,
+            match=r"a loss of privfit's own, because its price rests on the loss's|needs the squared loss",
         ):
             model.set_params(ledger=ledger).fit(X, Y)
         assert ledger.entries == ()
@@ -264,6 +328,22 @@ def test_own_losses_are_told_by_what_they_are():
     assert not is_own(dataclasses.replace(logistic, lipschitz=0.1))
     assert not is_own(Loss("logistic", value, derivative, 1.0, 0.25))
     assert not is_own(guarded(SQUARED_HINGE))
+
+
+def test_a_copy_of_an_own_loss_does_not_bring_makers_of_other_losses():
+    """What makes the loss of several classes is not compared, so privfit's own object is used."""
+    logistic = get_loss("logistic")
+    copied = dataclasses.replace(logistic, of_classes=lambda classes: SQUARED_HINGE)
+    assert DPLinearClassifier(loss=copied)._loss_of_fit() is logistic
+    assert DPLinearClassifier(loss=says_who_made_it())._loss_of_fit().name.startswith("user_")
+
+
+def says_who_made_it():
+    """Return a loss that says it was made by a function of privfit's, which makes no losses."""
+    return Loss("a", value, derivative, lipschitz=0.1, smoothness=2.0, made_by=(compilable, (ANY,)))
+
+
+def test_own_losses_by_name_are_taken():
     DPLinearClassifier(1.0, loss="hinge", solver="dpagd-modern", **BOUNDS).fit(X, Y)
 
 

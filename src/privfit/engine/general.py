@@ -53,7 +53,8 @@ def coefficients(problem: Problem, predictions: FloatArray) -> FloatArray:
 def curvatures(problem: Problem, predictions: FloatArray, window: float) -> FloatArray:
     """Return each record's weight times how fast its loss's derivative rises across a window around it.
 
-    The loss is convex, so what is below 0, or no number, is due to rounding far out, and counts as 0.
+    The loss is convex, so what is below 0, or no number, is due to rounding far out, and counts as 0. The
+    slopes of a user's loss may be further apart than any number, which would be none times a weight of 0.
     """
     sides = np.empty((2, len(predictions)))
     derivatives = loops(problem.loss).derivatives
@@ -63,7 +64,8 @@ def curvatures(problem: Problem, predictions: FloatArray, window: float) -> Floa
             derivatives(predictions[rows] + shift, problem.targets[rows], side[rows])
 
     problem.table.for_each_chunk(fill)
-    found: FloatArray = np.fmax((sides[1] - sides[0]) / window, 0.0)
+    with np.errstate(over="ignore"):
+        found: FloatArray = np.fmin(np.fmax((sides[1] - sides[0]) / window, 0.0), LARGEST)
     return found if problem.weights is None else found * problem.weights
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from privfit.estimators.base import DPLinearModel
 from privfit.estimators.validation import shown
-from privfit.losses import LOSSES, Loss, get_loss, is_own
+from privfit.losses import LOSSES, Loss, get_loss, is_own, own
 from privfit.losses.guarded import guarded, unit_of
 from privfit.losses.targets import TWO_LABELS, Interval
 
@@ -35,7 +35,7 @@ class AnyLoss(DPLinearModel):
 
     def _loss_of_fit(self) -> Loss:
         loss = self._given_loss()
-        return loss if is_own(loss) else guarded(loss)
+        return own(loss) or guarded(loss)
 
     @property
     def _strength(self) -> float:

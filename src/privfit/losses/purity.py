@@ -23,6 +23,8 @@ OF_MATH = ("copysign", "e", "fabs", "inf", "isfinite", "isinf", "isnan", "nan", 
 OWN = (arithmetic.exp, arithmetic.log, arithmetic.log1p_unit)
 ADVICE = "use arithmetic, comparisons, abs, min, max, math.sqrt, and exp and log of privfit.losses.arithmetic"
 FORBIDDEN = ("SUBSCR", "SLICE", "IMPORT", "STORE_GLOBAL", "STORE_ATTR", "STORE_DEREF", "YIELD", "DELETE")
+# A function within the function would not be checked, and an exception would tell of a record.
+ALSO_FORBIDDEN = ("MAKE_FUNCTION", "ASSERTION", "RAISE")
 
 
 def fingerprint(function: Any, who: str) -> str:
@@ -75,7 +77,9 @@ def _collect(function: FunctionType, who: str, parts: list[str], callers: list[F
             helper = f"function {name!r} that the {who} uses"
             _check_arguments(used, helper, None)
             _collect(used, helper, parts, [*callers, function])
-        elif not any(used is allowed for allowed in (math, *BUILTINS, *OWN)):
+        elif any(used is allowed for allowed in (math, *BUILTINS, *OWN)):
+            parts.append(f"{name}={used.__name__}")  # by whatever name it is called
+        else:
             raise ValueError(
                 f"The {who} uses {name!r}, which is not known to depend on numbers alone; {ADVICE}."
             )
@@ -91,11 +95,16 @@ def _used(function: FunctionType, who: str) -> dict[str, Any]:
             raise ValueError(
                 f"The {who} must compute with numbers alone: no indexing, no imports, no globals."
             )
+        if any(word in done.opname for word in ALSO_FORBIDDEN):
+            raise ValueError(
+                f"The {who} must return a number for all arguments: no exceptions, no functions inside it."
+            )
         if done.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             used[done.argval] = function.__globals__.get(done.argval, getattr(builtins, done.argval, None))
         if done.opname in ("LOAD_ATTR", "LOAD_METHOD") and done.argval not in OF_MATH:
             raise ValueError(f"The {who} uses {done.argval!r}; {ADVICE}.")
-        if done.opname == "BINARY_OP" and not _is_allowed(done.argrepr.rstrip("="), before):
+        exponent = None if done.is_jump_target else before  # where branches meet, it may be another one
+        if done.opname == "BINARY_OP" and not _is_allowed(done.argrepr.rstrip("="), exponent):
             raise ValueError(
                 f"The {who} uses the operator {done.argrepr!r}; use + - * / and powers that are "
                 "written as whole numbers."
