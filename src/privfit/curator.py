@@ -174,8 +174,8 @@ class Curator:
 
     def retargeted(self, center: float, scale: float, loss: Loss) -> Curator:
         """Return a curator over (targets - center) / scale and another loss. Nothing is released."""
-        records, penalty = self._records.retargeted(center, scale, loss), self.penalty
-        return self._over(records, penalty=penalty.retargeted(center, scale))
+        penalty = self.penalty.retargeted(*loss.unit_of_weights(center, scale))
+        return self._over(self._records.retargeted(center, scale, loss), penalty=penalty)
 
     def projected(self, w: Vector) -> Curator:
         """Return a curator over records whose only feature is their score z.w, unregularised (Q13)."""

@@ -7,7 +7,7 @@ from scripted import ScriptedNoise
 from toy_regressor import ToyRegressor  # noqa: F401  # a fixture
 
 import privfit
-from privfit import DPLinearRegression, DPLogisticRegression, Ledger, Schema
+from privfit import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, Ledger, Schema
 from privfit.accounting.relation import ONE_RECORD
 from privfit.curator import Curator
 from privfit.engine.problem import Problem
@@ -61,6 +61,51 @@ def test_a_set_and_a_start_follow_targets_to_the_unit_that_a_solver_buys():
         assert model.coef_[0] == pytest.approx(20.0, rel=0.2)
     tight = DPLinearRegression(1e3, constraint=Ball(10.0), **settings).fit(X, target)
     assert 5.0 < np.linalg.norm(tight.coef_) <= 10.0  # the mean of noisy points of the border lies inside
+
+
+@pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
+@pytest.mark.parametrize(
+    "declared",
+    [
+        {"constraint": NonNegative()},
+        {"constraint": Box(-1.0, 1.0)},
+        {"start": ([0.5, 0.02, 0.0], -1.0)},
+        {"start": ([-50.0, 5.0, 300.0], 4.0)},
+    ],
+)
+def test_models_of_counts_fit_with_a_set_or_a_start_as_well_as_without(declared):
+    """The counts use a fiftieth of their bounds; noise is negligible at this epsilon."""
+    counts = np.random.default_rng(2).poisson(np.exp(0.5 * X[:, 0] + 0.02 * X[:, 1] - 1.0))
+    settings = {"target_bounds": (0, 50), **BOUNDS, **SEEDED}
+    plain = DPPoissonRegressor(1e3, **settings).fit(X, counts)
+    model = DPPoissonRegressor(1e3, **declared, **settings).fit(X, counts)
+    assert model.score(X, counts) == pytest.approx(plain.score(X, counts), abs=0.01)
+    assert model.coef_[:2] == pytest.approx([0.5, 0.02], rel=0.25)
+
+
+def test_a_set_of_weights_of_counts_that_excludes_zero_is_kept():
+    counts = np.random.default_rng(2).poisson(np.exp(0.5 * X[:, 0] - 1.0))
+    allowed = Box([0.1, 0.01, -1.0], [0.2, 0.02, -0.5])
+    model = DPPoissonRegressor(1.0, target_bounds=(0, 50), constraint=allowed, **BOUNDS).fit(X, counts)
+    assert allowed.holds(model.coef_)
+
+
+def test_another_unit_of_amounts_moves_the_intercept_alone():
+    penalty = Within(0.5, np.array([2.0, 4.0, 13.0]), constraint=Ball(6.0))
+    facts = {"epsilon": 1.0, "delta": 1e-6, "relation": ONE_RECORD, "penalty": penalty}
+    problem = Problem.of(X[:, :2], Y.astype(float), LOSSES["poisson"])
+    curator = Curator(problem, Ledger(rho=1.0), ScriptedNoise(size=0.0), **facts)
+    moved = curator.retargeted(0.0, 2.0, LOSSES["poisson"]).penalty
+    np.testing.assert_array_equal(moved.start, [2.0, 4.0, 13.0 - np.log(2.0)])
+    assert moved.constraint == Ball(6.0)
+
+
+def test_a_set_for_several_classes_is_refused_in_one_plain_sentence():
+    ledger = Ledger(epsilon=1.0, delta=1e-6)
+    model = DPLogisticRegression(0.5, classes=(0, 1, 2), constraint=NonNegative(), ledger=ledger, **BOUNDS)
+    with pytest.raises(ValueError, match=r"^A constraint set or a start needs a model of two classes, of nu"):
+        model.fit(X, Y)
+    assert ledger.entries == ()
 
 
 def test_a_penalty_says_the_same_of_targets_in_another_unit():

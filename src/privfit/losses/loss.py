@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.losses.targets import TWO_LABELS, Targets
+from privfit.losses.targets import AMOUNTS, TWO_LABELS, Targets
 
 Pointwise = Callable[..., Any]
 
@@ -112,6 +112,13 @@ class Loss:
         off. Of other losses gradients are returned as they are.
         """
         return gradients - gradients.mean(axis=1, keepdims=True) if self.only_differences else gradients
+
+    def unit_of_weights(self, center: float, scale: float) -> tuple[float, float]:
+        """Return what is taken off the intercept, and the unit of weights, for (targets - center) / scale.
+
+        Weights of amounts are about their logarithm: another unit of amounts moves the intercept alone.
+        """
+        return (math.log(scale), 1.0) if self.targets == AMOUNTS else (center, scale)
 
     def best_constant(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the constant prediction that suits a mean target, for each output: the link at weights 0."""

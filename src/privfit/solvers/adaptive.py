@@ -28,7 +28,7 @@ from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.joint_calibration import jointly_calibrated
 from privfit.solvers.kit import total_weight
 from privfit.solvers.numbers import constant_only, fitted_numbers, has_a_unit
-from privfit.solvers.requirements import ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 from privfit.solvers.target_scale import scaled_targets
 from privfit.solvers.walk import Walk
 
@@ -46,7 +46,7 @@ class Adaptive:
 
     name: ClassVar[str] = "adaptive"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
@@ -54,8 +54,8 @@ class Adaptive:
         budget = curator.remaining
         n = counted(curator, budget)
         weight = total_weight(curator, budget, n)
-        in_unit = curator.penalty.is_constraint or curator.penalty.start is not None
-        if has_a_unit(curator.loss) and not in_unit:
+        declared = curator.penalty.is_constraint or curator.penalty.start is not None
+        if has_a_unit(curator.loss) and not (curator.loss.is_scale_free and declared):
             return fitted_numbers(curator, budget, n, weight, BIAS)
         if curator.loss.is_scale_free:  # the set and the start are carried to the new unit
             scaled = scaled_targets(curator, budget, n, weight)

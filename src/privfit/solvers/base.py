@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from privfit.accounting import Promise
 from privfit.accounting.budget import DEFAULT_DELTA, pays_for
 from privfit.curator import Curator
-from privfit.solvers.requirements import ONE_OUTPUT_IF_DECLARED, Facts, Requirement
+from privfit.solvers.requirements import Facts, Requirement
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def solvers_paid_by(promise: Promise) -> dict[str, bool]:
 
 
 def require(solver: Solver, facts: Facts | Curator) -> None:
-    """Refuse what the solver cannot do in view of these facts, and name the solvers that can.
+    """Refuse what no solver, or this one, can do in view of these facts, and name the solvers that can.
 
     Parameters
     ----------
@@ -235,6 +235,11 @@ def require(solver: Solver, facts: Facts | Curator) -> None:
     ValueError
         If the solver requires what is not there.
     """
+    if facts.loss.outputs > 1 and (facts.penalty.is_constraint or facts.penalty.start is not None):
+        raise ValueError(
+            "A constraint set or a start needs a model of two classes, of numbers or of counts; leave "
+            "constraint= and start= out (monotone columns of a schema are a constraint), or join classes."
+        )
     missing = _missing(solver, facts)
     if missing:
         able = [name for name, other in SOLVERS.items() if other.private and not _missing(other, facts)]
@@ -245,8 +250,7 @@ def require(solver: Solver, facts: Facts | Curator) -> None:
 
 
 def _missing(solver: Solver | type[Solver], facts: Facts | Curator) -> list[str]:
-    needs = (*solver.requires, ONE_OUTPUT_IF_DECLARED)
-    return [needed.what for needed in needs if not needed.holds(facts)]
+    return [needed.what for needed in solver.requires if not needed.holds(facts)]
 
 
 def promise_nothing(*, epsilon: float | None = None, rho: float | None = None, delta: float) -> None:

@@ -15,7 +15,7 @@ from privfit.curator import Curator, Measurement, SealedLine, SealedPoint, Vecto
 from privfit.questions import Gradient, LossesAlong
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
 from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records, total_weight
-from privfit.solvers.requirements import ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 Selection = Literal["laplace", "exponential", "gumbel"]
 
@@ -176,7 +176,7 @@ class DPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd"
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
 
     splits: float = 60.0
     C_obj: float = 3.0

@@ -15,7 +15,6 @@ from privfit.solvers.dpagd import LineSearchDescent
 from privfit.solvers.kit import check_positive, check_share
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
-    ONE_OUTPUT_IN_A_SET,
     OWN_LOSS,
     POSITIVE_DELTA,
     Requirement,
@@ -44,7 +43,6 @@ class ModernDPAGD(LineSearchDescent):
 
     name: ClassVar[str] = "dpagd-modern"
     requires: ClassVar[tuple[Requirement, ...]] = (
-        ONE_OUTPUT_IN_A_SET,
         BOUNDED_SLOPE,
         POSITIVE_DELTA,
         OWN_LOSS,

@@ -10,7 +10,7 @@ from privfit.curator import Curator
 from privfit.questions import GradientAt
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.kit import check_positive, check_whole, total_weight
-from privfit.solvers.requirements import ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
 
@@ -35,7 +35,7 @@ class GradientDescent:
 
     name: ClassVar[str] = "gradient-descent"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (ONE_OUTPUT_IN_A_SET, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
     promise = staticmethod(Gaussian.of)
 
     steps: int = 600

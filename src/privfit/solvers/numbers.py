@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 
-from privfit.curator import Curator
+from privfit.curator import Curator, Vector
 from privfit.losses import Loss
 from privfit.losses.targets import AMOUNTS
 from privfit.solvers.base import Solution
@@ -18,6 +19,7 @@ from privfit.solvers.residual_walk import ResidualWalk
 from privfit.solvers.target_scale import ScaledTargets, scaled_targets
 
 NOTHING = 1e-6  # share of the budget that rounding may leave
+LARGE_PREDICTION = 1.0  # standard deviation of logarithms of means that few models of amounts exceed
 ONE_RELEASE = "least squares were computed from one noisy release of all products"
 
 
@@ -32,6 +34,21 @@ def constant_only(scaled: ScaledTargets, left: float, budget: float) -> Solution
         return None
     constant = scaled.in_units(np.zeros(scaled.curator.n_weights))
     return Solution(constant, notes=("rho is too small for this table: only a constant was bought",))
+
+
+def walk_start(features: Curator) -> Vector:
+    """Return where the walk starts: at zero or at declared weights, with the intercept that was bought.
+
+    Declared weights whose predictions differ too much from record to record are scaled down: far out the
+    loss of amounts is so steep that a walk with little budget would not come back.
+    """
+    start = features.regulariser.start(np.zeros(features.n_weights))
+    if features.penalty.start is None:
+        return start
+    weights = start[: features.n_features]
+    size = float(np.linalg.norm(weights)) / math.sqrt(len(weights))  # of predictions, if uncorrelated
+    weights = weights * min(1.0, LARGE_PREDICTION / max(size, 1e-300))
+    return features.regulariser.nearest(np.append(weights, 0.0))  # the unit of the amounts is their mean
 
 
 def fitted_numbers(curator: Curator, budget: float, n: float, weight: float, bias: float) -> Solution:
@@ -49,7 +66,8 @@ def fitted_numbers(curator: Curator, budget: float, n: float, weight: float, bia
     if affordable(features.curator, weight) and curator.loss.is_scale_free:
         walk = Descent(features.curator, weight, bias, longer=features.longer)
     else:
-        walk = ResidualWalk(scaled, weight, n, bias, longer=features.longer)
+        start = walk_start(features.curator)
+        walk = ResidualWalk(scaled, weight, n, bias, longer=features.longer, start=start)
     w = features.curator.raw_weights(walk.run())
     notes = (*features.notes, walk.decision())
     return Solution(scaled.in_units(w), tuple(walk.trace), notes, features.curator.bounds)

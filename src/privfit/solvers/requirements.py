@@ -78,23 +78,11 @@ POSITIVE_DELTA = Requirement(
     lambda facts: MIN_DELTA <= facts.delta <= MAX_DELTA,
 )
 ONE_OUTPUT = Requirement("a loss with one output", lambda facts: facts.loss.outputs == 1)
-ONE_OUTPUT_IN_A_SET = Requirement(
-    "two classes where a constraint set, or a start, is declared",
-    lambda facts: (
-        facts.loss.outputs == 1 or not (facts.penalty.is_constraint or facts.penalty.start is not None)
-    ),
-)
 UNWEIGHTED = Requirement("records without weights", lambda facts: not facts.weighted)
 UNCONSTRAINED = Requirement(
     "weights that may be any numbers (no constraint set)", lambda facts: not facts.penalty.is_constraint
 )
 NO_START = Requirement("to start where it wants (no start=)", lambda facts: facts.penalty.start is None)
-ONE_OUTPUT_IF_DECLARED = Requirement(  # of every solver
-    "one score for each record where a constraint set or a start is declared",
-    lambda facts: (
-        facts.loss.outputs == 1 or not (facts.penalty.is_constraint or facts.penalty.start is not None)
-    ),
-)
 ONE_RECORD_EACH = Requirement(
     "people who have one record each, as its proof assumes",
     lambda facts: facts.relation.is_one_record_each,

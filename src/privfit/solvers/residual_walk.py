@@ -40,9 +40,16 @@ class ResidualWalk(Walk):
     """
 
     def __init__(
-        self, scaled: ScaledTargets, weight: float, records: float, bias: float, *, longer: float
+        self,
+        scaled: ScaledTargets,
+        weight: float,
+        records: float,
+        bias: float,
+        *,
+        longer: float,
+        start: Vector,
     ) -> None:
-        super().__init__(scaled.curator, weight, longer=longer, slope=scaled.slope)
+        super().__init__(scaled.curator, weight, start=start, longer=longer, slope=scaled.slope)
         self.records, self.bias, self.error = records, bias, scaled.error
         self.step = min(STEP, self.length)
         self.curvature, self.farthest = CURVATURE, scaled.farthest
@@ -63,7 +70,7 @@ class ResidualWalk(Walk):
             length = self.length_at(t)
             gradient = g.value / self.n + features.regulariser.gradient(w)
             velocity = (1.0 - self.step / length) * velocity + gradient
-            w = w - self.step * velocity
+            w, velocity = self.moved(w, velocity)
             self.trace.append(Step(t + 1, length, g.rho, 0.0, g.sigma))
             share = g.rho * float(iterate_weight(t + 1, self.steps))
             if share > 0.0:
@@ -102,7 +109,9 @@ class ResidualWalk(Walk):
     def _shrunk(self) -> Vector:
         """Return the mean, shrunk as James and Stein would; the centre tells much of the intercept."""
         p, noise = self.features.n_features, self.noise()
-        own = float(self.mean[:p] @ self.mean[:p])
+        moved = self.mean - self.start
+        own = float(moved[:p] @ moved[:p])
         kept = max(1.0 - (p + CERTAIN * math.sqrt(2.0 * p)) * noise / max(own, 1e-300), 0.0)
         prior = (self.error**2 + DOUBT**2) / (self.unit * self.bias) ** 2
-        return np.append(kept * self.mean[:p], prior / (prior + noise) * self.mean[p:])
+        shrunk = self.start + np.append(kept * moved[:p], prior / (prior + noise) * moved[p:])
+        return self.features.regulariser.nearest(shrunk)

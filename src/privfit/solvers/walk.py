@@ -145,10 +145,7 @@ class Walk:
             length = self.length_at(len(self.trace))
             gradient = features.loss.without_common_part(g.value) / self.n + features.regulariser.gradient(w)
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
-            w = w - self.step * velocity
-            allowed = features.regulariser.nearest(w)
-            if allowed is not w:  # the border takes the speed, too, which would lead nowhere
-                w, velocity, self.held = allowed, (before - allowed) / self.step, True
+            w, velocity = self.moved(w, velocity)
             self.trace.append(Step(len(self.trace) + 1, length, g.rho, 0.0, g.sigma))
             share = g.rho * float(iterate_weight(len(self.trace), self.steps))
             if share > 0.0:
@@ -158,6 +155,15 @@ class Walk:
                 self.steps = min(2 * self.steps, MOST_PASSES)
                 self.mean, self.drift = np.zeros_like(w), self._no_drift()
         return self.mean
+
+    def moved(self, w: Vector, velocity: Vector) -> tuple[Vector, Vector]:
+        """Return where a step leads, which the set must hold, and the velocity that is left."""
+        end = w - self.step * velocity
+        allowed = self.features.regulariser.nearest(end)
+        if allowed is end:
+            return end, velocity
+        self.held = True
+        return allowed, (w - allowed) / self.step  # the border takes the speed, too, which would lead nowhere
 
     def _too_short(self, w: Vector) -> bool:
         """Return whether the optimum is further away, and noise far from drowning the way to it."""
