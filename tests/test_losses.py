@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from one_output import ALL, LOSSES
 
+from privfit.engine.exact.bounds import loss_slack
 from privfit.engine.kernels.pointwise import loops
+from privfit.engine.problem import Problem
 from privfit.losses import Loss, get_loss
 from privfit.losses.arithmetic import exp, log, log1p_unit
 from privfit.losses.huber import huber
@@ -167,6 +169,16 @@ def test_infinite_predictions_have_losses_that_can_be_clipped(loss: Loss) -> Non
         for loop in (loops(loss).values, loops(loss).derivatives):
             loop(predictions, np.full(2, target), found := np.empty(2))
             assert not np.isnan(found).any()
+
+
+@pytest.mark.parametrize("q", [0.1, 0.5, 0.9])
+def test_a_record_that_overflows_does_not_hide_the_losses_of_others(q: float) -> None:
+    """A stand-in is no loss of the registry, but a user may pass it to a solver with a line search."""
+    problem = Problem.of([[1e150]], [0.0], smoothed_quantile(q, 0.25), intercept=False)
+    for there in (-1e150, 1e150):
+        line = problem.at([1e150]).along([there])
+        sums = line.loss_sums(1e9, 3, clip=5.0)
+        assert np.all((sums >= 0.0) & (sums <= 5.0 + loss_slack(5.0)))
 
 
 def test_compiled_code_computes_what_python_does(loss: Loss) -> None:

@@ -36,9 +36,10 @@ def smoothed_quantile(q: float, half_width: float) -> Loss:
 
     @compilable
     def value(prediction: float, target: float) -> float:
+        # the quantile loss and a parabola at its kink, so that no two infinite numbers are subtracted
         residual = prediction - target
-        t = min(max(residual + half_width, 0.0), 2.0 * half_width)
-        return t * t / (4.0 * half_width) + max(residual - half_width, 0.0) + q * (target - prediction)
+        near = max(half_width - abs(residual), 0.0)
+        return max((1.0 - q) * residual, -q * residual) + near * near / (4.0 * half_width)
 
     @compilable
     def derivative(prediction: float, target: float) -> float:
