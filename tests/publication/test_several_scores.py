@@ -97,6 +97,8 @@ def test_the_weights_of_a_number_are_in_its_units():
     assert weights.meaning[0].startswith("A weight is how many $ the prediction of cost changes if the ")
     start = float(NUMBER.intercepts[0] + NUMBER.weights[0, 0])
     assert weights.meaning[-1].endswith(f"lowest declared value, the prediction of cost is {start:.4g} $.")
+    large_start = weights_of(replace(NUMBER, intercepts=np.array([18_849.6 - NUMBER.weights[0, 0]])))
+    assert large_start.meaning[-1].endswith("the prediction of cost is 18850 $.")
     assert {row.odds_ratio for row in weights} == {row.rate_ratio for row in weights} == {None}
     large = weights_of(replace(NUMBER, weights=20_000.0 * np.ones((1, 4))))
     assert large.texts()[-1][2] == "+20000"

@@ -78,6 +78,8 @@ def test_a_draft_explains_itself_and_every_type():
     comments = "\n".join(line for line in Schema.draft(PEOPLE).splitlines() if line.startswith("#"))
     for word in ("public knowledge", "records = ", "missing = ", *set(TYPES.values()), "ordinal"):
         assert word in comments
+    for word in ("\n# weight  ", "rows_per_person", "monotone = "):
+        assert word in comments
 
 
 @pytest.mark.parametrize(

@@ -317,7 +317,10 @@ AGE_TOML = '[[columns]]\nname = "age"\ntype = "numeric"\nlow = 0\nhigh = 9\n'
             LABEL + AGE_TOML + "\n[bounds]\n",
             "unknown key 'bounds'; the keys are records, taken_from_data, columns, label",
         ),
-        (LABEL + AGE_TOML.replace("high = 9", ""), "column 'age' has no key 'high'"),
+        (
+            LABEL + AGE_TOML.replace("high = 9", ""),
+            "column 'age' has no key 'high'; add it, from public knowledge",
+        ),
         (LABEL + AGE_TOML.replace("high", "maximum"), "column 'age' has an unknown key 'maximum'"),
         (LABEL + AGE_TOML.replace('name = "age"', ""), "column number 1 has no key 'name'"),
         (LABEL + AGE_TOML.replace('"numeric"', '"number"'), "'age' needs a type, one of numeric, integer,"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from privfit.models.links import LOG, SOFTMAX
 from privfit.models.published import Published
-from privfit.models.weight_table import Weight, Weights
+from privfit.models.weight_table import Weight, Weights, signed
 from privfit.printable import printable
 from privfit.schema import Categorical, Label, Schema
 from privfit.schema.quantities import Quantity
@@ -145,9 +145,14 @@ def _of_the_intercept(model: Published, schema: Schema | None, intercept: float)
     if model.link.predicts_classes or model.unit_rows:
         return f"The intercept, {intercept:+.4g}, is the score of {record}."
     if model.link is LOG:
-        return f"For {record}, {_predicted(schema)} is {_exp(intercept):.4g}."
+        return f"For {record}, {_predicted(schema)} is {_unsigned(_exp(intercept))}."
     unit = schema.label.unit if schema is not None and isinstance(schema.label, Quantity) else ""
-    return f"For {record}, {_predicted(schema)} is {intercept:.4g} {printable(unit)}".rstrip() + "."
+    return f"For {record}, {_predicted(schema)} is {_unsigned(intercept)} {printable(unit)}".rstrip() + "."
+
+
+def _unsigned(number: float) -> str:
+    """Return a number as the table shows weights, without a plus: 18850, not 1.885e+04."""
+    return signed(number).removeprefix("+")
 
 
 def _exp(x: float) -> float:

@@ -124,7 +124,7 @@ def _check_keys(
             raise ValueError(f"{where} has an unknown key {key!r}; the keys are {', '.join(known)}.")
     for key in known:
         if key not in table and key not in optional:
-            raise ValueError(f"{where} has no key {key!r}.")
+            raise ValueError(f"{where} has no key {key!r}; add it, from public knowledge.")
 
 
 # -- writing ------------------------------------------------------------------------------------------------

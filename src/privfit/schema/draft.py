@@ -52,11 +52,15 @@ _GUIDE = """\
 # categorical  categories, [reference]         one of a list; each becomes an indicator
 # ordinal      order                           one of a list with an order, the lowest first
 # date         low, high, [format]             2026-05-27, or as format = "%d.%m.%Y" has it
-# id                                           who it is: never a feature
+# id           [rows_per_person]               who it is: never a feature; rows_per_person = 5 makes the
+#                                              promise about people, of whom 5 rows each are used at most
+# weight       max, [mean, shrinkage]          how much the record counts; a larger one counts as max
 # ignored                                      nothing that matters here
 #
 # missing = "fill": a cell that is missing or does not fit counts as the middle, or as fill = ...;
 #           "indicator": it has an indicator of its own; "refuse": the table is refused.
+# monotone = "up" or "down", of any type with an order: a higher value only raises, or only lowers, what is
+#           predicted (not with more than two classes).
 
 # records = 1000  # the number of records, if it is public
 """
