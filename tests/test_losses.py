@@ -1,6 +1,7 @@
 import math
 import pickle
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -169,6 +170,20 @@ def test_infinite_predictions_have_losses_that_can_be_clipped(loss: Loss) -> Non
         for loop in (loops(loss).values, loops(loss).derivatives):
             loop(predictions, np.full(2, target), found := np.empty(2))
             assert not np.isnan(found).any()
+
+
+@pytest.mark.parametrize(
+    ("maker", "arguments"),
+    [
+        *((huber, (tau,)) for tau in (-1.0, 0.0, math.inf, math.nan)),
+        *((quantile_loss, (q,)) for q in (-0.1, 0.0, 1.0, 2.0, math.nan)),
+        *((smoothed_quantile, of) for of in ((2.0, 0.25), (0.5, -0.25), (0.5, 0.0), (0.5, math.nan))),
+    ],
+)
+def test_parameters_that_make_a_loss_negative_are_refused(maker: Any, arguments: tuple[float, ...]) -> None:
+    """They count as privfit's own, whose losses nothing guards: a clip bounds them from above only."""
+    with pytest.raises(ValueError, match=r"must lie between 0 and 1|must be a positive number"):
+        maker(*arguments)
 
 
 @pytest.mark.parametrize("q", [0.1, 0.5, 0.9])

@@ -1,5 +1,6 @@
 """Huber's loss: a parabola for small residuals and a straight line for large ones."""
 
+import math
 from functools import cache
 
 from privfit.losses.arithmetic import compilable
@@ -25,7 +26,14 @@ def huber(tau: float) -> Loss:
     -------
     loss : Loss
         Its slope is at most `tau`.
+
+    Raises
+    ------
+    ValueError
+        If `tau` is not positive: the loss would be negative, and a clip would not bound it.
     """
+    if not 0.0 < tau < math.inf:
+        raise ValueError(f"tau must be a positive number, got {tau!r}.")
 
     @compilable
     def value(prediction: float, target: float) -> float:

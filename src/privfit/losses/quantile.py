@@ -32,7 +32,16 @@ def smoothed_quantile(q: float, half_width: float) -> Loss:
     -------
     loss : Loss
         It is above the quantile loss by at most half_width / 4.
+
+    Raises
+    ------
+    ValueError
+        If `q` is not between 0 and 1, or `half_width` is not positive: the loss would be negative, and a clip
+        would not bound it.
     """
+    _check(q)
+    if not 0.0 < half_width < math.inf:
+        raise ValueError(f"half_width must be a positive number, got {half_width!r}.")
 
     @compilable
     def value(prediction: float, target: float) -> float:
@@ -72,7 +81,13 @@ def quantile_loss(q: float) -> Loss:
     -------
     loss : Loss
         Its slope is at most the larger of q and 1 - q.
+
+    Raises
+    ------
+    ValueError
+        If `q` is not between 0 and 1: the loss would be negative, and a clip would not bound it.
     """
+    _check(q)
 
     @compilable
     def value(prediction: float, target: float) -> float:
@@ -96,6 +111,11 @@ def quantile_loss(q: float) -> Loss:
         is_scale_free=True,
         made_by=(quantile_loss, (q,)),
     )
+
+
+def _check(q: float) -> None:
+    if not 0.0 < q < 1.0:
+        raise ValueError(f"q must lie between 0 and 1, both excluded, got {q!r}.")
 
 
 MEDIAN, UPPER_DECILE = quantile_loss(0.5), quantile_loss(0.9)
