@@ -21,7 +21,7 @@ from privfit.solvers import BudgetWarning
 from privfit.solvers.calibration import calibrated, first_weights
 from privfit.solvers.curvature import mean_curvature
 from privfit.solvers.geometry import bounded, counted, standardised
-from privfit.solvers.walk import Drift, Walk, _damping, iterate_weight
+from privfit.solvers.walk import Drift, Walk, damping, iterate_weight
 
 MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
 
@@ -615,7 +615,7 @@ def test_damping_is_that_of_a_simulated_walk(x):
         rising = np.maximum(np.arange(1, steps + 1) - 0.4 * steps, 0.0)
         walks[curvature] = np.average(paths, axis=0, weights=rising).var()
     # the ratio of two sample variances of 4000 draws has a standard error of about 3%; fixed seed
-    assert _damping(x) == pytest.approx(walks[x] / walks[0.0], rel=0.1)
+    assert damping(x) == pytest.approx(walks[x] / walks[0.0], rel=0.1)
 
 
 def test_the_regulariser_is_that_of_the_raw_weights():

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.curator import Curator, Measurement, Vector
+from privfit.losses.targets import AMOUNTS
 from privfit.questions import Count, CurveNorms, Magnitudes, Moments, Norms
 from privfit.solvers import kit
 from privfit.solvers.base import BudgetWarning
@@ -22,6 +23,7 @@ from privfit.solvers.walk import gradient_clip
 Exponents = NDArray[np.intp]  # of two
 
 SCALE_SHARE = 0.02  # scales are wanted to a factor of two only
+MOST_SCALE_SHARE = 0.15  # for scales that the noise hides, where targets are numbers and nothing is declared
 NORM_SHARES = (0.007, 0.05)  # a quantile of norms is wanted to a fifth only; more where noise hides even that
 MOMENT_SHARES = (0.06, 0.2)  # more where the budget is small beside the table: geometry is then worth most
 ENOUGH = 15.0  # below this n sqrt(2 rho) nothing about the features can be seen through the noise
@@ -64,17 +66,22 @@ def counted(curator: Curator, budget: float) -> float:
 
 
 def _private_sizes(
-    curator: Curator, rho: float, units: Exponents, comparable: NDArray[np.bool_]
+    curator: Curator, rho: float, units: Exponents, comparable: NDArray[np.bool_], most: float = 0.0
 ) -> tuple[Vector, NDArray[np.bool_]]:
     """Return a power of two that nearly all values of each column stay below, and which columns share one.
 
     Comparable columns in which no bin stands out of the noise share the bound of all of them together, each
     in units of two to its own exponent: of columns declared up to 1 and up to 1000 the same part may be used.
+    As long as there are such columns, up to `most` is paid for more exact counts.
     """
     counts = curator.measure(Magnitudes(), rho)
-    bins = counts.value.reshape(curator.n_features, -1)
+    while True:
+        bins = counts.value.reshape(curator.n_features, -1)
+        top = top_bin(bins, RESOLVED * counts.sigma)
+        if (top >= 0).all() or counts.rho >= most:
+            break
+        counts = curator.refine(counts, min(counts.rho, most - counts.rho))
     exponents = LOWEST_MAGNITUDE + np.arange(bins.shape[1])
-    top = top_bin(bins, RESOLVED * counts.sigma)
     shared = (top < 0) & comparable
     powers = exponents[top]
     if shared.any():
@@ -124,8 +131,9 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
         scaled = curator.clipped(low, high).transformed(shift, 1.0 / sizes)
         return Features(scaled, (low >= shift).astype(np.float64))
     p = curator.n_features
+    most = MOST_SCALE_SHARE * budget if curator.loss.is_scale_free or curator.loss.targets == AMOUNTS else 0.0
     sizes, shared = _private_sizes(
-        curator, SCALE_SHARE * budget, np.zeros(p, dtype=np.intp), np.ones(p, dtype=bool)
+        curator, SCALE_SHARE * budget, np.zeros(p, dtype=np.intp), np.ones(p, dtype=bool), most
     )
     notes = []
     if shared.any():

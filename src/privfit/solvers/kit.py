@@ -13,6 +13,7 @@ from privfit.questions import Count, PeopleCount, WeightSum
 
 COUNT_SHARE = 0.002  # of what is left of the budget: a count of thousands is exact enough at any price
 MOST_COUNT_SHARE, COUNT_REACH = 0.03, 10.0  # (10 / reach)^2 in between: a small count is known to a tenth
+OF_NUMBERS = 0.15, 20.0  # the same where targets are numbers, because a mean is a sum divided by the count
 
 
 def number_of_records(curator: Curator) -> float:
@@ -26,10 +27,12 @@ def number_of_records(curator: Curator) -> float:
 
 
 def counted(curator: Curator, budget: float, question: Count | PeopleCount | WeightSum) -> Measurement:
-    """Buy a number, for which more is paid where it is small."""
+    """Buy a number, for which more is paid where it is small, the more where means are divided by it."""
+    divides = curator.loss.is_scale_free and not isinstance(question, PeopleCount)
+    most, wanted = OF_NUMBERS if divides else (MOST_COUNT_SHARE, COUNT_REACH)
     count = curator.measure(question, COUNT_SHARE * budget)
     reach = curator.reach(max(float(count.value[0]), 1.0), budget)
-    share = min((COUNT_REACH / reach) ** 2, MOST_COUNT_SHARE)
+    share = min((wanted / reach) ** 2, most)
     return curator.refine(count, (share - COUNT_SHARE) * budget) if share > COUNT_SHARE else count
 
 

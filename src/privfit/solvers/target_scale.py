@@ -11,8 +11,9 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from privfit.curator import Curator, Vector
+from privfit.curator import Curator, Measurement, Vector
 from privfit.losses import Loss
 from privfit.losses.squared import SQUARED
 from privfit.losses.targets import positive_mean
@@ -21,12 +22,24 @@ from privfit.solvers.base import BudgetWarning
 from privfit.solvers.geometry import RESOLVED, top_bin
 
 MAGNITUDES = -60, 80  # exponents of two between which sizes of undeclared targets are told apart
+LIKELY = -10, 24  # exponents among which the likeliest is taken if none stands out
 FIRST_SIZE_SHARE, MOST_SIZE_SHARE = 0.01, 0.2  # of the budget, for the size of undeclared targets
 SIZE_TAIL = 0.002  # share of the visible targets that may be larger than that size
 SHARES, REACH = (0.03, 0.5), 45.0  # of the budget, for centre and scale; in between (45 / reach)^2
 AMOUNTS_SHARES, AMOUNTS_REACH = (0.06, 0.5), 60.0  # the same for amounts, whose largest are far from the mean
 CONSTANT_REACH = 25.0  # up to here all of it, because nothing but a constant can be learnt
-RANGE_PART, CENTER_PART, SCALE_PART = 0.15, 0.1, 0.25  # of that share; the last centre gets what is left
+BLIND_REACH = 15.0  # up to here not even a range or a scale: the mean of all that is possible is bought
+FIRST_MEAN_PART = 0.3  # of that, where the number of records is noisy: the second mean is then near 0
+RANGE_PART, CENTER_PART, SCALE_PART = 0.15, 0.15, 0.2  # of that share; the last centre gets what is left
+MOST_RANGE_PART = 0.3  # of that share, for a range that the noise hides
+DOUBTFUL = 0.5  # of the share that is looked for: beyond this error, sums of bins are not believed
+VISIBLE = 4.0  # standard deviations: one of 64 noisy sums that are empty reaches it in 490 fits
+SEEN = 0.4  # share of the records in visible bins from which on they tell the range
+NARROW_PART, MOST_NARROWED, NARROWER = 0.15, 2, 0.5  # the same for each histogram inside the range
+INSIDE = np.linspace(-1.0, 1.0, 17)[1:-1]  # edges of its bins, in units of the range
+NARROW_VISIBLE = 3.0  # standard deviations: one of 16 bins of noise reaches it in 46 fits
+MOSTLY = 0.65  # share of the records in visible bins from which on they are the range
+WITHIN = 2.0  # scales from the centre to the end of the range
 MOST_ROUNDS = 3  # of a centre and a scale, until the scale no longer falls
 SMALLER = 0.2  # the scale falls by this factor at least if another round is worth its price
 TAIL, TYPICAL = 0.2, 0.32  # shares of the targets that are beyond their range, and beyond their scale
@@ -55,7 +68,8 @@ def bought_size(targets: Curator) -> float:
         counts = targets.refine(counts, counts.rho)
     top = top_bin(counts.value[None], RESOLVED * counts.sigma, SIZE_TAIL)[0]
     if top < 0:
-        top = int(np.argmax(counts.value))
+        likely = slice(*(end - MAGNITUDES[0] for end in LIKELY))
+        top = likely.start + int(np.argmax(counts.value[likely]))
         warnings.warn(
             "The privacy budget could not resolve the size of the targets, so the model may be of no use; "
             "declare target_bounds=(low, high) or raise epsilon.",
@@ -110,17 +124,17 @@ def scaled_targets(curator: Curator, budget: float, n: float, weight: float) -> 
     rho, left = share * curator.remaining, (1.0 - share) * curator.remaining
     if not numbers:
         return _scaled_amounts(curator, rho, n, weight)
-    center, half = _range(curator, RANGE_PART * rho, n)
-    scale, part = half, CENTER_PART * rho
-    for _ in range(MOST_ROUNDS):
-        residuals = curator.retargeted(center, 1.0, SQUARED)
-        if curator.intercept:
-            center += _mean(residuals, half, part, weight)
-            residuals = curator.retargeted(center, 1.0, SQUARED)
-        scale = residual_size(residuals, half * SCALES, TYPICAL, SCALE_PART * rho, n)
-        if scale > SMALLER * half:
-            break
-        half, rho = min(FARTHEST * scale, half), 0.5 * rho
+    if reach <= BLIND_REACH and curator.intercept and curator.loss.smoothness < math.inf:
+        return _blind(curator, weight)
+    center, half = _range(curator, RANGE_PART * rho, MOST_RANGE_PART * rho, n)
+    before = half
+    if reach <= REACH and curator.intercept:
+        center, half = _narrowed(curator, center, half, curator.remaining - left, n)
+    if half < before:
+        scale = half / WITHIN
+    else:
+        rho = (curator.remaining - left) / (1.0 - RANGE_PART)
+        center, half, scale = _around(curator, center, half, rho, n, weight)
     error = 0.0
     if curator.intercept:
         residuals, clip = curator.retargeted(center, 1.0, SQUARED), min(FARTHEST * scale, half)
@@ -134,6 +148,57 @@ def scaled_targets(curator: Curator, budget: float, n: float, weight: float) -> 
     return ScaledTargets(curator.retargeted(center, scale, curator.loss), scale, center, error)
 
 
+def _narrowed(curator: Curator, center: float, half: float, rho: float, n: float) -> tuple[float, float]:
+    """Return a narrower interval if bins of equal width that stand out of the noise hold most targets.
+
+    It reaches one bin beyond them to both sides. A second histogram is bought if the first one has helped.
+    """
+    for _ in range(MOST_NARROWED):
+        around = curator.retargeted(center, 1.0, SQUARED)
+        point = around.at(np.zeros(around.n_weights))
+        counts = around.measure(SlopeCounts(half * INSIDE), NARROW_PART * rho, of=point)
+        records = counts.value[::-1]  # by target, whose slope at weights of zero has the other sign
+        visible = np.flatnonzero(records > NARROW_VISIBLE * counts.sigma)
+        if records[visible].sum() < MOSTLY * n:
+            break
+        bins = np.linspace(-1.0, 1.0, len(INSIDE) + 2)  # the first and the last bin end with the interval
+        low, high = bins[max(visible[0] - 1, 0)], bins[min(visible[-1] + 2, len(bins) - 1)]
+        center, before, half = center + 0.5 * (low + high) * half, half, 0.5 * (high - low) * half
+        if half > NARROWER * before:
+            break
+    return center, half
+
+
+def _around(
+    curator: Curator, center: float, half: float, rho: float, n: float, weight: float
+) -> tuple[float, float, float]:
+    """Return a centre, how far from it targets are heard, and their scale around it."""
+    scale, part = half, CENTER_PART * rho
+    for _ in range(MOST_ROUNDS):
+        residuals, noise = curator.retargeted(center, 1.0, SQUARED), 0.0
+        if curator.intercept:
+            center += _mean(residuals, half, part, weight)
+            noise = half / curator.reach(weight, part)
+            residuals = curator.retargeted(center, 1.0, SQUARED)
+        scale = residual_size(residuals, half * SCALES, TYPICAL, SCALE_PART * rho, n)
+        scale = min(max(scale, noise), half)  # residuals are no smaller than the error of their centre
+        if scale > SMALLER * half:
+            break
+        half, rho = min(FARTHEST * scale, half), 0.5 * rho
+    return center, half, scale
+
+
+def _blind(curator: Curator, weight: float) -> ScaledTargets:
+    """Buy nothing but the mean of targets in [-1, 1]; that around a first one hardly depends on `weight`."""
+    center = 0.0
+    if curator.n_records is None or curator.weighted:
+        first = FIRST_MEAN_PART * curator.remaining
+        center = _mean(curator.retargeted(0.0, 1.0, SQUARED), 1.0, first, weight)
+    center += _mean(curator.retargeted(center, 1.0, SQUARED), 1.0, curator.remaining, weight)
+    center = min(max(center, -1.0), 1.0)
+    return ScaledTargets(curator.retargeted(center, 1.0, curator.loss), 1.0, center)
+
+
 def _best_constant(residuals: Curator, loss: Loss, rho: float) -> float:
     """Return the constant with the least loss over a noisy histogram of targets in units of their scale."""
     edges = 0.5 * (MIDDLES[1:] + MIDDLES[:-1])
@@ -145,20 +210,55 @@ def _best_constant(residuals: Curator, loss: Loss, rho: float) -> float:
     return float(CONSTANTS[int(np.argmin(np.array(losses) @ records))])
 
 
-def _range(curator: Curator, rho: float, n: float) -> tuple[float, float]:
-    """Return the middle and half the length of an interval that holds most targets; 0 is in it, or an end."""
+def _range(curator: Curator, rho: float, most: float, n: float) -> tuple[float, float]:
+    """Return the middle and half the length of an interval that holds most targets; 0 is in it, or an end.
+
+    Sums of many bins are noisier than one. Where they are too noisy, bins that stand out of the noise tell
+    the range, for which up to `most` is paid; where none does, it is all that is possible.
+    """
     edges = np.concatenate([-RANGES[::-1], RANGES])
     targets = curator.retargeted(0.0, 1.0, SQUARED)
     counts = targets.measure(SlopeCounts(edges), rho, of=targets.at(np.zeros(targets.n_weights)))
-    middle = len(RANGES)  # the bin around 0; a target's slope at weights of zero has the other sign
-    positive, negative = counts.value[:middle][::-1], counts.value[middle + 1 :]
-    sizes = np.append(counts.value[middle], positive + negative)
-    largest = exceeded_by(sizes, math.sqrt(2.0) * counts.sigma, RANGES, TAIL, n)
+    exact = math.sqrt(len(RANGES)) * counts.sigma <= DOUBTFUL * TAIL * n
+    while not exact and not _is_seen(counts, n) and counts.rho < most:
+        counts = targets.refine(counts, min(counts.rho, most - counts.rho))
+    if not exact and not _is_seen(counts, n):
+        return 0.0, float(RANGES[-1])
+    positive, negative, sizes = _by_size(counts.value)
+    if exact:
+        largest = exceeded_by(sizes, math.sqrt(2.0) * counts.sigma, RANGES, TAIL, n)
+    else:
+        visible = _visible(counts)
+        top = int(np.flatnonzero(visible)[-1])  # the bin below the edge of that number
+        largest = float(RANGES[min(top + 1, len(RANGES) - 1)])  # one more, which noise may hide
+        positive, negative, n = positive[visible[1:]], negative[visible[1:]], float(sizes[visible].sum())
     if curator.intercept:
         for sign, other in ((1.0, negative), (-1.0, positive)):
             if other.sum() <= ONE_SIDED * n:
                 return 0.5 * sign * largest, 0.5 * largest
     return 0.0, largest
+
+
+def _by_size(counts: Vector) -> tuple[Vector, Vector, Vector]:
+    """Return how many targets of each size are positive, negative, and either, those around 0 first."""
+    around = len(RANGES)  # a target's slope at weights of zero has the other sign
+    positive, negative = counts[:around][::-1], counts[around + 1 :]
+    return positive, negative, np.append(counts[around], positive + negative)
+
+
+def _visible(counts: Measurement) -> NDArray[np.bool_]:
+    """Return which sizes stand out of the noise, on one side of 0 or on both together."""
+    positive, negative, sizes = _by_size(counts.value)
+    threshold = VISIBLE * counts.sigma
+    visible = sizes > math.sqrt(2.0) * threshold
+    visible[1:] |= np.maximum(positive, negative) > threshold
+    return visible
+
+
+def _is_seen(counts: Measurement, n: float) -> bool:
+    """Return whether sizes that stand out of the noise, one of them not around 0, hold enough records."""
+    visible, (*_, sizes) = _visible(counts), _by_size(counts.value)
+    return bool(visible[1:].any() and sizes[visible].sum() >= SEEN * n)
 
 
 def _scaled_amounts(curator: Curator, rho: float, n: float, weight: float) -> ScaledTargets:
@@ -175,9 +275,9 @@ def _scaled_amounts(curator: Curator, rho: float, n: float, weight: float) -> Sc
 
 
 def _mean(targets: Curator, clip: float, rho: float, weight: float) -> float:
-    """Return the mean of targets, each clipped to +-clip."""
+    """Return the mean of targets, each clipped to +-clip, as is the mean."""
     slopes = targets.measure(SlopesAt(np.zeros(targets.n_weights), clip), rho)
-    return -float(slopes.value[0]) / weight
+    return min(max(-float(slopes.value[0]) / weight, -clip), clip)
 
 
 def residual_size(
