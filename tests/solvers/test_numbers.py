@@ -135,6 +135,15 @@ def test_the_size_of_undeclared_targets_is_a_power_of_two_above_nearly_all(size)
     assert math.frexp(bound)[0] == 0.5
 
 
+def test_the_bound_that_counts_buy_holds_those_too_few_to_be_seen():
+    """Of 1,000 counts 360 are 1, which stands out by 8 standard deviations, and larger ones may not."""
+    rng = np.random.default_rng(3)
+    counts = rng.poisson(0.8, 1000)
+    X = rng.uniform(-1.0, 1.0, (1000, 2))
+    model = DPPoissonRegressor(epsilon=1.0, feature_bounds=(-1, 1)).fit(X, counts)
+    assert model.target_bounds_[1] >= 4.0
+
+
 @pytest.mark.parametrize("model", [DPLinearRegression, DPHuberRegressor, DPQuantileRegressor])
 def test_a_target_in_another_unit_gives_the_same_model_in_that_unit(model):
     """Powers of two, because they round nothing: the noise is the same, so are the weights, bit for bit."""

@@ -34,6 +34,7 @@ from privfit.estimators.validation import (
     check_switch,
 )
 from privfit.losses import Loss, get_loss
+from privfit.losses.targets import AMOUNTS
 from privfit.models.links import Link
 from privfit.models.registry import Model, register
 from privfit.models.targets import Target
@@ -222,7 +223,8 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             try:
                 if encoder is None:
                     if solver.private:
-                        size = bought_size(curator_of(Table(targets[:, None], intercept=False)))
+                        column = curator_of(Table(targets[:, None], intercept=False))
+                        size = bought_size(column, amounts=loss.targets == AMOUNTS)
                     else:
                         size = float(np.abs(targets).max()) or 1.0
                     encoder = self._encoder_up_to(size)

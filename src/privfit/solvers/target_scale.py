@@ -25,6 +25,8 @@ MAGNITUDES = -60, 80  # exponents of two between which sizes of undeclared targe
 LIKELY = -10, 24  # exponents among which the likeliest is taken if none stands out
 FIRST_SIZE_SHARE, MOST_SIZE_SHARE = 0.01, 0.2  # of the budget, for the size of undeclared targets
 SIZE_TAIL = 0.002  # share of the visible targets that may be larger than that size
+HIDDEN_DOUBLINGS = 2  # beyond the largest visible size: the largest amounts, which carry much of the mean,
+# are too few to be seen, and a bound that is too wide costs little
 SHARES, REACH = (0.03, 0.5), 45.0  # of the budget, for centre and scale; in between (45 / reach)^2
 AMOUNTS_SHARES, AMOUNTS_REACH = (0.06, 0.5), 60.0  # the same for amounts, whose largest are far from the mean
 CONSTANT_REACH = 25.0  # up to here all of it, because nothing but a constant can be learnt
@@ -57,10 +59,11 @@ KINKED_ERROR = 0.2  # of the best of them
 SLOPES = np.exp2(np.arange(-1.0, 11.0) / 2.0)  # and of slopes of the loss of amounts
 
 
-def bought_size(targets: Curator) -> float:
+def bought_size(targets: Curator, *, amounts: bool = False) -> float:
     """Return a power of two that nearly all values of the only column stay below in size.
 
-    Sizes are counted by powers of two (Q8). The count is refined until a bin stands out of the noise.
+    Sizes are counted by powers of two (Q8). The count is refined until a bin stands out of the noise. The
+    size of amounts is taken to be larger than what stands out, so that their mean is not clipped.
     """
     budget = targets.remaining
     counts = targets.measure(Magnitudes(*MAGNITUDES), FIRST_SIZE_SHARE * budget)
@@ -76,7 +79,7 @@ def bought_size(targets: Curator) -> float:
             BudgetWarning,
             stacklevel=2,
         )
-    return math.ldexp(1.0, MAGNITUDES[0] + int(top))
+    return math.ldexp(1.0, MAGNITUDES[0] + int(top) + HIDDEN_DOUBLINGS * amounts)
 
 
 @dataclass(frozen=True)
