@@ -99,6 +99,17 @@ def test_targets_far_from_zero_are_told_apart_though_the_budget_is_small():
     assert scaled.center == pytest.approx(0.78, abs=0.01)
 
 
+def test_the_largest_amount_is_told_by_sizes_that_stand_out_of_the_noise():
+    """Bounds that are a hundred times too wide: sums of all bins are too noisy to tell it at this reach."""
+    y = np.repeat([0.0, 0.006, 0.009], [200, 400, 400])
+    problem = Problem.of(np.ones((1000, 1)), y, LOSSES["poisson"])
+    ledger = Ledger(rho=0.5 * (33.0 / 1000) ** 2)
+    curator = curator_of(problem, ledger, ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6, n_records=1000)
+    scaled = scaled_targets(curator, curator.remaining, 1000.0, 1000.0)
+    assert scaled.scale * scaled.farthest == pytest.approx(2.0**-5)
+    assert scaled.scale == pytest.approx(y.mean(), rel=0.1)
+
+
 def test_a_mean_is_never_beyond_what_it_is_a_mean_of():
     """Of ten records at a reach of .1 the noise on the mean is ten times the largest target."""
     for seed in range(10):

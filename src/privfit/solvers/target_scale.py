@@ -268,13 +268,30 @@ def _scaled_amounts(curator: Curator, rho: float, n: float, weight: float) -> Sc
     """Buy the mean of amounts in [0, 1], which becomes their unit, and how far they are from it."""
     amounts, loss = curator.retargeted(0.0, 1.0, SQUARED), curator.loss
     rare = float(np.clip(RARE_REACH / curator.reach(n), *RARE))
-    largest = residual_size(amounts, RANGES, rare, RANGE_PART * rho, n)
-    price = (1.0 - RANGE_PART - SCALE_PART) * rho
+    left = curator.remaining - rho
+    largest = _largest_amount(amounts, rare, rho, n)
+    price = curator.remaining - left - SCALE_PART * rho
     error = largest / curator.reach(weight, price)
     mean = positive_mean(_mean(amounts, largest, price, weight), error)
     scaled = curator.retargeted(0.0, mean, loss)
     slope = min(residual_size(scaled, SLOPES, 2.0 * rare, SCALE_PART * rho, n), max(largest / mean, 1.0))
     return ScaledTargets(scaled, mean, error=error / mean, slope=slope, farthest=largest / mean)
+
+
+def _largest_amount(amounts: Curator, rare: float, rho: float, n: float) -> float:
+    """Return a size that few amounts exceed; if sums of bins are too noisy, from bins that stand out.
+
+    Larger amounts are rarer, so that noise hides them: one more power of two is left for them.
+    """
+    point = amounts.at(np.zeros(amounts.n_weights))
+    counts = amounts.measure(SlopeCounts(RANGES, sizes=True), RANGE_PART * rho, of=point)
+    if math.sqrt(0.25 * len(RANGES)) * counts.sigma > DOUBTFUL * rare * n:
+        while not (counts.value[1:] > VISIBLE * counts.sigma).any() and counts.rho < MOST_RANGE_PART * rho:
+            counts = amounts.refine(counts, min(counts.rho, MOST_RANGE_PART * rho - counts.rho))
+        seen = np.flatnonzero(counts.value[1:] > VISIBLE * counts.sigma)
+        if len(seen):
+            return float(RANGES[min(seen[-1] + 2, len(RANGES) - 1)])
+    return exceeded_by(counts.value, counts.sigma, RANGES, rare, n)
 
 
 def _mean(targets: Curator, clip: float, rho: float, weight: float) -> float:
