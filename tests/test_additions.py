@@ -301,7 +301,7 @@ USE_ESTIMATOR = """
 import tempfile
 from pathlib import Path
 import privfit
-from privfit.cli.train import kinds
+from privfit.cli.models import kinds
 from privfit.models.registry import MODELS
 DPToyRegressor = MODELS["toy"].estimator  # found without a line elsewhere
 assert "toy" in kinds()

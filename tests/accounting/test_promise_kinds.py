@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privfit import DPLogisticRegression, metrics
+from privfit import DPLinearRegression, DPLogisticRegression, metrics
 from privfit.accounting import BudgetExceeded, Concentrated, Direct, Gaussian, Ledger
 from privfit.preprocessing import PrivateBounds
 from privfit.solvers import SOLVERS, get_solver
@@ -115,7 +115,10 @@ def test_the_documented_list_of_what_a_gaussian_ledger_pays_for_is_that_of_the_s
 @pytest.mark.parametrize("kind", LEDGERS)
 def test_a_ledger_pays_for_a_solver_if_and_only_if_the_list_says_so(kind, name):
     ledger = LEDGERS[kind]()
-    model = DPLogisticRegression(1.0, solver=name, ledger=ledger, n_records=200)
+    if name == "sufficient-statistics":  # which takes the squared loss alone
+        model = DPLinearRegression(1.0, solver=name, ledger=ledger, n_records=200, target_bounds=(0.0, 1.0))
+    else:
+        model = DPLogisticRegression(1.0, solver=name, ledger=ledger, n_records=200)
     paid = solvers_paid_by(ledger.promise)
     if paid[name]:
         model.fit(*table())

@@ -24,7 +24,7 @@ def test_opening_a_ledger_says_what_it_promises_and_what_it_cannot_pay_for():
     assert said.endswith(f"the solvers {', '.join(name for name in paid if not paid[name])}.")
     facts = json.loads(privfit(*OPEN, "--epsilon", 1, "--json").stdout)
     assert facts["promise"] == "gaussian"
-    assert facts["pays_for_solvers"] == ["adaptive", "gradient-descent", "newton"]
+    assert facts["pays_for_solvers"] == ["adaptive", "gradient-descent", "newton", "sufficient-statistics"]
 
 
 @pytest.mark.parametrize(

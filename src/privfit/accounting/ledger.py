@@ -55,12 +55,13 @@ class Ledger(ReadableLedger):
 
     Notes
     -----
-    A Gaussian ledger pays for Gaussian noise alone: the solvers adaptive, gradient-descent and newton,
-    `PrivateBounds` and all scores. It cannot pay for noisy choices (the solvers dpagd, dpagd-modern,
-    frank-wolfe and privgene), for output-perturbation, or for releases with a proof of their own
-    (approximate-minima-perturbation, objective-perturbation, sgd-adv and sgd-ma). A concentrated ledger pays
-    for any of them; for releases with a proof of their own only if it was opened with `rho` and a `delta` to
-    spend. A direct ledger pays for one release with a proof of its own, of its whole privacy budget.
+    A Gaussian ledger pays for Gaussian noise alone: the solvers adaptive, gradient-descent, newton and
+    sufficient-statistics, `PrivateBounds` and all scores. It cannot pay for noisy choices (the solvers
+    dpagd, dpagd-modern, frank-wolfe and privgene), for output-perturbation, or for releases with a proof of
+    their own (approximate-minima-perturbation, objective-perturbation, sgd-adv and sgd-ma). A concentrated
+    ledger pays for any of them; for releases with a proof of their own only if it was opened with `rho` and
+    a `delta` to spend. A direct ledger pays for one release with a proof of its own, of its whole privacy
+    budget.
 
     Sums are exact: prices are added as integers, so T charges of rho / T always fit and one more
     never does. Copies (`copy`, `deepcopy`, `sklearn.clone`, unpickling in the same process) are the same
