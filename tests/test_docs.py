@@ -81,6 +81,9 @@ def test_every_constant_of_the_default_solver_has_its_reason():
         "descent",
         "kit",
         "output_curvature",
+        "target_scale",
+        "residual_walk",
+        "least_squares",
     ):
         source = (ROOT / "src" / "privfit" / "solvers" / f"{name}.py").read_text()
         constants = re.findall(r"^([A-Z][A-Z_]*(?:, [A-Z_]+)*) = ", source, re.MULTILINE)
