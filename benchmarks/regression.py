@@ -9,8 +9,8 @@ or nothing at all ("raw"), or bounds 100 times as wide ("wide"). "adassp" is Ada
 means and scales read off the data, which is not private: an oracle. "constant" is a mean, or a quantile,
 bought with the whole budget within the declared bounds. `make rivals` sets up other libraries; what is not
 there is skipped. What was measured is kept in --results, a line for each fit, and is not measured again.
-All lines of privfit in regression.csv are of one run of ten splits; other libraries have the first six of
-these, where they were measured.
+All lines of privfit in regression.csv are of one state of the code and ten splits; other libraries have the
+first six of these, where they were measured.
 """
 
 import argparse
