@@ -23,7 +23,15 @@ def test_a_notebook_runs(path, tmp_path):
 
 
 def test_there_are_examples_of_these():
-    assert {path.stem for path in NOTEBOOKS} >= {"beds", "census", "digits", "hospital", "text", "visits"}
+    assert {path.stem for path in NOTEBOOKS} >= {
+        "beds",
+        "census",
+        "digits",
+        "hospital",
+        "text",
+        "visits",
+        "wages",
+    }
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
