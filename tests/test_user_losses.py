@@ -383,10 +383,11 @@ EXPECTILE = Loss("expectile", expectile, expectile_slope, smoothness=3.0, target
 
 
 def test_models_are_cloned_pickled_saved_and_loaded(tmp_path):
+    """Scores are .724 +- .002 and .97 +- .02 over 30 and 60 fits: ten standard deviations above .7."""
     target = 50.0 + 10.0 * X[:, 0]
     for model, y in (
         (DPLinearClassifier(1.0, loss=SQUARED_HINGE, **BOUNDS), Y),
-        (DPLinearRegressor(1.0, loss=EXPECTILE, target_bounds=(0.0, 100.0), **BOUNDS), target),
+        (DPLinearRegressor(8.0, loss=EXPECTILE, target_bounds=(0.0, 100.0), **BOUNDS), target),
     ):
         fitted = pickle.loads(pickle.dumps(clone(model).fit(X, y)))
         assert fitted.score(X, y) > 0.7
