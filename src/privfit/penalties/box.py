@@ -47,7 +47,7 @@ class Box(ConvexSet):
             raise ValueError(f"A {type(self).__name__} needs low <= high for every column.")
 
     @property
-    def is_cone(self) -> bool:  # type: ignore[override]
+    def is_cone(self) -> bool:  # type: ignore[override]  # a constant of other sets
         """Whether every bound is 0 or infinite."""
         return bool(np.all(np.isin(np.hstack([self.low, self.high]), (0.0, -np.inf, np.inf))))
 
