@@ -11,7 +11,8 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from privfit.printable import ACTING
-from privfit.schema.column import Column, Feature, Identifier, Ignored, Scale
+from privfit.schema.column import Column, Feature, Identifier, Ignored
+from privfit.schema.curved import Curved
 from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
@@ -156,7 +157,7 @@ def _table(fact: Column, **more: str) -> dict[str, Any]:
 
 def _in_order(fact: Column, keys: Mapping[str, Any]) -> list[str]:
     """Put what other types of features have, too, after what the type is about."""
-    common = [field.name for field in fields(Scale)] if isinstance(fact, Feature) else []
+    common = [field.name for field in fields(Curved)] if isinstance(fact, Feature) else []
     return [key for key in keys if key not in common] + [key for key in keys if key in common]
 
 

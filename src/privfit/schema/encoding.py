@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
 
 from privfit.remedies import remedy
 from privfit.schema.column import Feature, Numbers, Scale
+from privfit.schema.curved import Curved
 from privfit.schema.frames import columns_of, opened
 from privfit.schema.schema import Schema
 from privfit.schema.stored import readings
+
+_ENTRIES_AT_ONCE = 2**20  # of blocks of rows that are cut at edges: what a processor's cache holds
 
 
 def encode(
@@ -42,6 +45,8 @@ def encode(
     TypeError, ValueError
         If X lacks a column, or one cannot hold what the schema declares. No cell is quoted.
     """
+    if schema.has_curves:
+        return with_curves(encode(X, schema.without_curves(), dtype=dtype), schema, sparse=sparse)
     columns = columns_of(opened(X, [fact.name for fact in schema.features]), schema.features)
     shape = (len(columns[0]), len(columns))
     # Every column puts exactly one entry in every row; those that are zero are dropped at the end.
@@ -62,6 +67,54 @@ def encode(
     encoded = csr_matrix((values.ravel(), positions.ravel(), row_starts), shape=(shape[0], width))
     encoded.eliminate_zeros()
     return encoded
+
+
+def with_curves(
+    plain: csr_matrix | NDArray[Any], schema: Schema, *, sparse: bool | None = None
+) -> csr_matrix | NDArray[Any]:
+    """Cut the columns that have a curve at their edges, in a table that was encoded without curves.
+
+    Parameters
+    ----------
+    plain : CSR matrix or array
+        What `encode` returned for ``schema.without_curves()``.
+    schema : Schema
+        The schema with its curves.
+    sparse : bool, optional
+        Whether to return a CSR matrix; by default where at most half of the entries can differ from zero.
+
+    Returns
+    -------
+    matrix : CSR matrix or array of shape (n_records, n_encoded_features)
+        What `encode` returns for `schema`; numbers of the type that `plain` has.
+    """
+    shapes = [fact.shape if isinstance(fact, Curved) else None for fact in schema.features]
+    width = len(schema.feature_names)
+    if sparse is None:
+        sparse = 2 * sum(1 if shape is None else shape.n_pieces for shape in shapes) <= width
+    n = plain.shape[0]
+    dense = np.empty((0 if sparse else n, width), dtype=plain.dtype)
+    parts = []
+    rows = max(1, _ENTRIES_AT_ONCE // width)
+    for first in range(0, n, rows):
+        given = plain[first : first + rows]
+        given = given if isinstance(given, np.ndarray) else given.toarray()
+        block = np.empty((len(given), width), dtype=plain.dtype) if sparse else dense[first : first + rows]
+        source = target = 0
+        for fact, shape in zip(schema.features, shapes, strict=True):
+            levels = len(fact.levels)
+            taken = levels if shape is None else 1 + levels - shape.n_pieces
+            if shape is None:
+                block[:, target : target + levels] = given[:, source : source + levels]
+            else:
+                shape.expand(given[:, source], out=block[:, target : target + shape.n_pieces])
+                block[:, target + shape.n_pieces : target + levels] = given[:, source + 1 : source + taken]
+            source, target = source + taken, target + levels
+        if sparse:
+            parts.append(csr_matrix(block))
+    if not sparse:
+        return dense
+    return csr_matrix(vstack(parts)) if parts else csr_matrix((0, width), dtype=plain.dtype)
 
 
 def _entries(fact: Feature, said: Numbers) -> tuple[Numbers, NDArray[np.int32]]:

@@ -6,6 +6,7 @@ import datetime
 import math
 import re
 import sys
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from numbers import Integral, Real
@@ -14,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from privfit.schema.cells import ISO_DATE, day, reading, text_with_point
-from privfit.schema.column import Numbers, Scale
+from privfit.schema.column import Numbers
+from privfit.schema.curved import Curved
 
 _GROUPING = (",", " ", "'", "_")
 _DECIMAL = (".", ",")
 
 
 @dataclass(frozen=True)
-class Numeric(Scale):
+class Numeric(Curved):
     """A column of numbers between two public bounds.
 
     Parameters
@@ -46,7 +48,11 @@ class Numeric(Scale):
         digits.
     monotone : {"", "up", "down"}
         Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
-        predicted number.
+        predicted number. A curve then only rises, or only falls.
+    curve : bool, int or sequence of float, optional
+        Whether the score may bend along the column. True: at public edges, of which a fit takes as many as
+        its privacy budget carries. A number: at so many edges. A sequence: at these edges, between the
+        bounds. False: never, whatever the estimator's `curves` says; None, the default: as that says.
     """
 
     low: float
@@ -79,6 +85,7 @@ class Numeric(Scale):
             )
             raise ValueError(f"thousands and decimal of column {self.name!r} are both a {mark}; {remedy}.")
         self._check_fill()
+        self._check_curve()
 
     def _keep_bounds(self) -> None:
         object.__setattr__(self, "low", float(self.low))
@@ -129,7 +136,18 @@ class Numeric(Scale):
     @property
     def span(self) -> tuple[str, str]:
         """The bounds in words."""
-        return f"{self.low:.15g}", f"{self.high:.15g}"
+        return self._in_words(self.low), self._in_words(self.high)
+
+    def _in_words(self, edge: float) -> str:
+        return f"{edge:.15g}"
+
+    def _edge(self, edge: Any) -> float:
+        if not isinstance(edge, Real) or isinstance(edge, bool) or not math.isfinite(edge):
+            raise ValueError(f"An edge of column {self.name!r} must be a finite number.")
+        return self._edges([float(edge)])[0]
+
+    def _edges(self, readings: Sequence[float]) -> tuple[float, ...]:
+        return tuple(readings)
 
 
 @dataclass(frozen=True)
@@ -158,7 +176,11 @@ class Integer(Numeric):
         digits.
     monotone : {"", "up", "down"}
         Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
-        predicted number.
+        predicted number. A curve then only rises, or only falls.
+    curve : bool, int or sequence of int, optional
+        Whether the score may bend along the column. True: at public edges, of which a fit takes as many as
+        its privacy budget carries. A number: at so many edges. A sequence: at these edges, between the
+        bounds. False: never, whatever the estimator's `curves` says; None, the default: as that says.
     """
 
     low: int
@@ -181,9 +203,18 @@ class Integer(Numeric):
         """Numbers that are not whole do not fit."""
         return np.where(np.floor(numbers) == numbers, numbers, np.nan)
 
+    @property
+    def _is_whole(self) -> bool:
+        return True
+
+    def _edges(self, readings: Sequence[float]) -> tuple[int, ...]:
+        if not all(edge.is_integer() for edge in readings):
+            raise ValueError(f"The edges of column {self.name!r} must be whole numbers, as its values are.")
+        return tuple(map(int, readings))
+
 
 @dataclass(frozen=True)
-class Date(Scale):
+class Date(Curved):
     """A column of days between two public dates.
 
     Parameters
@@ -204,7 +235,11 @@ class Date(Scale):
         A time of day after it, and the time zone, are left alone.
     monotone : {"", "up", "down"}
         Whether a later day may only raise ("up"), or only lower, the score of the positive class or the
-        predicted number.
+        predicted number. A curve then only rises, or only falls.
+    curve : bool, int or sequence of datetime.date, optional
+        Whether the score may bend along the column. True: at public edges, of which a fit takes as many as
+        its privacy budget carries. A number: at so many edges. A sequence: at these edges, between the
+        bounds. False: never, whatever the estimator's `curves` says; None, the default: as that says.
     """
 
     low: datetime.date
@@ -226,16 +261,19 @@ class Date(Scale):
                 f"format of column {self.name!r} must have %Y, %m and %d with one mark between them, "
                 f'such as "%d.%m.%Y", not {self.format!r}.'
             )
+        self._check_curve()
 
     def _as_date(self, end: str) -> datetime.date:
-        value = getattr(self, end)
+        return self._date(getattr(self, end), end)
+
+    def _date(self, value: Any, what: str) -> datetime.date:
         if isinstance(value, str):
             try:
                 value = datetime.date.fromisoformat(value)
             except ValueError:
                 value = None
         if type(value) is not datetime.date:
-            raise ValueError(f"{end} of column {self.name!r} must be a date such as 2026-05-27.")
+            raise ValueError(f"{what} of column {self.name!r} must be a date such as 2026-05-27.")
         return value
 
     @property
@@ -264,7 +302,20 @@ class Date(Scale):
     @property
     def span(self) -> tuple[str, str]:
         """The first and the last day in ISO format."""
-        return str(self.low), str(self.high)
+        return self._in_words(self.low), self._in_words(self.high)
+
+    def _in_words(self, edge: datetime.date) -> str:
+        return str(edge)
+
+    @property
+    def _is_whole(self) -> bool:
+        return True
+
+    def _edge(self, edge: Any) -> datetime.date:
+        return self._date(edge, "An edge")
+
+    def _edges(self, readings: Sequence[float]) -> tuple[datetime.date, ...]:
+        return tuple(datetime.date.fromordinal(int(day)) for day in readings)
 
 
 @cache

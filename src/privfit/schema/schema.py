@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privfit.schema import document
 from privfit.schema.column import Column, Feature, Identifier, first_repeated
+from privfit.schema.curved import Curved
 from privfit.schema.label import AnyLabel
 from privfit.schema.weight import Weight
 
@@ -111,6 +112,69 @@ class Schema:
         """The columns that a fit reads, with those of ids and weights, which other tables may lack."""
         others = (column.name for column in (self.identifier, self.weight) if column is not None)
         return [*self.names, *others]
+
+    # -- curves ----------------------------------------------------------------------------------------
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether a column has a curve."""
+        return any(column.curve for column in self.columns if isinstance(column, Curved))
+
+    @property
+    def has_undecided_curves(self) -> bool:
+        """Whether a fit decides how many edges the curve of some column has."""
+        return any(column.is_undecided for column in self.columns if isinstance(column, Curved))
+
+    def without_curves(self) -> Schema:
+        """Return the same schema without curves.
+
+        Returns
+        -------
+        schema : Schema
+            Of plain columns.
+        """
+        return self._with_columns(lambda column: column.without_curve())
+
+    def with_edges(self, count: int) -> Schema:
+        """Return the same schema with the edges of its curves written out.
+
+        Parameters
+        ----------
+        count : int
+            How many edges a curve has of which the schema does not say it; 0: it is no curve.
+
+        Returns
+        -------
+        schema : Schema
+            It encodes in the same way wherever it is read.
+        """
+        return self._with_columns(lambda column: column.with_edges(count))
+
+    def with_curves(self, curves: bool | int | None) -> Schema:
+        """Return the same schema with curves for the columns of numbers and dates that declare none.
+
+        Parameters
+        ----------
+        curves : bool, int or None
+            True: with as many edges as the budget of a fit carries. A number: with so many edges. None: the
+            schema as it is. False: without any curve.
+
+        Returns
+        -------
+        schema : Schema
+            The columns that declare `curve`, be it false, keep what they declare, unless `curves` is False.
+        """
+        if curves is None:
+            return self
+        if curves is False:
+            return self.without_curves()
+        return self._with_columns(
+            lambda column: replace(column, curve=curves) if column.curve is None else column
+        )
+
+    def _with_columns(self, changed: Callable[[Curved], Curved]) -> Schema:
+        columns = [changed(column) if isinstance(column, Curved) else column for column in self.columns]
+        return replace(self, columns=columns)
 
     # -- reading and writing ---------------------------------------------------------------------------
 

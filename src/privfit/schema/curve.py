@@ -1,0 +1,168 @@
+"""A curve: one number cut at public edges, so that a linear model of its pieces bends at them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Numbers = NDArray[np.float64]
+
+MOST_EDGES = 100  # of one column: more would be thinner than what noise and a picture can show
+HALVINGS = 10  # how often the largest size of a column is halved, down to where its edges are no longer apart
+ROUNDING = 0.1  # share of the way to the next edge by which an edge is moved, so that people can read it
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The shape that a column of numbers with a curve adds to a score: linear between public knots.
+
+    A column with k pieces becomes k features. Feature j is how much of the way from knot j to knot j + 1 a
+    number has gone: 0 up to knot j, 1 from knot j + 1 on, and linear in between. The weight of a feature is
+    therefore how much the score changes between two knots, and the sum of the weights up to a knot is the
+    height of the curve there. A curve with no knots but the two ends is the plain column.
+
+    Stable, for whoever draws, exports or explains a curve: the attribute `knots`, and the methods `heights`
+    and `at`. A fitted curve is nothing but the pairs of `knots` and `heights`, with straight lines between
+    them and constant beyond its ends: ``np.interp(readings, knots, heights)``.
+
+    Parameters
+    ----------
+    knots : sequence of float
+        Where the curve may bend, ascending, the declared bounds first and last; of a date, days as Python
+        counts them.
+
+    Examples
+    --------
+    >>> curve = Curve([0.0, 10.0, 100.0])
+    >>> curve.heights([0.5, -0.2]).tolist()
+    [0.0, 0.5, 0.3]
+    >>> curve.at([5.0, 10.0, 1000.0], [0.5, -0.2]).tolist()
+    [0.25, 0.5, 0.3]
+    """
+
+    knots: Sequence[float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "knots", tuple(map(float, self.knots)))
+        if len(self.knots) < 2 or not all(a < b for a, b in pairwise(self.knots)):
+            raise ValueError("The knots of a curve are two numbers or more, in ascending order.")
+
+    @property
+    def n_pieces(self) -> int:
+        """The number of pieces between the knots, which is that of the features."""
+        return len(self.knots) - 1
+
+    @cached_property
+    def _places(self) -> tuple[Numbers, Numbers]:
+        """Where pieces begin on the way from the lowest knot to the highest, and how long they are."""
+        low, high = self.knots[0], self.knots[-1]
+        places = (np.array(self.knots) - low) / (high - low)
+        return places[:-1], np.diff(places)
+
+    def expand(self, scaled: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
+        """Return the features of numbers that are given as `Scale.scaled` returns them.
+
+        Parameters
+        ----------
+        scaled : array of shape (n,)
+            Numbers in [0, 1]: 0 at the lowest knot and 1 at the highest.
+        out : array of shape (n, n_pieces), optional
+            Where to write them.
+
+        Returns
+        -------
+        features : array of shape (n, n_pieces)
+            Numbers in [0, 1].
+        """
+        starts, lengths = self._places
+        features = np.empty((len(scaled), self.n_pieces)) if out is None else out
+        for piece, (start, length) in enumerate(zip(starts, lengths, strict=True)):
+            features[:, piece] = np.clip((scaled - start) / length, 0.0, 1.0)
+        return features
+
+    def heights(self, weights: ArrayLike) -> Numbers:
+        """Return the curve's height at every knot, 0 at the lowest.
+
+        Parameters
+        ----------
+        weights : array of shape (n_pieces,)
+            Of its features.
+
+        Returns
+        -------
+        heights : array of shape (n_pieces + 1,)
+            What the column adds to the score, compared with the lowest declared value.
+        """
+        return np.append(0.0, np.cumsum(weights, dtype=np.float64))
+
+    def at(self, readings: ArrayLike, weights: ArrayLike) -> Numbers:
+        """Return what numbers in the column's own units add to the score.
+
+        Parameters
+        ----------
+        readings : array
+            Numbers; those beyond the ends count as the nearer one.
+        weights : array of shape (n_pieces,)
+            Of its features.
+
+        Returns
+        -------
+        added : array
+            Of the shape of `readings`.
+        """
+        return np.interp(np.asarray(readings, dtype=np.float64), self.knots, self.heights(weights))
+
+
+def edges_between(low: float, high: float, count: int, *, whole: bool = False) -> tuple[float, ...]:
+    """Return about so many edges between two public bounds, from the bounds alone.
+
+    Amounts and counts crowd near 0, ages and dates do not, and nobody may look. So the edges are quantiles of
+    a public guess: half of the numbers lie anywhere between the bounds, and half are of any size, which is to
+    say that their logarithms lie anywhere, down to `HALVINGS` halvings of the largest size.
+
+    Parameters
+    ----------
+    low, high : float
+        The bounds.
+    count : int
+        How many edges are wanted.
+    whole : bool
+        Whether they must be whole numbers.
+
+    Returns
+    -------
+    edges : tuple of float
+        Ascending, between the bounds; fewer where rounding makes some equal.
+    """
+    width = high - low
+    points, below = [np.linspace(low, high, 257)], []
+    for sign, near, far in ((1.0, max(low, 0.0), max(high, 0.0)), (-1.0, max(-high, 0.0), max(-low, 0.0))):
+        nearest = max(near, far * 2.0**-HALVINGS)
+        if sys.float_info.min < nearest < far:
+            points.append(sign * np.geomspace(nearest, far, 257))
+            below.append((sign, nearest, far, (far - near) / width))
+    grid = np.unique(np.clip(np.concatenate(points), low, high))
+    shares = (grid - low) / width
+    for sign, nearest, far, part in below:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gone = np.log(np.clip(sign * grid, nearest, far) / nearest) / np.log(far / nearest)
+        shares = shares + part * (gone if sign > 0.0 else 1.0 - gone)
+    wanted = shares[-1] * np.arange(1, count + 1) / (count + 1)
+    exact = np.interp(wanted, shares, grid)
+    room = ROUNDING * np.minimum.reduce([np.diff(np.r_[low, exact]), np.diff(np.r_[exact, high])])
+    rounded = map(round, exact.tolist()) if whole else map(_rounded, exact.tolist(), room.tolist())
+    edges = set(map(float, rounded))
+    return tuple(sorted(edge for edge in edges if low < edge < high))
+
+
+def _rounded(edge: float, room: float) -> float:
+    """Return the number with the fewest digits that is so near to an edge."""
+    shorter = (float(f"{edge:.{digits}g}") for digits in range(1, 18))
+    return next((number for number in (0.0, *shorter) if abs(number - edge) <= room), edge)
