@@ -24,6 +24,16 @@ TYPES = {
     ),
     "far from zero": (lambda **k: Numeric("x", 1e9, 1e9 + 7, **k), 1e9 + 2, [1e9 + 0.3, 1e9 + 6.9, NAN, 0.0]),
     "integer": (lambda **k: Integer("x", 1990, 2020, **k), 2001, [1990.0, 2003.0, 2050.0, NAN, 1815.0]),
+    "curve": (
+        lambda **k: Numeric("x", -3.0, 120.0, curve=[0.0, 0.001, 17.3, 50.0], **k),
+        17.3,
+        [0.0005, 60.0, -9.0, 500.0, NAN, 120.0, -3.0, 0.001, 50.0, 44.4, -1.0],
+    ),
+    "curve of integers": (
+        lambda **k: Integer("x", 1990, 2020, curve=5, **k),
+        2001,
+        [1990.0, 2003.0, 2050.0, NAN, 1815.0, 2019.0],
+    ),
     "boolean": (lambda **k: Boolean("x", **k), True, [True, False, True, True]),
     "boolean as numbers": (lambda **k: Boolean("x", **k), False, [1.0, 0.0, NAN, 7.0, 1.0]),
     "boolean words": (
@@ -74,15 +84,15 @@ def whole_schema(dates=False):
     """One with every type."""
     columns = [
         Identifier("who"),
-        Numeric("income", 0.0, 10_000.0, unit="$", thousands=",", missing="indicator"),
-        Integer("age", 0, 120, unit="years", fill=40),
+        Numeric("income", 0.0, 10_000.0, unit="$", thousands=",", missing="indicator", curve=4),
+        Integer("age", 0, 120, unit="years", fill=40, curve=6),
         Categorical("region", ["North", "East", "South"], missing="indicator"),
         Categorical("code", ["10", "2"], fill="2"),
         Boolean("smoker", words=["no", "yes"]),
         Ordinal("health", ["poor", "fair", "good"], missing="indicator"),
         Ignored("remark"),
     ]
-    born = [Date("born", "1920-01-01", "2010-12-31", format="%d.%m.%Y")] if dates else []
+    born = [Date("born", "1920-01-01", "2010-12-31", format="%d.%m.%Y", curve=3)] if dates else []
     return schema_of(*columns, *born)
 
 

@@ -4,24 +4,32 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
-from test_several_scores import COUNT, NUMBER, SIGN, SOFTMAX, of_classes
+from test_several_scores import COLUMNS, SIGN, SOFTMAX, of_classes, of_counts, of_numbers
 
 from privfit.models.links import LOG
 from privfit.publication import from_json, to_json
 from privfit.publication.numpy_file import numpy_source
 from privfit.publication.onnx import to_onnx
 from privfit.publication.plain import to_sklearn
-from privfit.schema import Schema, encode
+from privfit.schema import Numeric, Schema, encode
 
+CURVED = [COLUMNS[0], Numeric("age", 20, 60, missing="indicator", curve=[25, 33.3, 50])]
 MODELS = {
     "softmax": of_classes(SOFTMAX),
     "hinges": of_classes(SIGN),
     "integers": of_classes(SOFTMAX, (3, 7, 40)),
-    "number": NUMBER,
-    "count": COUNT,
+    "number": of_numbers(),
+    "count": of_counts(),
+    "softmax of curves": of_classes(SOFTMAX, columns=CURVED),
+    "hinges of curves": of_classes(SIGN, columns=CURVED),
+    "number of curves": of_numbers(CURVED),
+    "count of curves": of_counts(CURVED),
 }
 FRAME = pd.DataFrame(
-    {"town": ["Bern", "Oslo", None, "Paris", "Rome"], "age": [20.0, 75.0, np.nan, 33.3, -4.0]}
+    {
+        "town": ["Bern", "Oslo", None, "Paris", "Rome", "Bern"],
+        "age": [20.0, 75.0, np.nan, 33.3, -4.0, 41.7],
+    }
 )
 
 

@@ -30,7 +30,7 @@ def trained(request):
     evil, rng, n = NAMES[request.param], np.random.default_rng(0), 100
     schema = Schema(
         [
-            Numeric(evil, 0, 10, unit=evil, missing="indicator"),
+            Numeric(evil, 0, 10, unit=evil, missing="indicator", curve=2),
             Categorical(f"c{evil}", [f"{evil}1", f"{evil}2"], missing="indicator"),
             Ordinal(f"o{evil}", [f"{evil}low", f"{evil}high"]),
         ],

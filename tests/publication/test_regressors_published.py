@@ -21,7 +21,7 @@ from privfit.publication.numpy_file import numpy_source
 from privfit.publication.onnx import to_onnx
 from privfit.schema import Categorical, CountLabel, NumberLabel, Numeric
 
-COLUMNS = [Numeric("age", 20, 80), Categorical("town", ["Basel", "Bern"], missing="indicator")]
+COLUMNS = [Numeric("age", 20, 80, curve=3), Categorical("town", ["Basel", "Bern"], missing="indicator")]
 BOUNDED, BOUGHT = NumberLabel("cost", 0, 900, unit="$"), NumberLabel("cost")
 CASES = {
     "linear": (DPLinearRegression, {}, BOUNDED),

@@ -18,30 +18,38 @@ COLUMNS = [Categorical("town", ["Bern", "Rome", "Oslo"]), Numeric("age", 20, 60,
 NAMES = ("ill", "<b>well", "worse")
 
 
-def made_up(link, target, label=None, *, bounds=True):
-    """A model of four weights for each score; with a schema if there is a label."""
-    facts = trained(schema_of(*COLUMNS)).published()
-    rng = np.random.default_rng(3)
-    schema = None if label is None else Schema(COLUMNS, label).to_dict()
+def made_up(link, target, label=None, *, bounds=True, columns=COLUMNS):
+    """A model of made-up weights, four for each score by default; with a schema if there is a label."""
+    facts = trained(schema_of(*columns)).published()
+    rng, p = np.random.default_rng(3), facts.n_columns
+    schema = None if label is None else Schema(columns, label).to_dict()
     named = {} if label is not None else {"feature_names": None, "columns": None}
     return replace(
         facts,
         link=link,
         target=target,
-        weights=rng.normal(size=(target.outputs, 4)),
+        weights=rng.normal(size=(target.outputs, p)),
         intercepts=rng.normal(size=target.outputs),
         schema=schema,
-        bounds=(np.zeros(4), np.ones(4)) if bounds else None,
+        bounds=(np.zeros(p), np.ones(p)) if bounds else None,
         **named,
     )
 
 
-def of_classes(link, names=NAMES):
-    return made_up(link, Classes(names), Label("outcome", names))
+def of_classes(link, names=NAMES, columns=COLUMNS):
+    return made_up(link, Classes(names), Label("outcome", names), columns=columns)
 
 
-NUMBER = made_up(IDENTITY, Interval(0.0, 9_000.0), NumberLabel("cost", 0, 9000, unit="$"))
-COUNT = made_up(LOG, Counts(50), CountLabel("visits", 50))
+def of_numbers(columns=COLUMNS):
+    label = NumberLabel("cost", 0, 9000, unit="$")
+    return made_up(IDENTITY, Interval(0.0, 9_000.0), label, columns=columns)
+
+
+def of_counts(columns=COLUMNS):
+    return made_up(LOG, Counts(50), CountLabel("visits", 50), columns=columns)
+
+
+NUMBER, COUNT = of_numbers(), of_counts()
 
 
 @pytest.mark.parametrize("link", [SOFTMAX, SIGN])

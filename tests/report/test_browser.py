@@ -29,7 +29,9 @@ def hostile(tmp_path_factory):
     X = np.random.default_rng(0).uniform(0, 1, (60, 3))
     table = {name: X[:, i] for i, name in enumerate(names[:2])}
     table |= {"town": np.where(X[:, 2] > 0.5, *names[1:]), "out": np.where(X[:, 0] > 0.5, *labels)}
-    columns = [Numeric(name, 0, 1, unit=LONG) for name in names[:2]]
+    columns = [
+        Numeric(name, 0, 1, unit=LONG, curve=curve) for name, curve in zip(names[:2], (None, 4), strict=True)
+    ]
     schema = Schema([*columns, Categorical("town", names[1:])], Label("out", labels))
     model = DPLogisticRegression(schema=schema).fit(table)
     model.report(path, scores=Scores(), title=LONG, card={"Intended use": LONG, LONG: LONG})

@@ -78,7 +78,7 @@ def test_a_draft_explains_itself_and_every_type():
     comments = "\n".join(line for line in Schema.draft(PEOPLE).splitlines() if line.startswith("#"))
     for word in ("public knowledge", "records = ", "missing = ", *set(TYPES.values()), "ordinal"):
         assert word in comments
-    for word in ("\n# weight  ", "rows_per_person", "monotone = "):
+    for word in ("\n# weight  ", "rows_per_person", "monotone = ", "curve = true"):
         assert word in comments
 
 
@@ -115,6 +115,31 @@ def test_a_draft_that_is_filled_in_is_a_schema():
     text = text.replace('low = ""', "low = 0").replace('high = ""', "high = 120")
     schema = Schema.from_toml(text.replace("classes = []", 'classes = ["no", "yes"]'))
     assert schema == Schema([Integer("age", 0, 120)], Label("ill", ["no", "yes"]))
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_a_draft_with_curves_has_them_for_numbers_and_dates(frame):
+    columns = tomllib.loads(Schema.draft(FRAMES[frame], label="ill", curves=True))["columns"]
+    assert {column["name"]: column.get("curve") for column in columns if "curve" in column} == {
+        "age": True,
+        "height": True,
+        "born": True,
+    }
+
+
+def test_a_draft_with_curves_has_them_for_columns_of_unknown_type_and_says_when_to_remove_them(tmp_path):
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    text = Schema.draft(tmp_path / "people.csv", curves=True)
+    columns = tomllib.loads(text)["columns"]
+    assert {column["name"] for column in columns if "curve" not in column} == {"person_id"}
+    assert text.count("curve = true  # remove it unless the type is numeric, integer, date\n") == 7
+    filled = '[[columns]]\nname = "job"\ntype = "categorical"\ncategories = ["a"]\ncurve = true\n'
+    with pytest.raises(
+        ValueError,
+        match=r"^The schema: column 'job' has a curve, which only columns of type numeric, integer and date "
+        r"can have; remove curve\.$",
+    ):
+        Schema.from_toml(filled + '[label]\nname = "y"\nclasses = ["n", "y"]\n')
 
 
 # -- with the records

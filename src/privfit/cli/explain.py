@@ -24,15 +24,17 @@ def explain(
     """Show a model's weights in the schema's words, and its promise.
 
     A weight is how much a person's score changes if a category applies instead of its column's reference or,
-    for a number, when it goes from the lowest to the highest declared value. With several classes there is a
-    score for each. The weights of a model of numbers are in the units of what it predicts. The odds ratio of
-    a logistic model is by what the odds are multiplied then, the rate ratio of a model of counts by what the
-    predicted count is. The noise of the fit is in the weights, and privfit has no intervals
-    for them yet: small ones may be nothing but noise.
+    for a number, when it goes from the lowest to the highest declared value. A number with a curve has a line
+    for each stretch over which the curve rises or falls; --json has all of its points. With several classes
+    there is a score for each. The weights of a model of numbers are in the units of what it predicts. The
+    odds ratio of a logistic model is by what the odds are multiplied then, the rate ratio of a model of
+    counts by what the predicted count is. The noise of the fit is in the weights, and privfit has no
+    intervals for them yet: small ones may be nothing but noise.
 
     Example: privfit explain model.json --top 10
     """
     fitted = read_model(model)
+    from privfit.models.curves import curves_of
     from privfit.models.targets import to_dict
     from privfit.models.weights import weights_of
 
@@ -62,6 +64,7 @@ def explain(
                 }
                 for row in largest
             ],
+            "curves": [{"column": name, **curve.to_json()} for name, curve in curves_of(facts).items()],
             "privacy": facts.privacy,
         },
         f"{wrapped(' '.join(weights.meaning))}\n\n{table}{more}\n\n{wrapped(promise)}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -39,6 +39,10 @@ def draft(
         bool,
         typer.Option("--leak", help="Fill in bounds and categories from the records, which reveals them."),
     ] = False,
+    curves: Annotated[
+        bool,
+        typer.Option("--curves", help="Let the score bend along columns of numbers and dates."),
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Print a schema to be filled in, from names and types alone.
@@ -50,10 +54,8 @@ def draft(
     """
     from privfit import Schema
 
-    if leak:
-        text = Schema.draft(read_table(data), label=label, label_type=label_type.value, leak=True)
-    else:
-        text = Schema.draft(sources(data), label=label, label_type=label_type.value)
+    table: Any = read_table(data) if leak else sources(data)
+    text = Schema.draft(table, label=label, label_type=label_type.value, leak=leak, curves=curves)
     show({"toml": text}, text.rstrip("\n"), as_json=as_json)
 
 

@@ -105,6 +105,8 @@ class DPPoissonRegressor(LinearRegressor):
         How much records counted, if not alike: what is declared about their weights and those of classes.
     weights_ : Weights
         With a schema, the weights as a table with a row for each column and category.
+    curves_ : Curves
+        The curves by column, if the schema or `curves` has some: where they bend and how high they are there.
     feature_bounds_ : pair of arrays or None
         The lowest and highest value of every column, declared or bought. Predictions clip the features to
         them, as the fit did.

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from privfit.estimators.publishing import published
 from privfit.models.converters import CONVERTERS
+from privfit.models.curves import Curves, curves_of
 from privfit.models.published import Published
 from privfit.models.weight_table import Weights
 from privfit.models.weights import weights_of
@@ -50,6 +51,12 @@ class Publishable:
         if self.schema_ is None:
             raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
         return weights_of(published(self))
+
+    @property
+    def curves_(self) -> Curves:
+        """The curves by column, for the schema's positive class; empty if no column has one."""
+        check_is_fitted(self)
+        return curves_of(published(self))
 
     def published(self) -> Published:
         """Return everything of the fit that may be published, and nothing else.

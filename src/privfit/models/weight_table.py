@@ -40,7 +40,7 @@ class Weight(NamedTuple):
         and for such cells of a column of categories if no category and no indicator applies to them.
     weight : float
         The change of the score: for a category, if it applies instead of the reference; for a number, from
-        the lowest to the highest declared value.
+        the lowest to the highest declared value, or over a stretch of its curve.
     unit : str
         The same in words: what the category is compared with, or from where to where the number goes.
     reference : str

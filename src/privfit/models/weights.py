@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from privfit.models.curves import WIGGLE_OF_ITS_HEIGHT, WIGGLE_OF_THE_HIGHEST, Stretch, curves_in
 from privfit.models.links import LOG, SOFTMAX
 from privfit.models.published import Published
+from privfit.models.shown_scores import ShownScores, shown_scores
 from privfit.models.weight_table import Weight, Weights, signed
 from privfit.printable import printable
-from privfit.schema import Categorical, Label, Schema
+from privfit.schema import Categorical, Schema
+from privfit.schema.column import OTHER
 from privfit.schema.quantities import Quantity
 
 MOST_INTERCEPTS = 6  # in a sentence
@@ -33,40 +36,30 @@ def weights_of(model: Published, most_classes: int | None = None) -> Weights:
         has a score, a line has a weight for each class.
     """
     schema = None if model.schema is None else Schema.from_dict(model.schema)
-    if model.target.outputs > 1:
-        return _of_classes(model, schema, most_classes)
-    sign, positive = _positive(model, schema)
-    rows, added = _rows(model, schema, (sign * model.weights[0]).tolist())
-    intercept = sign * float(model.intercepts[0]) + added + 0.0  # not -0.0
+    shown = shown_scores(model, schema, most_classes)
+    tables, added = _tables(model, schema, shown)
+    own = [base + more + 0.0 for base, more in zip(shown.intercepts.tolist(), added, strict=True)]  # not -0.0
+    if shown.classes:
+        return _of_classes(model, schema, tables, dict(zip(shown.classes, own, strict=True)))
+    (rows,), (intercept,) = tables, own
     return Weights(
         _with_ratios(model, rows),
-        positive=positive,
+        positive=shown.positive,
         intercept=intercept,
         meaning=(
             f"A weight is {_change(model, schema)} {_when(model, schema)}.",
+            *_of_curves(schema),
             *_of_the_norm(model),
-            *_spoken_for(model, schema, positive),
+            *_spoken_for(model, schema, shown.positive),
             _of_the_intercept(model, schema, intercept),
         ),
     )
 
 
-def _of_classes(model: Published, schema: Schema | None, most: int | None) -> Weights:
-    """Return a line of weights for each class.
-
-    The scores of a softmax mean something compared with one another only: a number that is added to the
-    weights of all classes changes no probability. The table has the weights less their mean over the classes.
-    """
-    weights, intercepts = model.weights, model.intercepts
-    if model.link is SOFTMAX:
-        weights, intercepts = weights - weights.mean(axis=0), intercepts - intercepts.mean()
-    tables, own = [], {}
-    classes = model.classes[:most]
-    shown = zip(classes, weights[:most].tolist(), intercepts[:most].tolist(), strict=True)
-    for label, raw, intercept in shown:
-        rows, added = _rows(model, schema, raw)
-        tables.append([row._replace(label=label) for row in rows])
-        own[label] = intercept + added + 0.0
+def _of_classes(
+    model: Published, schema: Schema | None, tables: Sequence[Sequence[Weight]], own: dict[Any, float]
+) -> Weights:
+    """Return a line of weights for each class, with the intercepts by class."""
     compared = ", compared with the mean of all classes," if model.link is SOFTMAX else ""
     doubled = "Where the scores of two classes differ by 0.69, one is twice as probable as the other."
     start = f"The intercepts are the scores of a record with {_start(model, schema)}"
@@ -74,11 +67,16 @@ def _of_classes(model: Published, schema: Schema | None, most: int | None) -> We
         scores = (f"{value:+.4g} for {printable(str(label))}" for label, value in own.items())
         start += f": {', '.join(scores)}"
     return Weights(
-        (row for line in zip(*tables, strict=True) for row in line),
-        classes=classes,
+        (
+            row._replace(label=label)
+            for line in zip(*tables, strict=True)
+            for label, row in zip(own, line, strict=True)
+        ),
+        classes=tuple(own),
         intercept=own,
         meaning=(
             f"A weight is how much a person's score for a class changes{compared} {_when(model, schema)}.",
+            *_of_curves(schema),
             *_of_the_norm(model),
             "The class with the largest score is predicted.",
             *[doubled] * (model.link.probabilities is not None),
@@ -124,6 +122,15 @@ def _start(model: Published, schema: Schema | None) -> str:
     return "zeros only"
 
 
+def _of_curves(schema: Schema | None) -> list[str]:
+    has_curves = schema is not None and schema.has_curves
+    return [
+        "A number with a curve has a row for each stretch over which the curve rises or falls. Left out are "
+        f"wiggles smaller than {WIGGLE_OF_ITS_HEIGHT:.0%} of the curve's height, or than "
+        f"{WIGGLE_OF_THE_HIGHEST:.0%} of the highest curve's, because they may be noise."
+    ] * has_curves
+
+
 def _of_the_norm(model: Published) -> list[str]:
     return ["The score is then divided by the norm of the record's columns."] * model.unit_rows
 
@@ -162,33 +169,34 @@ def _exp(x: float) -> float:
 # -- numbers ------------------------------------------------------------------------------------------------
 
 
-def _positive(model: Published, schema: Schema | None) -> tuple[float, Any]:
-    """Return the class that positive weights speak for, and -1 if the weights have to be turned for it."""
-    if not model.link.predicts_classes:
-        return 1.0, None
-    first, second = model.classes
-    label = None if schema is None else schema.label
-    turned = isinstance(label, Label) and label.positive is not None and label.positive == first
-    return (-1.0, first) if turned else (1.0, second)
-
-
-def _rows(model: Published, schema: Schema | None, raw: Sequence[float]) -> tuple[list[Weight], float]:
-    """Return a row for each level or column, and what is added to the intercept for it."""
+def _tables(
+    model: Published, schema: Schema | None, shown: ShownScores
+) -> tuple[list[list[Weight]], list[float]]:
+    """Return the rows of each score, and what is added to its intercept for them."""
     if schema is not None:
-        return _in_words(schema, raw)
-    if model.bounds is not None:
-        return _over_ranges(model, raw)
-    return [
-        Weight(name, "", weight, "one more") for name, weight in zip(_names(model), raw, strict=True)
-    ], 0.0
+        curves = curves_in(schema, shown)
+        stretches = {name: curve.stretches for name, curve in curves.items()}
+        parts = [_in_words(schema, stretches, k, raw) for k, raw in enumerate(shown.weights.tolist())]
+    elif model.bounds is not None:
+        parts = [_over_ranges(model, raw) for raw in shown.weights.tolist()]
+    else:
+        names = _names(model)
+        parts = [
+            ([Weight(name, "", weight, "one more") for name, weight in zip(names, raw, strict=True)], 0.0)
+            for raw in shown.weights.tolist()
+        ]
+    return [rows for rows, _ in parts], [added for _, added in parts]
 
 
-def _in_words(schema: Schema, raw: Sequence[float]) -> tuple[list[Weight], float]:
+def _in_words(
+    schema: Schema, stretches: Mapping[str, Sequence[Stretch]], score: int, raw: Sequence[float]
+) -> tuple[list[Weight], float]:
     """Return a row for each level of each column, and what the references add to every score.
 
     The weights of a column's categories mean nothing alone, because one of them applies to each record: a
     number that is added to all of them and taken from the intercept changes no score. Their differences from
-    the reference mean something, and the reference's weight goes into the intercept.
+    the reference mean something, and the reference's weight goes into the intercept. A
+    curve is 0 at the lowest declared value, and has a row for each stretch over which it rises or falls.
     """
     rows, added, left = [], 0.0, iter(raw)
     for fact in schema.features:
@@ -199,6 +207,12 @@ def _in_words(schema: Schema, raw: Sequence[float]) -> tuple[list[Weight], float
             base = own[reference]
             if fact.missing == "fill" and fact.fill is None:
                 own[""] = 0.0  # no category applies
+        elif fact.name in stretches:
+            own = {OTHER: own[OTHER]} if fact.has_indicator else {}
+            rows += [
+                Weight(fact.name, "", stretch.changes[score], stretch.words)
+                for stretch in stretches[fact.name]
+            ]
         added += base
         rows += [
             Weight(fact.name, level, weight - base + 0.0, fact.step(level), reference)

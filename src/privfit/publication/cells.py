@@ -14,6 +14,7 @@ from privfit.remedies import remedy
 from privfit.schema import Boolean, Categorical, Date, Integer, Label, Ordinal, Schema, encode
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature, Scale
+from privfit.schema.curved import Curved
 
 LARGEST_EXACT = 2.0**53  # different integers from there on may be the same double
 
@@ -53,6 +54,11 @@ class Cells:
     def ends(self) -> tuple[float, float] | None:
         """The numbers that become 0 and 1; None for categories."""
         return self.fact.ends if isinstance(self.fact, Scale) else None
+
+    @property
+    def pieces(self) -> tuple[Vector, Vector] | None:
+        """Of a column with a curve: what `pieces_of` returns."""
+        return pieces_of(self.fact)
 
     @property
     def is_whole(self) -> bool:
@@ -113,6 +119,29 @@ def encoded_alone(fact: Feature, cells: Sequence[Any]) -> NDArray[np.float64]:
     alone = Schema([fact], Label(f"not {fact.name}", [False, True]))
     rows: NDArray[np.float64] = encode({fact.name: cells}, alone, sparse=False, dtype=np.float64)
     return rows
+
+
+def pieces_of(fact: Feature) -> tuple[Vector, Vector] | None:
+    """Return the pieces of a curve.
+
+    A number that lies between the ends of its column, as 0 to 1, becomes one feature for each piece: how much
+    of the piece's way it has gone, between 0 and 1.
+
+    Parameters
+    ----------
+    fact : Feature
+        What the schema says about the column.
+
+    Returns
+    -------
+    starts, lengths : pair of arrays, or None
+        Where the pieces begin between the ends, and how long they are; None for a column without a curve.
+    """
+    if not isinstance(fact, Curved) or fact.shape is None:
+        return None
+    low, high = fact.ends
+    places = (np.array(fact.shape.knots) - low) / (high - low)
+    return places[:-1], np.diff(places)
 
 
 def listed(fact: Feature) -> tuple[str, ...] | None:

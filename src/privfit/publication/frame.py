@@ -14,7 +14,7 @@ from sklearn.impute import KNNImputer
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from privfit.models.published import Published
+from privfit.models.published import Published, Vector
 from privfit.publication.cells import Cells, cells_of, for_other_programs
 
 _BEYOND = 2.0  # what gaps become for a moment, so that they can be told from numbers between 0 and 1
@@ -61,13 +61,24 @@ def _number(column: Cells) -> list[Any]:
     assert column.ends is not None  # asked for only then
     low, high = column.ends
     steps: list[Any] = [] if column.words is None else [_places(column, np.array(column.words))]
-    steps += [_scale(low, high - low), MinMaxScaler(clip=True).fit([[0.0], [1.0]])]
+    steps += [_scale(np.array([low]), np.array([high - low])), _between_0_and_1(1)]
+    pieces = _pieces(column)
     if column.fact.has_indicator:
         is_gap = make_pipeline(_filling(_BEYOND), Binarizer(threshold=1.5).fit([[0.0]]))
-        steps.append(make_union(_filling(0.0), is_gap))
-    elif column.missing is not None:
-        steps.append(_filling(column.missing[0]))
-    return steps
+        return [*steps, make_union(make_pipeline(_filling(0.0), *pieces), is_gap)]
+    if column.missing is not None:
+        lengths = np.ones(1) if column.pieces is None else column.pieces[1]
+        steps.append(_filling(float(column.missing @ lengths)))
+    return [*steps, *pieces]
+
+
+def _pieces(column: Cells) -> list[Any]:
+    """Return what cuts a number between 0 and 1 into the pieces of a curve, if the column has one."""
+    if column.pieces is None:
+        return []
+    starts, lengths = column.pieces
+    copies = ColumnTransformer([("one for each piece", "passthrough", [0] * len(starts))])
+    return [copies.fit(np.zeros((1, 1))), _scale(starts, lengths), _between_0_and_1(len(starts))]
 
 
 def _indicators(column: Cells) -> list[Any]:
@@ -110,11 +121,15 @@ def _places(column: Cells, values: Any) -> OrdinalEncoder:
     return OrdinalEncoder(categories=[values], handle_unknown=handling, **unknown).fit(values.reshape(-1, 1))
 
 
-def _scale(low: float, width: float) -> StandardScaler:
+def _scale(low: Vector, width: Vector) -> StandardScaler:
     scaler = StandardScaler()
-    scaler.mean_, scaler.scale_, scaler.var_ = np.array([low]), np.array([width]), np.array([width**2])
-    scaler.n_features_in_, scaler.n_samples_seen_ = 1, 0
+    scaler.mean_, scaler.scale_, scaler.var_ = low, width, width**2
+    scaler.n_features_in_, scaler.n_samples_seen_ = len(low), 0
     return scaler
+
+
+def _between_0_and_1(n_features: int) -> MinMaxScaler:
+    return MinMaxScaler(clip=True).fit(np.repeat([[0.0], [1.0]], n_features, axis=1))
 
 
 def _filling(value: float) -> KNNImputer:

@@ -6,10 +6,11 @@ import re
 from typing import Any
 
 from privfit.models.published import Published
-from privfit.publication.cells import encoded_alone, listed
+from privfit.publication.cells import encoded_alone, listed, pieces_of
 from privfit.schema import Boolean, Date, Integer, Numeric, Schema
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature
+from privfit.schema.curved import Curved
 
 SOURCE = r'''"""Predicts as a model that privfit published; needs NumPy only. {promise}"""
 import datetime, decimal, json, numbers, re
@@ -42,8 +43,8 @@ def entry(cell, column):  # which of the column's features a cell sets, and to w
         known = said(sign + body.translate(str.maketrans(*column["decimal"])))
     if known is None or isinstance(known, str) or known != known or column["whole"] and known % 1 > 0:
         return column["missing"]
-    low, high = column["ends"]
-    return 0, (min(max(known, low), high) - low) / (high - low)
+    place = (min(max(known, column["low"]), column["high"]) - column["low"]) / column["span"]
+    return slice(len(column["pieces"])), [min(max((place - a) / b, 0), 1) for a, b in column["pieces"]]
 
 def encode(rows):
     """Return the features, numbers between 0 and 1, of a dict of columns or of a list of dicts."""
@@ -88,9 +89,11 @@ def _column(fact: Feature) -> dict[str, Any]:
     return {"width": len(fact.levels), "missing": missing, **_reading(fact)}
 
 
-def _entry(fact: Feature, cell: Any) -> tuple[int, float]:
-    """Return the one feature that a cell sets, and to what."""
+def _entry(fact: Feature, cell: Any) -> tuple[int, float] | tuple[list[int], list[float]]:
+    """Return the feature that a cell sets, and to what; of a curve, all features."""
     (row,) = encoded_alone(fact, [cell])
+    if isinstance(fact, Curved) and fact.shape is not None:
+        return list(range(len(row))), row.tolist()
     place = int(row.argmax())
     return place, float(row[place])
 
@@ -100,12 +103,16 @@ def _reading(fact: Feature) -> dict[str, Any]:
     if words is not None:
         words = (*words, "false", "true") if isinstance(fact, Boolean) else words
         return {"words": [(reading(word), _entry(fact, word)) for word in words]}
+    assert isinstance(fact, Numeric | Date)  # no other type is left
+    # where pieces begin between the bounds, and how long they are: one without a curve
+    starts, lengths = pieces_of(fact) or ([0.0], [1.0])
+    low, high = fact.ends
+    scale = {"low": low, "high": high, "span": high - low, "pieces": [*zip(starts, lengths, strict=True)]}
     if isinstance(fact, Date):
-        return {"dates": [f"(?as){way}" for way in fact.patterns], "ends": fact.ends, "whole": False}
-    assert isinstance(fact, Numeric)  # no other type is left
+        return {"dates": [f"(?as){way}" for way in fact.patterns], **scale, "whole": False}
     # a unit may stand before or after the number, and white space around it
     unit = re.escape(fact.unit)
     number = rf"([+-]?)\s*(?:{unit})?\s*(.*?)\s*(?:{unit})?" if fact.unit else r"([+-]?)(.*)"
     marked = fact.grouped if fact.thousands else "(?!)"
     ways = {"number": number, "mark": fact.thousands, "marked": marked, "decimal": fact.decimal_marks}
-    return {**ways, "ends": fact.ends, "whole": isinstance(fact, Integer)}
+    return {**ways, **scale, "whole": isinstance(fact, Integer)}

@@ -119,7 +119,13 @@ def _raw(graph: _Graph, column: Cells) -> str:
     from_low = graph.node("Sub", [cell, graph.constant(low)])
     scaled = graph.node("Div", [from_low, graph.constant(high - low)])
     clipped = graph.node("Clip", [scaled, graph.constant(0.0), graph.constant(1.0)])
-    rows = graph.node("Concat", [clipped, *[_zeros_like(graph, clipped)] * (n_levels - 1)], axis=1)
+    rows, n_numbers = clipped, 1
+    if column.pieces is not None:
+        starts, lengths = map(graph.constant, column.pieces)
+        gone = graph.node("Div", [graph.node("Sub", [clipped, starts]), lengths])
+        rows = graph.node("Clip", [gone, graph.constant(0.0), graph.constant(1.0)])
+        n_numbers = len(column.pieces[0])
+    rows = graph.node("Concat", [rows, *[_zeros_like(graph, clipped)] * (n_levels - n_numbers)], axis=1)
     return graph.node("Where", [graph.node("IsNaN", [cell]), graph.constant(missing), rows])
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from privfit.models.curves import Curves, curves_of
 from privfit.models.links import LOG
 from privfit.models.published import Published
 from privfit.models.weight_table import Weight, Weights, signed
 from privfit.report.charts import bars, table
+from privfit.report.curves import pictures, reading_curves, scale_of
 
 WEIGHTS_DRAWN, WEIGHTS_LISTED = 20, 5_000  # of a page that stays below a megabyte
+CURVES_DRAWN = 60
 CLASSES_DRAWN, DRAWN_OF_A_CLASS = 20, 10
 CLASSES_SIDE_BY_SIDE = 6  # the charts of more classes are folded, all but the first
 
@@ -22,7 +25,12 @@ def weights_section(model: Published, weights: Weights) -> str:
         f"<p>{' '.join(meaning)} {_directions(model, weights)} {of_the_intercept} {_doubled(model, weights)}"
         "The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
     )
-    charts = _of_classes(model, weights) if weights.classes else _drawn(weights, WEIGHTS_DRAWN, "Weights")
+    curves = curves_of(model)
+    if weights.classes:
+        charts = reading_curves(curves) + _of_classes(model, weights, curves)
+    else:
+        charts = _drawn(weights, WEIGHTS_DRAWN, "Weights") + reading_curves(curves)
+        charts += pictures(list(curves.values()), scale_of(curves.values()), CURVES_DRAWN)
     return f"{intro}{charts}{_listed(model, weights)}"
 
 
@@ -50,14 +58,15 @@ def _drawn(weights: Weights, most: int, title: str, scale: Sequence[float] = ())
     return bars(rows, caption=f"{title}, {shown}", scale=scale)
 
 
-def _of_classes(model: Published, weights: Weights) -> str:
-    """Draw a chart for each class of the table, all to one scale."""
-    scale = [row.weight for row in weights]
+def _of_classes(model: Published, weights: Weights, curves: Curves) -> str:
+    """Draw a chart for each class of the table, all to one scale, and its curves, all to another."""
+    scale, height = [row.weight for row in weights], scale_of(curves.values())
     drawn = weights.classes
     charts = []
     for label in drawn:
         title = f"Weights for {label}"
         chart = _drawn(weights.of_class(label), DRAWN_OF_A_CLASS, title, scale)
+        chart += pictures([curve.of_class(label) for curve in curves.values()], height, DRAWN_OF_A_CLASS)
         if len(drawn) > CLASSES_SIDE_BY_SIDE:
             is_open = " open" if label == drawn[0] else ""
             chart = f"<details{is_open}><summary>{escape(str(label))}</summary>{chart}</details>"

@@ -84,6 +84,12 @@ def _column(table: Mapping[str, Any], number: int) -> Column:
         raise _unfilled(where, ["type"])
     if not isinstance(kind, str) or kind not in TYPES:
         raise ValueError(f"{where} needs a type, one of {', '.join(TYPES)}.")
+    if "curve" in table and not issubclass(TYPES[kind], Curved):
+        *others, last = (name for name, other in TYPES.items() if issubclass(other, Curved))
+        raise ValueError(
+            f"{where} has a curve, which only columns of type {', '.join(others)} and {last} can have; "
+            "remove curve."
+        )
     return _fact(TYPES[kind], {key: value for key, value in table.items() if key != "type"}, where)
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from privfit.leaks import uncovered
 from privfit.schema.cells import day, reading
 from privfit.schema.column import first_repeated
+from privfit.schema.curved import Curved
 from privfit.schema.document import LABEL_TYPES, TYPES, toml_value
 from privfit.schema.files import header_of_all
 from privfit.schema.frames import column_names, dtype_name, dtype_of, kind_of, opened, refuse_what_is_no_table
@@ -59,11 +60,14 @@ _GUIDE = """\
 #
 # missing = "fill": a cell that is missing or does not fit counts as the middle, or as fill = ...;
 #           "indicator": it has an indicator of its own; "refuse": the table is refused.
+# curve = true, of numbers and dates: what is predicted may bend along the column instead of following a
+#           line; curve = 8 asks for 8 edges at which it bends, curve = [18, 30, 65] for these.
 # monotone = "up" or "down", of any type with an order: a higher value only raises, or only lowers, what is
 #           predicted (not with more than two classes).
 
 # records = 1000  # the number of records, if it is public
 """
+_CURVED = [name for name, kind in TYPES.items() if issubclass(kind, Curved)]
 _BLANKS: dict[str, dict[str, Any]] = {
     "": {},
     "numeric": {"low": "", "high": "", "unit": ""},
@@ -86,7 +90,7 @@ class _Guess:
     remark: str = ""
 
 
-def drafted(table: Any, *, label: str | None, label_type: str, leak: bool) -> str:
+def drafted(table: Any, *, label: str | None, label_type: str, leak: bool, curves: bool) -> str:
     """Write the template of a schema for a table."""
     if label_type not in LABEL_TYPES:
         raise ValueError(f"The type of a label is one of {', '.join(LABEL_TYPES)}, not {label_type!r}.")
@@ -100,7 +104,7 @@ def drafted(table: Any, *, label: str | None, label_type: str, leak: bool) -> st
         guesses = _guessed(table, leak=leak)
     if label is not None and label not in guesses:
         raise ValueError(f"The table has no column {label!r} to be the label.")
-    blocks = [_column(name, guess) for name, guess in guesses.items() if name != label]
+    blocks = [_column(name, guess, curves=curves) for name, guess in guesses.items() if name != label]
     head = (
         _HEAD
         + (_LEAK_HEAD.format(what=textwrap.fill(_REVEALED, 106, subsequent_indent="# ")) if leak else "")
@@ -236,7 +240,7 @@ def _classes(column: Any) -> list[Any]:
 # -- text ---------------------------------------------------------------------------------------------------
 
 
-def _column(name: str, guess: _Guess) -> str:
+def _column(name: str, guess: _Guess, *, curves: bool) -> str:
     choices = "" if guess.type else f"one of {', '.join(TYPES)}"
     lines = [
         "[[columns]]",
@@ -246,6 +250,10 @@ def _column(name: str, guess: _Guess) -> str:
     ]
     if _BLANKS[guess.type]:
         lines.append('missing = "fill"')
+    if curves and not guess.type:
+        lines.append(_line("curve", True, f"remove it unless the type is {', '.join(_CURVED)}"))
+    elif curves and guess.type in _CURVED:
+        lines.append(_line("curve", True))
     return "\n".join([*lines, ""])
 
 

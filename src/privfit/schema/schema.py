@@ -282,7 +282,12 @@ class Schema:
 
     @staticmethod
     def draft(
-        table: Any, *, label: str | None = None, label_type: str = "classes", leak: bool = False
+        table: Any,
+        *,
+        label: str | None = None,
+        label_type: str = "classes",
+        leak: bool = False,
+        curves: bool = False,
     ) -> str:
         """Write a template of a schema, from the names and dtypes of a table's columns alone.
 
@@ -299,6 +304,8 @@ class Schema:
             Whether to look at the records and fill in types, bounds, categories and classes. That gives away
             values that single people have, which no fit pays for: a `PrivacyLeakWarning` says so, strict mode
             refuses, and so does the schema by ``taken_from_data = true``.
+        curves : bool
+            Whether columns of numbers and dates get ``curve = true``; so do columns whose type is not known.
 
         Returns
         -------
@@ -307,7 +314,7 @@ class Schema:
         """
         from privfit.schema.draft import drafted
 
-        return drafted(table, label=label, label_type=label_type, leak=leak)
+        return drafted(table, label=label, label_type=label_type, leak=leak, curves=curves)
 
     def check(self, table: Any, purpose: Purpose = "train") -> Findings:
         """List by column what does not fit the schema, without quoting a value.

@@ -1,0 +1,72 @@
+"""A curve in few words: the stretches over which it rises or falls, without its small wiggles."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
+MOST_STRETCHES = 4  # of a curve: stretches are left out, the lowest first, until there are so many
+
+
+def turning_points(heights: Numbers, wiggle: float) -> list[int]:
+    """Return where curves turn, without small wiggles: the ends of stretches on which they rise or fall.
+
+    Parameters
+    ----------
+    heights : array of shape (number of curves, number of knots)
+        The heights of curves that share their knots. Several curves share their stretches, too.
+    wiggle : float
+        How high a stretch has to be, unless it is the only one.
+
+    Returns
+    -------
+    places : list of int
+        Numbers of knots, the first and the last one included.
+    """
+    largest = np.abs(heights).max() or 1.0
+    heights, wiggle = heights / largest, max(wiggle / largest, 1e-9)  # so that no difference overflows
+    while True:
+        places = sorted({place for curve in heights for place in _turns(curve, wiggle)})
+        if len(places) <= MOST_STRETCHES + 1:
+            return places
+        wiggle *= 1.25
+
+
+def _turns(curve: Numbers, wiggle: float) -> list[int]:
+    """Return the turning points of a curve whose stretches are at least so high, unless there is one."""
+    slopes = [(place, step) for place, step in enumerate(np.diff(curve).tolist()) if step]
+    turns = [place for (_, before), (place, after) in pairwise(slopes) if before * after < 0.0]
+    places = [0, *turns, len(curve) - 1]
+    while len(places) > 2:
+        heights = np.abs(np.diff(curve[places]))
+        lowest = int(heights.argmin())
+        if heights[lowest] >= wiggle:
+            break
+        # a stretch inside goes with both of its ends, because its neighbours go on in one direction
+        del places[max(lowest, 1) : min(lowest + 2, len(places) - 1)]
+    return places
+
+
+def halfway(knots: Numbers, curve: Numbers) -> float:
+    """Return where a curve has first made half of its way from the first of its knots to the last.
+
+    Parameters
+    ----------
+    knots : array
+        Where the curve may bend, in rising order.
+    curve : array
+        Its heights there, which differ at the two ends.
+
+    Returns
+    -------
+    point : float
+        Between two knots the curve is a straight line.
+    """
+    made = (curve - curve[0]) / (curve[-1] - curve[0])
+    after = int((made >= 0.5).argmax())
+    share = (0.5 - made[after - 1]) / (made[after] - made[after - 1])
+    return float(knots[after - 1] + share * (knots[after] - knots[after - 1]))
