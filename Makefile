@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SYSTEM_PACKAGES := postgresql chromium chromium-driver
 
-.PHONY: demo test test-all test-deep test-postgres rivals docs check format clean
+.PHONY: demo test test-all test-deep test-postgres rivals compare docs check format clean
 .DEFAULT_GOAL := demo
 
 # What the demo needs, and nothing else.
@@ -48,6 +48,12 @@ test-postgres: $(VENV)/.installed
 # Other libraries to compare with, each in an environment under .rivals/; only benchmarks use them.
 rivals: $(VENV)/.library
 	@PYTHONPATH=benchmarks $(BIN)/python -m rivals
+
+# privfit beside these: every fit is a row of benchmarks/compare.csv, of which docs/comparison.md is made. Takes
+# hours and goes on where it stopped. COMPARE="--again privfit" runs our rows again.
+compare: $(VENV)/.library rivals
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 PYTHONPATH=benchmarks \
+	  $(BIN)/python -m comparison $(COMPARE)
 
 # What the documentation site is made with.
 $(VENV)/.docs: $(VENV)/.library

@@ -89,7 +89,8 @@ def test_a_rival_is_told_the_budget_and_the_public_facts(rivals, stub):
 def test_a_job_is_two_files_without_pickles(classes, tmp_path):
     classes.write(tmp_path, "majority")
     settings = {"learner": "majority", "epsilon": 0.5, "delta": 1e-6, "n_classes": 3, "seed": 0}
-    assert json.loads((tmp_path / "job.json").read_text()) == {**settings, "target_bounds": None}
+    unsaid = {"target_bounds": None, "row_norm": None, "nominal": [], "settings": {}}
+    assert json.loads((tmp_path / "job.json").read_text()) == settings | unsaid
     with np.load(tmp_path / "job.npz", allow_pickle=False) as arrays:
         assert set(arrays) == {"X_train", "y_train", "X_new", "low", "high"}
         assert arrays["low"].tolist() == [0.0, 0.0]
@@ -115,6 +116,29 @@ def test_a_rival_that_takes_too_long_is_stopped(rivals, stub, classes):
         rivals.fit("stub/sleeps", classes, environment=stub, timeout=0.5)
 
 
+def test_a_session_starts_a_rival_once_and_goes_on_after_a_failure(rivals, stub, classes):
+    stub.learners.write_text(
+        LEARNERS + "\nLEARNERS['started'] = lambda job: (np.full(4, os.getpid()), None)\n"
+    )
+    numbers = rivals.Job(X_train=X, y_train=Y, X_new=X[:4], target_bounds=(0.0, 1.0), **BUDGET)
+    with rivals.Session("stub/started", environment=stub) as session:
+        processes = [session.fit(numbers).predictions[0] for _ in range(2)]
+        with pytest.raises(rivals.RivalFailed, match="no probabilities"):
+            session.fit(classes)
+        processes.append(session.fit(numbers).predictions[0])
+    assert len(set(processes)) == 1
+
+
+def test_a_rival_is_told_categories_norm_and_settings(rivals, stub):
+    told = "[job.row_norm, *job.nominal, job.settings['bags']]"
+    stub.learners.write_text(
+        f"import numpy as np\nLEARNERS = {{'told': lambda job: (np.array({told}), None)}}\n"
+    )
+    facts = {"row_norm": 1.5, "nominal": (1,), "settings": {"bags": 3}, "target_bounds": (0.0, 1.0)}
+    job = rivals.Job(X_train=X, y_train=Y, X_new=X[:3], **facts, **BUDGET)
+    assert rivals.fit("stub/told", job, environment=stub).predictions.tolist() == [1.5, 1.0, 3.0]
+
+
 def test_a_rival_that_is_not_there_is_skipped_with_its_reason(rivals, stub, classes):
     (stub.home / "installed.txt").write_text("rival==0.9\n")
     assert stub.missing() == "stub was set up with other versions; run `make rivals`"
@@ -125,7 +149,7 @@ def test_a_rival_that_is_not_there_is_skipped_with_its_reason(rivals, stub, clas
     assert stub.missing() == reason
     with pytest.raises(rivals.RivalFailed, match=reason):
         rivals.fit("stub/majority", classes, environment=stub)
-    with pytest.raises(ValueError, match="no rival 'sklearn'; there are diffprivlib, interpret, opacus"):
+    with pytest.raises(ValueError, match="no rival 'sklearn'; there are diffprivlib, interpret, opacus, sm"):
         rivals.missing("sklearn/logistic")
 
 
@@ -150,6 +174,6 @@ def test_jobs_that_no_rival_takes_are_refused(rivals):
 def test_every_rival_pins_every_version_and_names_no_index(rivals):
     for name in rivals.RIVALS:
         lines = rivals.Environment(name).requirements.read_text().splitlines()
-        pins = [line for line in lines if not line.startswith("#")]
+        pins = [line for line in lines if not line.startswith(("#", "--no-binary "))]
         assert pins
         assert not [line for line in pins if "==" not in line or "/" in line or line.startswith("-")]

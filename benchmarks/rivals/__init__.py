@@ -2,7 +2,8 @@
 
 No rival is imported here, because each needs versions of scikit-learn or torch that the others do not take.
 `make rivals` sets the environments up. A benchmark writes down a `Job` and calls `fit`, which starts the
-rival's own interpreter, hands it the arrays in files and reads back what it predicts:
+rival's own interpreter, hands it the arrays in files and reads back what it predicts. A `Session` does the
+same for many jobs in turn:
 
 >>> if (reason := missing("diffprivlib/logistic")) is None:
 ...     answer = fit("diffprivlib/logistic", Job(X_train, y_train, X_test, epsilon=1.0, delta=1e-6, ...))
@@ -11,6 +12,16 @@ docs/comparison.md lists the learners, and CONTRIBUTING.md says how to add a riv
 """
 
 from rivals.environments import RIVALS, Environment, environment_of
-from rivals.runner import Answer, Job, RivalFailed, fit, missing
+from rivals.runner import Answer, Job, RivalFailed, Session, fit, missing
 
-__all__ = ["RIVALS", "Answer", "Environment", "Job", "RivalFailed", "environment_of", "fit", "missing"]
+__all__ = [
+    "RIVALS",
+    "Answer",
+    "Environment",
+    "Job",
+    "RivalFailed",
+    "Session",
+    "environment_of",
+    "fit",
+    "missing",
+]

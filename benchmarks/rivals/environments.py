@@ -10,7 +10,7 @@ from pathlib import Path
 
 RECIPES = Path(__file__).parent
 ENVIRONMENTS = RECIPES.parents[1] / ".rivals"
-RIVALS = ("diffprivlib", "interpret", "opacus")
+RIVALS = ("diffprivlib", "interpret", "opacus", "smartnoise")
 
 
 @dataclass(frozen=True)

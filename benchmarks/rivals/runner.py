@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +17,7 @@ import scipy.sparse as sp
 from rivals.environments import Environment, environment_of
 
 WORKER = Path(__file__).with_name("worker.py")
+SECONDS_BETWEEN_LOOKS = 0.01  # for an answer
 
 
 class RivalFailed(RuntimeError):
@@ -40,6 +43,12 @@ class Job:
         How many classes there are, or None for a regression.
     target_bounds
         The declared lowest and highest target of a regression.
+    row_norm
+        The largest Euclidean norm of a row, if less is known to be possible than the bounds allow.
+    nominal
+        The columns whose numbers are codes of categories.
+    settings
+        Settings of the learner, if they are not its own.
     seed
         Seeds the rival's noise, so that a benchmark can be repeated.
     """
@@ -52,6 +61,9 @@ class Job:
     feature_bounds: tuple[Any, Any]
     n_classes: int | None = None
     target_bounds: tuple[float, float] | None = None
+    row_norm: float | None = None
+    nominal: tuple[int, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -78,6 +90,9 @@ class Job:
             "delta": self.delta,
             "n_classes": self.n_classes,
             "target_bounds": self.target_bounds,
+            "row_norm": self.row_norm,
+            "nominal": list(self.nominal),
+            "settings": dict(self.settings),
             "seed": self.seed,
         }
         (folder / "job.json").write_text(json.dumps(settings))
@@ -94,7 +109,7 @@ class Answer:
     probabilities
         Of every class, in the order of the classes; None for a regression.
     seconds
-        How long the fit and the predictions took, without imports.
+        Seconds of processor time of the fit and the predictions, without imports.
     """
 
     predictions: np.ndarray
@@ -107,52 +122,97 @@ def missing(learner: str) -> str | None:
     return environment_of(learner).missing()
 
 
-def fit(learner: str, job: Job, *, environment: Environment | None = None, timeout: float = 600.0) -> Answer:
-    """Fit a rival's learner on a job, and return what it predicts.
+class Session:
+    """A rival's interpreter that fits one job after another, so that it is started once for many.
 
     Parameters
     ----------
     learner
         The rival and its learner, such as "opacus/linear".
-    job
-        The table, the budget and the public facts.
     environment
         The rival's environment, if it is not the one that `make rivals` makes.
-    timeout
-        Seconds after which the rival is stopped.
-
-    Returns
-    -------
-    Answer
-        The predictions.
 
     Raises
     ------
     RivalFailed
-        If the rival is not set up, takes too long, fails, or does not answer what it was asked.
+        If the rival is not set up.
     """
-    environment = environment or environment_of(learner)
-    if reason := environment.missing():
-        raise RivalFailed(reason)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        job.write(folder, learner.partition("/")[2])
+
+    def __init__(self, learner: str, *, environment: Environment | None = None) -> None:
+        self.learner = learner
+        self.environment = environment or environment_of(learner)
+        if reason := self.environment.missing():
+            raise RivalFailed(reason)
+
+    def __enter__(self) -> Self:
+        self._errors = tempfile.TemporaryFile("w+")
         # isolated, because PYTHONPATH would let our packages stand before the rival's
-        command = [environment.python, "-I", WORKER, environment.learners, folder]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, check=False)
-        except subprocess.TimeoutExpired:
-            raise RivalFailed(f"{learner} was stopped after {timeout:g} seconds") from None
-        if not (folder / "answer.json").exists():
-            last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
-            raise RivalFailed(f"{learner} ended with exit code {done.returncode}: {last}")
-        told = json.loads((folder / "answer.json").read_text())
-        if "error" in told:
-            raise RivalFailed(f"{learner} failed: {told['error']}")
-        with np.load(folder / "answer.npz") as arrays:
-            answer = Answer(arrays["predictions"], arrays.get("probabilities"), told["seconds"])
-    _check(learner, job, answer)
-    return answer
+        self._process = subprocess.Popen(
+            [self.environment.python, "-I", WORKER, self.environment.learners],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=self._errors,
+            text=True,
+        )
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        self._process.communicate()
+        self._errors.close()
+
+    def fit(self, job: Job, *, timeout: float = 600.0) -> Answer:
+        """Fit a job, and return what the rival predicts.
+
+        Parameters
+        ----------
+        job
+            The table, the budget and the public facts.
+        timeout
+            Seconds after which the rival is stopped, and the session is over.
+
+        Returns
+        -------
+        Answer
+            The predictions.
+
+        Raises
+        ------
+        RivalFailed
+            If the rival takes too long, fails, or does not answer what it was asked.
+        """
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            job.write(folder, self.learner.partition("/")[2])
+            try:
+                print(folder, file=self._process.stdin, flush=True)
+            except BrokenPipeError:
+                self._process.wait()
+            deadline = time.monotonic() + timeout
+            while not (folder / "answer.json").exists():
+                if (code := self._process.poll()) is not None:
+                    raise RivalFailed(f"{self.learner} ended with exit code {code}: {self._last_words()}")
+                if time.monotonic() > deadline:
+                    self._process.kill()
+                    raise RivalFailed(f"{self.learner} was stopped after {timeout:g} seconds")
+                time.sleep(SECONDS_BETWEEN_LOOKS)
+            told = json.loads((folder / "answer.json").read_text())
+            if "error" in told:
+                raise RivalFailed(f"{self.learner} failed: {told['error']}")
+            with np.load(folder / "answer.npz") as arrays:
+                answer = Answer(arrays["predictions"], arrays.get("probabilities"), told["seconds"])
+        _check(self.learner, job, answer)
+        return answer
+
+    def _last_words(self) -> str:
+        self._errors.seek(0)
+        return (self._errors.read().strip().splitlines() or ["it said nothing"])[-1]
+
+
+def fit(learner: str, job: Job, *, environment: Environment | None = None, timeout: float = 600.0) -> Answer:
+    """Fit one job in a session of its own; see `Session`."""
+    with Session(learner, environment=environment) as session:
+        return session.fit(job, timeout=timeout)
 
 
 def _check(learner: str, job: Job, answer: Answer) -> None:

@@ -9,7 +9,7 @@ from diffprivlib.models import LinearRegression, LogisticRegression
 
 def logistic(job):
     """Perturb the objective once; from three classes on one model each, with an equal share of epsilon."""
-    data_norm = float(np.linalg.norm(np.maximum(np.abs(job.low), np.abs(job.high))))
+    data_norm = job.row_norm or float(np.linalg.norm(np.maximum(np.abs(job.low), np.abs(job.high))))
     model = LogisticRegression(
         epsilon=job.epsilon, data_norm=data_norm, max_iter=1000, random_state=job.seed
     ).fit(job.X_train, job.y_train)

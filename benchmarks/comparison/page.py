@@ -1,0 +1,160 @@
+"""The tables of docs/comparison.md, made of the file of rows and of nothing else.
+
+The page has a mark for every part, `<!-- compare: NAME -->` before it and `<!-- end -->` after it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from comparison.learners import CURVES, OURS
+from comparison.results import (
+    BEST,
+    EPSILONS,
+    LOWER_IS_BETTER,
+    MEANT,
+    OPEN,
+    PRIVATE,
+    RIVALS,
+    TWO_CLASSES,
+    Place,
+    Results,
+    main_measure,
+)
+from comparison.tables import NAMES, OTHER_TARGETS
+
+PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
+MARK = re.compile(r"(<!-- compare: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+HEADINGS = {
+    OURS: "privfit",
+    CURVES: "privfit, curves",
+    BEST: "Opacus, best of grid †",
+    OPEN[0]: "linear, not private",
+    OPEN[1]: "EBM, not private",
+}
+NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
+WORDS = {"auc": "AUC", "score": "accuracy", "log_loss": "log loss", "calibration_error": "calibration error"}
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number as tables show it: no zero before the point, a dash where there is none."""
+    if value is None:
+        return NOTHING
+    if value < -1.0:
+        return f"below {MINUS}1"
+    text = f"{abs(value):.{digits}f}"
+    if abs(value) >= 10.0:
+        text = f"{abs(value):.1f}"
+    if text.startswith("0."):
+        text = text[1:]
+    return f"{MINUS}{text}" if value < 0.0 and float(text) else text
+
+
+def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
+    """Return a table."""
+    rule = ["---"] + ["---:"] * (len(head) - 1)
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *lines)) + "\n"
+
+
+def losses(results: Results) -> str:
+    """Return every cell in which the mean of another private learner is ahead of the default's."""
+    found = []
+    for rival in RIVALS:
+        for table in NAMES:
+            for (name, epsilon), lead in results.leads(OURS, rival, main_measure(table)).items():
+                if name == table and lead.difference < -MEANT:
+                    found.append((lead.difference, name, epsilon, rival, lead))
+    lines = []
+    for _, name, epsilon, rival, lead in sorted(found, key=lambda each: each[:4]):
+        measure = main_measure(name)
+        shown = [
+            number(results.mean(Place(name, epsilon, learner, measure))) for learner in (rival, OURS, CURVES)
+        ]
+        what = "R²" if measure == "score" and OTHER_TARGETS[name] == "numbers" else WORDS[measure]
+        sure = "" if lead.verdict < 0 else " (uncertain)"
+        behind = f"{number(-lead.difference)} ± {number(lead.error)}{sure}"
+        lines.append([name, epsilon, what, HEADINGS.get(rival, rival), *shown, behind])
+    head = ["table", "ε", "measure", "who is ahead", "theirs", "privfit", "with curves", "behind by"]
+    return markdown(head, lines)
+
+
+def tally(results: Results) -> str:
+    """Return in how many cells privfit is better, equal or worse, for each rival and measure."""
+    lines = []
+    for measure in ("auc", "score", "log_loss", "calibration_error"):
+        for rival in RIVALS:
+            line = [WORDS[measure] if measure != "score" else "accuracy, R²", HEADINGS.get(rival, rival)]
+            for learner in (OURS, CURVES):
+                verdicts = [lead.verdict for lead in results.leads(learner, rival, measure).values()]
+                line.append(" / ".join(str(verdicts.count(which)) for which in (1, 0, -1)))
+            lines.append(line)
+    return markdown(["measure", "beside", "privfit", "with curves"], lines)
+
+
+def means(results: Results) -> str:
+    """Return the means over all tables of two classes."""
+    lines = []
+    for measure, word in WORDS.items():
+        for epsilon in EPSILONS:
+            line = [word, epsilon]
+            for learner in (*PRIVATE, *OPEN):
+                found = [results.mean(Place(table, epsilon, learner, measure)) for table in TWO_CLASSES]
+                line.append(number(None if None in found else sum(found) / len(found)))
+            lines.append(line)
+    return markdown(["mean", "ε", *(HEADINGS.get(each, each) for each in (*PRIVATE, *OPEN))], lines)
+
+
+def cells(results: Results, measure: str, tables: Sequence[str]) -> str:
+    """Return the means of a measure for every table and epsilon; the best private one is bold."""
+    lines = []
+    pick = min if measure in LOWER_IS_BETTER else max
+    digits = 1 if measure == "seconds" else 3
+    for table in tables:
+        for epsilon in EPSILONS:
+            found = [results.mean(Place(table, epsilon, learner, measure)) for learner in (*PRIVATE, *OPEN)]
+            private = [value for value in found[: len(PRIVATE)] if value is not None]
+            shown = [number(value, digits) for value in found]
+            best = number(pick(private), digits) if private else None
+            shown = [
+                f"**{text}**" if i < len(PRIVATE) and text == best and measure != "seconds" else text
+                for i, text in enumerate(shown)
+            ]
+            lines.append([table, epsilon, *shown])
+    return markdown(["table", "ε", *(HEADINGS.get(each, each) for each in (*PRIVATE, *OPEN))], lines)
+
+
+def synthetic(results: Results) -> str:
+    """Return what was trained on synthetic records beside what was trained on the records."""
+    lines = []
+    for table in NAMES:
+        shown = [
+            number(results.mean(Place(table, "1", learner, measure)), 1 if measure == "seconds" else 3)
+            for learner in ("MST", OURS)
+            for measure in ("auc", "score", "log_loss", "seconds")
+        ]
+        if shown[0] != NOTHING:
+            lines.append([table, *shown])
+    words = ("AUC", "accuracy", "log loss", "seconds")
+    head = ["ε = 1", *(f"MST, {word}" for word in words), *(f"privfit, {word}" for word in words)]
+    return markdown(head, lines)
+
+
+PARTS: dict[str, Callable[[Results], str]] = {
+    "losses": losses,
+    "tally": tally,
+    "means": means,
+    "auc": lambda results: cells(results, "auc", TWO_CLASSES),
+    "accuracy": lambda results: cells(results, "score", TWO_CLASSES),
+    "log-loss": lambda results: cells(results, "log_loss", TWO_CLASSES),
+    "calibration": lambda results: cells(results, "calibration_error", TWO_CLASSES),
+    "other-targets": lambda results: cells(results, "score", tuple(OTHER_TARGETS)),
+    "seconds": lambda results: cells(results, "seconds", NAMES),
+    "synthetic": synthetic,
+}
+
+
+def filled(page: str, results: Results) -> str:
+    """Return the page with every part made anew."""
+    return MARK.sub(lambda mark: f"{mark[1]}\n{PARTS[mark[2]](results)}\n{mark[3]}", page)
