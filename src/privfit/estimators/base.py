@@ -40,6 +40,7 @@ from privfit.models.registry import Model, register
 from privfit.models.targets import Target
 from privfit.penalties import ConvexSet
 from privfit.schema import Schema
+from privfit.schema.encoding import with_curves
 from privfit.schema.frames import columns_of, opened
 from privfit.schema.labelling import weights_in
 from privfit.schema.people import people_in
@@ -73,6 +74,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
     mean_weight: float | None
     constraint: ConvexSet | None
     start: tuple[Any, Any] | None
+    curves: bool | int | None
     verbose: int
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -189,22 +191,23 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         terms = self._terms(
             solver.promise, private=solver.private, n_records=declared.n_records, relation=relation
         )
+        declared = declared.with_public_edges(self, terms)
         surroundings = look_around(self, private=solver.private)
         declared = declared.for_drawn_records() if surroundings.drawn else declared
         declared.admit_leaks()
         # only what is wrong with the records themselves is left to be refused
         records = self._read(records, declared, relation)
-        n_features = records.X.shape[1]
-        declared.weights.check(n_features, bool(self.fit_intercept))
+        widest = declared.with_most_edges(self)
+        n_features = widest.n_features(records.X)
+        widest.weights.check(n_features, bool(self.fit_intercept))
         targets, encoder = self._encoded(records.y, declared.target)
         loss = self._loss_for(encoder)
         require(solver, dataclasses.replace(facts, loss=loss, n_features=n_features))
         records, persons = records.with_targets(targets).of_people(relation)
         X, targets = records.X, records.y
         bounds = None
-        if declared.feature_bounds is not None:
+        if declared.schema is None and declared.feature_bounds is not None:
             bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
-        preparation = Preparation(bounds, bool(self.fit_intercept))
         weights = declared.weighting.of(records.sample_weight, encoder, declared.target)
         ledger = self._open_ledger(terms)
         with budget_bar(f"Fitting {self._noun}", self.verbose) as show:
@@ -229,6 +232,13 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
                         size = float(np.abs(targets).max()) or 1.0
                     encoder = self._encoder_up_to(size)
                     targets = encoder.encode(targets)
+                if declared.has_undecided_curves:
+                    uncut = Problem.of(X, targets, loss, intercept=bool(self.fit_intercept), persons=persons)
+                    declared = declared.with_bought_edges(self, curator_of(uncut))
+                if declared.schema is not None:
+                    X = with_curves(X, declared.schema)
+                    bounds = np.zeros(X.shape[1]), np.ones(X.shape[1])
+                preparation = Preparation(bounds, bool(self.fit_intercept))
                 problem = Problem.of(
                     X,
                     targets,
@@ -263,7 +273,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             ledger,
             family,
             assumptions,
-            (*bought, *solution.notes),
+            (*declared.decisions, *bought, *solution.notes),
             schema=declared.schema or surroundings.schema,
             n_records=declared.n_records,
         )
@@ -292,7 +302,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         if schema is None:
             return records.with_features(self._validated(records.X, records.y))
         X = opened(records.X, schema.names_in_fit)
-        records = records.with_features(encoded(X, schema))
+        records = records.with_features(encoded(X, schema.without_curves()))  # which are cut later
         if relation.unit == "record":
             warn_of_repeated_ids(X, schema)
         elif schema.identifier is not None:

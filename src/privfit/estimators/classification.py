@@ -50,6 +50,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         rows_per_person: int | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
+        curves: bool | int | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -72,6 +73,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         self.rows_per_person = rows_per_person
         self.constraint = constraint
         self.start = start
+        self.curves = curves
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state

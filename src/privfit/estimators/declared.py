@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from privfit.estimators.curves import (
+    WITHOUT_PRIVACY,
+    Information,
+    bought_information,
+    decided,
+    n_undecided,
+    public_information,
+    with_setting,
+)
 from privfit.estimators.declared_weights import DeclaredWeights
 from privfit.estimators.labels import WITHOUT_LABEL, labels_given
 from privfit.estimators.validation import check_count
@@ -17,6 +26,10 @@ from privfit.leaks import uncovered
 from privfit.remedies import remedy
 from privfit.schema import Schema, encode, repeated_ids
 from privfit.schema.labelling import labels_in
+
+if TYPE_CHECKING:
+    from privfit.curator import Curator
+    from privfit.estimators.private import Terms
 
 _LEAKED = "what the schema says was taken from the data"
 
@@ -39,6 +52,8 @@ class Declared:
         What is declared about the weights of the records.
     weights : DeclaredWeights
         The set that the weights must stay in, and where the search for them starts.
+    decisions : tuple of str
+        What was decided about curves, for the statement.
     """
 
     schema: Schema | None
@@ -47,6 +62,7 @@ class Declared:
     feature_bounds: Any
     weighting: Weighting
     weights: DeclaredWeights
+    decisions: tuple[str, ...] = ()
 
     @classmethod
     def by(cls, estimator: Any, *, weighted: bool) -> Declared:
@@ -58,6 +74,9 @@ class Declared:
         if own["n_records"] is not None:
             check_count("n_records", own["n_records"])
         schema = None if estimator.schema is None else Schema.of(estimator.schema)
+        schema = with_setting(schema, estimator.curves)
+        if schema is not None and not schema.has_undecided_curves:
+            schema = schema.with_edges(0)  # which writes the edges of the others out
         target = estimator._declared_target(schema)
         weighting = Weighting.by(estimator, None if schema is None else schema.weight, given=weighted)
         weights = DeclaredWeights.by(estimator, schema)
@@ -68,6 +87,39 @@ class Declared:
             if value is not None and said[name] is not None:
                 raise ValueError(f"{name} is said by the schema; remove {name}=.")
         return cls(schema, target, schema.records or own["n_records"], (0.0, 1.0), weighting, weights)
+
+    # -- curves ----------------------------------------------------------------------------------------
+
+    @property
+    def has_undecided_curves(self) -> bool:
+        """Whether the number of edges of some curve is not decided yet."""
+        return self.schema is not None and self.schema.has_undecided_curves
+
+    def with_public_edges(self, estimator: Any, terms: Terms) -> Declared:
+        """Return the same with the edges of curves decided, if nothing has to be bought for that."""
+        if self.schema is None or not self.schema.has_undecided_curves:
+            return self
+        known = public_information(self.schema, terms, self.n_records)
+        return self if known is None else self.with_edges(estimator, known)
+
+    def with_most_edges(self, estimator: Any) -> Declared:
+        """Return the same with as many edges as the rule may give."""
+        return self.with_edges(estimator, WITHOUT_PRIVACY) if self.has_undecided_curves else self
+
+    def with_bought_edges(self, estimator: Any, curator: Curator) -> Declared:
+        """Return the same with the edges of curves decided by what is declared and bought."""
+        assert self.schema is not None
+        return self.with_edges(estimator, bought_information(curator, n_undecided(self.schema)))
+
+    def with_edges(self, estimator: Any, known: Information) -> Declared:
+        """Return the same with the edges of curves decided by these numbers."""
+        assert self.schema is not None
+        schema, note = decided(self.schema, known)
+        return replace(self, schema=schema, weights=DeclaredWeights.by(estimator, schema), decisions=(note,))
+
+    def n_features(self, X: Any) -> int:
+        """Return the number of features that a table has once its columns are cut."""
+        return int(X.shape[1]) if self.schema is None else len(self.schema.feature_names)
 
     def for_drawn_records(self) -> Declared:
         """Return the same for records whose weights say how often an ensemble drew them; they count once."""

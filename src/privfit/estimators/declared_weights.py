@@ -14,6 +14,7 @@ from privfit.estimators.validation import shown
 from privfit.penalties import ConvexSet, Ridge, Within, moved_into
 from privfit.penalties.monotone import Monotone
 from privfit.schema import Schema
+from privfit.schema.column import OTHER
 
 Vector = NDArray[np.float64]
 
@@ -101,8 +102,10 @@ def _monotone(schema: Schema) -> Monotone | None:
     signs = {name: 0 for name in schema.feature_names}
     for column in schema.features:
         direction = getattr(column, "monotone", "")
-        if direction:
-            signs[column.name] = 1 if direction == "up" else -1
+        if direction:  # a curve is monotone if every piece of it is
+            named = zip(column.feature_names, column.levels, strict=True)
+            pieces = [name for name, level in named if level != OTHER]
+            signs |= dict.fromkeys(pieces, 1 if direction == "up" else -1)
     if not any(signs.values()):
         return None
     classes = sorted(getattr(schema.label, "classes", ()))

@@ -77,6 +77,10 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
     start : pair, optional
         Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
         model that was not trained on these records.
+    curves : bool or int, optional
+        Whether the score may bend along the columns of numbers and dates of the schema, unless a column says
+        otherwise by its `curve`. True: at public edges, as many as the privacy budget carries, and none if
+        it is small. A number: at so many edges. False: nowhere. None, the default: as the schema says.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -171,6 +175,7 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
         rows_per_person: int | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
+        curves: bool | int | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -193,6 +198,7 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
             rows_per_person=rows_per_person,
             constraint=constraint,
             start=start,
+            curves=curves,
             ledger=ledger,
             noise=noise,
             random_state=random_state,

@@ -75,6 +75,10 @@ class DPPoissonRegressor(LinearRegressor):
     start : pair, optional
         Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
         model that was not trained on these records.
+    curves : bool or int, optional
+        Whether the score may bend along the columns of numbers and dates of the schema, unless a column says
+        otherwise by its `curve`. True: at public edges, as many as the privacy budget carries, and none if
+        it is small. A number: at so many edges. False: nowhere. None, the default: as the schema says.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the

@@ -55,6 +55,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         rows_per_person: int | None = None,
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
+        curves: bool | int | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -76,6 +77,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         self.rows_per_person = rows_per_person
         self.constraint = constraint
         self.start = start
+        self.curves = curves
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state

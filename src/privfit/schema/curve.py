@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 Numbers = NDArray[np.float64]
 
 MOST_EDGES = 100  # of one column: more would be thinner than what noise and a picture can show
-HALVINGS = 10  # how often the largest size of a column is halved, down to where its edges are no longer apart
+HALVINGS = 10  # of the largest size of a column, down to the size from which on sizes are not told apart
+FIRST_HALVINGS = 2  # and fewer where there are few edges: so many, and one more for each edge
 ROUNDING = 0.1  # share of the way to the next edge by which an edge is moved, so that people can read it
 
 
@@ -125,7 +126,7 @@ def edges_between(low: float, high: float, count: int, *, whole: bool = False) -
 
     Amounts and counts crowd near 0, ages and dates do not, and nobody may look. So the edges are quantiles of
     a public guess: half of the numbers lie anywhere between the bounds, and half are of any size, which is to
-    say that their logarithms lie anywhere, down to `HALVINGS` halvings of the largest size.
+    say that their logarithms lie anywhere, down to some halvings of the largest size.
 
     Parameters
     ----------
@@ -141,10 +142,10 @@ def edges_between(low: float, high: float, count: int, *, whole: bool = False) -
     edges : tuple of float
         Ascending, between the bounds; fewer where rounding makes some equal.
     """
-    width = high - low
+    width, halvings = high - low, min(FIRST_HALVINGS + count, HALVINGS)
     points, below = [np.linspace(low, high, 257)], []
     for sign, near, far in ((1.0, max(low, 0.0), max(high, 0.0)), (-1.0, max(-high, 0.0), max(-low, 0.0))):
-        nearest = max(near, far * 2.0**-HALVINGS)
+        nearest = max(near, far * 2.0**-halvings)
         if sys.float_info.min < nearest < far:
             points.append(sign * np.geomspace(nearest, far, 257))
             below.append((sign, nearest, far, (far - near) / width))

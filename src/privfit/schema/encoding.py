@@ -88,6 +88,8 @@ def with_curves(
     matrix : CSR matrix or array of shape (n_records, n_encoded_features)
         What `encode` returns for `schema`; numbers of the type that `plain` has.
     """
+    if not schema.has_curves:
+        return plain
     shapes = [fact.shape if isinstance(fact, Curved) else None for fact in schema.features]
     width = len(schema.feature_names)
     if sparse is None:

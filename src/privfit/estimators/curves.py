@@ -1,0 +1,133 @@
+"""How many edges the curves of a fit have: a rule of public and bought numbers alone.
+
+Noise costs more with every edge, and so does chance where records are few. What a fit can learn of a curve
+grows with the reach of its budget, n sqrt(2 rho), as long as noise is the larger evil, and with the number of
+records otherwise; and it is less where one label is rare. docs/schema.md says the rule, and
+benchmarks/curves.py shows what it does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from privfit.accounting import Direct
+from privfit.estimators.validation import shown
+from privfit.losses.targets import Classes, Targets, TwoLabels
+from privfit.questions import Count, TargetSums
+from privfit.schema import Schema
+from privfit.schema.curve import MOST_EDGES
+from privfit.schema.curved import Curved
+
+if TYPE_CHECKING:
+    from privfit.curator import Curator
+    from privfit.estimators.private import Terms
+
+COUNT_SHARE, TARGET_SHARE = 0.002, 0.003  # of the budget: the reach is then known to 22, a mean to 13 / reach
+LEAST_FOR_A_CURVE = 4.0  # of what all curves share: with less, noise and chance cost more than curves tell
+FEWEST_EDGES = 6  # of a curve: fewer may lie where the curve does not bend, and were no better anywhere
+MOST_DECIDED = 16  # edges that the rule gives a curve: more gained nothing at any budget
+LARGEST_RATE = 0.2  # of sqrt(2 rho), beyond which chance and no longer noise limits what a record tells
+
+
+@dataclass(frozen=True)
+class Information:
+    """What decides how many edges curves have.
+
+    Parameters
+    ----------
+    n : float
+        The number of records, declared or bought.
+    reach : float
+        n sqrt(2 rho), divided by the records that a person may have.
+    balance : float
+        How much a record's label tells, compared with labels that are all as frequent: 4 q (1 - q) of two
+        labels, of which one has the share q. 1 where nothing was bought about it.
+    """
+
+    n: float
+    reach: float
+    balance: float = 1.0
+
+    def edges(self, n_curves: int) -> int:
+        """Return how many edges each of so many curves has; 0 where plain columns are better."""
+        for_each = self.balance * min(self.reach, LARGEST_RATE * self.n) / n_curves
+        if for_each < LEAST_FOR_A_CURVE:
+            return 0
+        return int(min(FEWEST_EDGES * (for_each / LEAST_FOR_A_CURVE) ** 0.25, MOST_DECIDED))
+
+
+WITHOUT_PRIVACY = Information(math.inf, math.inf)
+
+
+def with_setting(schema: Schema | None, curves: Any) -> Schema | None:
+    """Return the schema with the curves that an estimator's setting asks for, or refuse the setting."""
+    number = isinstance(curves, int) and not isinstance(curves, bool)
+    if curves is not None and not isinstance(curves, bool) and not (number and 0 <= curves <= MOST_EDGES):
+        raise ValueError(
+            f"curves must be None, True, False or a number of edges up to {MOST_EDGES}, got {shown(curves)}."
+        )
+    if schema is not None:
+        return schema.with_curves(curves)
+    if curves:
+        raise ValueError(
+            "curves cut columns at edges between declared bounds, and nothing is declared; give a schema."
+        )
+    return None
+
+
+def public_information(schema: Schema, terms: Terms, n_records: int | None) -> Information | None:
+    """Return what is known before anything is bought; None if something has to be bought."""
+    if not terms.private or terms.promise is None:
+        return WITHOUT_PRIVACY
+    one_release = isinstance(terms.promise, Direct)
+    if n_records is None or terms.relation.unit != "record":
+        if one_release:
+            raise ValueError(
+                "This solver cannot buy the number of records, which decides how many edges curves have; "
+                "declare n_records, or a number of edges instead of true."
+            )
+        return None
+    known = Information(n_records, n_records * math.sqrt(2.0 * terms.promise.rho))
+    has_classes = getattr(schema.label, "classes", None) is not None
+    nothing_to_buy = one_release or not has_classes or not known.edges(n_undecided(schema))
+    return known if nothing_to_buy else None
+
+
+def bought_information(curator: Curator, n_curves: int) -> Information:
+    """Return what is declared, and buy what is not: the number of records, and how rare labels are."""
+    budget, n = curator.remaining, curator.n_records
+    if n is None:
+        n = max(float(curator.measure(Count(), COUNT_SHARE * budget).value[0]), 1.0)
+    known = Information(n, curator.reach(n, budget))
+    targets = curator.loss.targets
+    if not isinstance(targets, TwoLabels | Classes) or not known.edges(n_curves):
+        return known
+    sums = curator.measure(TargetSums(), TARGET_SHARE * budget)
+    mean = targets.likely_mean(sums.value / n, sums.sigma / n)
+    return Information(known.n, known.reach, _balance(targets, mean))
+
+
+def _balance(targets: Targets, mean: Any) -> float:
+    if isinstance(targets, TwoLabels):
+        return 1.0 - float(mean[0]) ** 2
+    return 2.0 * (1.0 - float(np.sum(mean**2))) / (len(mean) - 1)
+
+
+def n_undecided(schema: Schema) -> int:
+    """Return how many curves have a number of edges that a fit decides."""
+    return sum(column.is_undecided for column in schema.columns if isinstance(column, Curved))
+
+
+def decided(schema: Schema, known: Information) -> tuple[Schema, str]:
+    """Return a schema whose curves have as many edges as the rule gives them, and a note that says so."""
+    n_curves = n_undecided(schema)
+    edges = known.edges(n_curves)
+    columns = "1 column" if n_curves == 1 else f"{n_curves} columns"
+    note = f"curves of {columns} have up to {edges} edges" if edges else f"{columns} have no curve"
+    if math.isfinite(known.reach):
+        note += f", because n sqrt(2 rho) is about {known.reach:.3g}"
+    return schema.with_edges(edges), note
