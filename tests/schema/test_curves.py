@@ -182,3 +182,11 @@ def test_knots_are_ascending():
         Curve([0.0, 0.0])
     with pytest.raises(ValueError, match="ascending"):
         Curve([0.0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_number_at_a_knot_has_gone_nothing_of_the_next_piece(dtype):
+    """A trace of it in every such record would be taken for the size of the column."""
+    years = Numeric("education", 1, 16, curve=list(range(2, 16)))
+    rows = encode([[year] for year in range(1, 17)], Schema([years], LABEL), sparse=False, dtype=dtype)
+    np.testing.assert_array_equal(rows == 0.0, np.arange(16)[:, None] <= np.arange(15))

@@ -82,7 +82,9 @@ class Curve:
         features : array of shape (n, n_pieces)
             Numbers in [0, 1].
         """
-        starts, lengths = self._places
+        # in the numbers' own precision: a number at a knot has gone nothing of the piece that begins there,
+        # and a trace of it would hide the size of the piece's other values from whoever asks for sizes
+        starts, lengths = (places.astype(scaled.dtype) for places in self._places)
         features = np.empty((len(scaled), self.n_pieces)) if out is None else out
         for piece, (start, length) in enumerate(zip(starts, lengths, strict=True)):
             features[:, piece] = np.clip((scaled - start) / length, 0.0, 1.0)
