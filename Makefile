@@ -28,11 +28,11 @@ demo: $(VENV)/.library
 	@$(BIN)/privfit demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-all: $(VENV)/.installed
 	@tools/system_packages.sh $(SYSTEM_PACKAGES) || true
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term:skip-covered
 
 # Long fuzzing, planted bugs, crashes, large tables; goes on where it stopped. DEEP="-k NAME" or DEEP=--again.
 test-deep: $(VENV)/.installed

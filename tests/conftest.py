@@ -1,13 +1,9 @@
-"""What holds for every test: one hypothesis profile, kernels compiled once, three tiers of tests."""
+"""What holds for every test: one hypothesis profile, three tiers of tests."""
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 import os
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import more_examples
@@ -17,8 +13,6 @@ import pytest
 import seed_shift
 from chromium import browser  # noqa: F401 because fixtures are found here by their names
 from hypothesis import HealthCheck, settings
-
-SOURCES = Path(__file__).parents[1] / "src"
 
 # Examples are the same in every run, so a failure is the code's and not the day's. There is no deadline,
 # because a first call compiles; and a busy machine is no reason to fail.
@@ -44,7 +38,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run deep tests, which take hours, only where they are asked for."""
+    """Run deep tests, which take hours, only where they are asked for, and trace no lines in slow ones.
+
+    Tracing makes a small fit take three times as long. The report then tells which lines quick tests reach.
+    """
+    for item in items:
+        if item.get_closest_marker("slow") is not None:
+            item.add_marker(pytest.mark.no_cover)
     left_out = [item for item in items if is_deep(item) != config.getoption("--deep")]
     if left_out:
         items[:] = [item for item in items if is_deep(item) == config.getoption("--deep")]
@@ -54,35 +54,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def is_deep(item: pytest.Item) -> bool:
     """Return whether a test is of the deepest tier."""
     return item.get_closest_marker("deep") is not None
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Compile once what several workers would otherwise compile at the same time; they load it from disk."""
-    config = session.config
-    starts_workers = getattr(config.option, "dist", "no") != "no" and not hasattr(config, "workerinput")
-    sources = hashlib.sha256(
-        b"".join(path.read_bytes() for path in sorted(SOURCES.rglob("*.py")))
-    ).hexdigest()
-    cache = getattr(config, "cache", None)
-    if starts_workers and (cache is None or cache.get("privfit/compiled", None) != sources):
-        compile_kernels()
-        if cache is not None:
-            cache.set("privfit/compiled", sources)
-
-
-def compile_kernels() -> None:
-    """Fit a few records in every form, with solvers that between them ask every question."""
-    from scipy import sparse
-
-    from privfit import DPLinearSVC, DPLogisticRegression
-
-    X, y = np.eye(6)[np.arange(40) % 6], np.arange(40) % 2
-    forms = (np.asarray, np.float32, sparse.csr_matrix, lambda X: sparse.csr_matrix(X.astype(np.float32)))
-    solvers = ("adaptive", "dpagd", "dpagd-modern", "objective-perturbation")
-    for model, form, solver in itertools.product((DPLogisticRegression, DPLinearSVC), forms, solvers):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            model(100.0, solver=solver, classes=(0, 1)).fit(form(X), y)
 
 
 @pytest.fixture(scope="session")

@@ -35,30 +35,35 @@ event.register("numba:compile", Listener())
 from privfit import DPLogisticRegression
 X = np.random.default_rng(0).random((200, 3))
 y = X[:, 0] > 0.5
-DPLogisticRegression(noise="seeded", random_state=0).fit(sp.csr_matrix(X) if sys.argv[1] == "csr" else X, y)
+model = DPLogisticRegression(noise="seeded", random_state=0, solver=sys.argv[2])
+model.fit(sp.csr_matrix(X) if sys.argv[1] == "csr" else X, y)
 """
 
 
-def fit(layout: str, cache: Path) -> tuple[list[str], str]:
+def fit(layout: str, solver: str, cache: Path) -> tuple[list[str], str]:
     """Fit in a new process; return what was compiled there and what was said."""
-    command = [sys.executable, "-c", FIT, layout]
+    command = [sys.executable, "-c", FIT, layout, solver]
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache)}
     process = subprocess.run(command, env=environment, text=True, capture_output=True, check=True)
     return process.stdout.splitlines(), process.stderr
 
 
-def test_a_first_fit_says_once_that_it_compiles_and_the_next_is_silent(tmp_path: Path) -> None:
-    compiled, said = fit("dense", tmp_path)
-    assert compiled
-    assert said == MESSAGE + "\n"
-    assert fit("dense", tmp_path) == ([], "")
-
-
-@pytest.mark.parametrize(("layout", "others"), [("dense", ("csr", "sparse", "packing")), ("csr", ("dense",))])
-def test_only_what_the_table_needs_is_compiled(layout: str, others: tuple[str, ...], tmp_path: Path) -> None:
-    compiled, _ = fit(layout, tmp_path)
+@pytest.mark.parametrize(
+    ("layout", "solver", "others"),
+    [
+        ("dense", "gradient-descent", ("csr", "sparse", "packing")),  # which compiles the least
+        pytest.param("dense", "adaptive", ("csr", "sparse", "packing"), marks=pytest.mark.slow),
+        pytest.param("csr", "adaptive", ("dense",), marks=pytest.mark.slow),
+    ],
+)
+def test_a_first_fit_compiles_what_its_table_needs_and_says_so_once_and_the_next_is_silent(
+    layout: str, solver: str, others: tuple[str, ...], tmp_path: Path
+) -> None:
+    compiled, said = fit(layout, solver, tmp_path)
     assert any(layout in name for name in compiled)
     assert [name for name in compiled if any(other in name for other in (*others, "hinge"))] == []
+    assert said == MESSAGE + "\n"
+    assert fit(layout, solver, tmp_path) == ([], "")
 
 
 KERNELS = [
@@ -86,6 +91,17 @@ for loss in (LOGISTIC, HINGE):
 """
 
 
+def digests(package: Path) -> list[str]:
+    """Return the names of two losses' loops in a new process that imports `package`."""
+    environment = os.environ | {"PYTHONPATH": str(package.parent)}
+    return subprocess.check_output([sys.executable, "-c", DIGESTS], env=environment, text=True).split()
+
+
+@pytest.fixture(scope="module")
+def names_before() -> list[str]:
+    return digests(PACKAGE)
+
+
 @pytest.mark.parametrize(
     ("changed", "renamed"),
     [
@@ -100,16 +116,13 @@ for loss in (LOGISTIC, HINGE):
     ],
 )
 def test_machine_code_is_forgotten_when_what_it_calls_has_changed_and_only_then(
-    changed: str, renamed: list[bool], tmp_path: Path
+    changed: str, renamed: list[bool], names_before: list[str], tmp_path: Path
 ) -> None:
     shutil.copytree(PACKAGE, tmp_path / "privfit", ignore=shutil.ignore_patterns("__pycache__"))
-    command = [sys.executable, "-c", DIGESTS]
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-    before = subprocess.check_output(command, env=environment, text=True).split()
     with (tmp_path / "privfit" / changed).open("a") as file:
         file.write("# changed\n")
-    after = subprocess.check_output(command, env=environment, text=True).split()
-    assert [old != new for old, new in zip(before, after, strict=True)] == renamed
+    names = digests(tmp_path / "privfit")
+    assert [old != new for old, new in zip(names_before, names, strict=True)] == renamed
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")

@@ -3,11 +3,8 @@
 import multiprocessing
 import os
 import pickle
-import subprocess
-import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -227,26 +224,3 @@ def test_a_pickled_problem_gives_the_same_bits_on_the_same_path(
     )
     np.testing.assert_array_equal(iterate(copy), expected)
     assert ladders
-
-
-SECOND_PROCESS = """
-import numpy as np
-from privfit.engine.kernels import dense, ladder, views
-from privfit.engine.kernels.gradients import dense_combination, gradients
-from privfit.engine.problem import Problem
-from privfit.losses.logistic import LOGISTIC
-point = Problem.of(np.eye(3), [1, 1, -1], LOGISTIC).at(np.zeros(4))
-point.along(point.gradient_sum(1.0)).loss_sums(0.1, 3, 1.0)
-point.problem.gradient_at(point.w, 1.0)
-used = [dense.dense_predictions, views.folded, ladder.softplus_sums]
-used += [gradients(LOGISTIC).dense, dense_combination]
-print(sum(sum(kernel.stats.cache_hits.values()) for kernel in used))
-"""
-
-
-@pytest.mark.slow
-def test_the_next_process_does_not_compile(tmp_path: Path) -> None:
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    command = [sys.executable, "-c", SECOND_PROCESS]
-    hits = [subprocess.check_output(command, env=environment, text=True).strip() for _ in range(2)]
-    assert hits == ["0", "5"]

@@ -38,7 +38,8 @@ STREAMS = 4
 def padded(w: FloatArray) -> FloatArray:
     """Append zeros up to a multiple of LANES."""
     wide = np.zeros(-(-len(w) // LANES) * LANES)
-    wide[: len(w)] = w
+    for j in range(len(w)):
+        wide[j] = w[j]
     return wide
 
 
@@ -98,8 +99,9 @@ def begun(magics: FloatArray) -> FloatArray:
     such a sum, with one rounding, is then adding the product rounded to the grid (`rounding.odd`).
     """
     p = len(magics) - 1
-    sums = np.full(-(-p // LANES) * LANES + LANES, magics[p])
-    sums[:p] = magics[:p]
+    sums = np.empty(-(-p // LANES) * LANES + LANES)
+    for j in range(len(sums)):
+        sums[j] = magics[min(j, p)]
     return sums
 
 

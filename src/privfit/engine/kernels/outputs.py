@@ -144,9 +144,11 @@ def output_loops(loss: Loss) -> OutputLoops:
         n, p = X.shape
         height = max(16, TILE_BYTES // max(1, p * X.itemsize))
         tile = np.empty((outputs, min(n, height)))
-        sums = np.empty((outputs, len(begun(magics))))
+        begins = begun(magics)
+        sums = np.empty((outputs, len(begins)))
         for k in range(outputs):
-            sums[k] = begun(magics)
+            for j in range(len(begins)):
+                sums[k, j] = begins[j]
         for start in range(0, n, height):
             stop = min(start + height, n)
             c = tile[:, : stop - start]
