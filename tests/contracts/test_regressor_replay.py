@@ -11,7 +11,7 @@ from replay import Request, assert_paid_for, assert_same, run
 from privfit import DPHuberRegressor, DPLinearRegression, DPPoissonRegressor, DPQuantileRegressor
 from privfit.curator import Curator
 from privfit.questions import SlopeCounts
-from privfit.solvers import GradientDescent
+from privfit.solvers import DPAGD, GradientDescent, ModernDPAGD
 
 pytestmark = pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
 
@@ -79,13 +79,20 @@ def test_neighbours_with_hostile_targets_are_told_apart_by_nothing(model, epsilo
 
 @pytest.mark.parametrize("declared", [{}, BOUNDS], ids=["nothing declared", "bounds declared"])
 @pytest.mark.parametrize(
-    "solver",
-    ["sufficient-statistics", GradientDescent(steps=5), "newton"],
-    ids=["statistics", "descent", "newton"],
+    ("model", "solver"),
+    [
+        ("squared", "sufficient-statistics"),
+        ("squared", GradientDescent(steps=5)),
+        ("poisson", GradientDescent(steps=5)),
+        ("squared", DPAGD(splits=6)),
+        ("huber", ModernDPAGD(iterations=8)),
+        ("squared", "newton"),
+    ],
+    ids=lambda given: getattr(given, "name", given),
 )
 @pytest.mark.filterwarnings("ignore::privfit.leaks.WeakPromiseWarning")
-def test_other_solvers_tell_neighbours_apart_by_nothing(solver, declared):
-    replay("squared", epsilon=20.0, solver=solver, **declared)
+def test_other_solvers_tell_neighbours_apart_by_nothing(model, solver, declared):
+    replay(model, epsilon=20.0, solver=solver, **declared)
 
 
 @pytest.mark.filterwarnings("ignore::privfit.leaks.WeakPromiseWarning")

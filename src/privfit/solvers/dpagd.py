@@ -12,12 +12,19 @@ import numpy as np
 from privfit.accounting import BudgetExceeded, Concentrated
 from privfit.accounting.zcdp import Conversion, pure_cost
 from privfit.curator import Curator, Measurement, SealedLine, SealedPoint, Vector
+from privfit.losses.targets import Interval
 from privfit.questions import Gradient, LossesAlong
+from privfit.solvers.adaptive import BIAS
 from privfit.solvers.base import Solution, Step, register, warn_zero_model
 from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records, total_weight
+from privfit.solvers.numbers import in_bought_units
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 Selection = Literal["laplace", "exponential", "gumbel"]
+NUMBERS_WITHOUT_ALPHA = Requirement(
+    "alpha = 0 for numbers and counts, because it knows a penalty in the features' own units only",
+    lambda facts: facts.penalty.alpha == 0.0 or not isinstance(facts.loss.targets, Interval),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +104,12 @@ class LineSearchDescent(ABC):
         return path[-1]
 
     def solve(self, curator: Curator) -> Solution:
+        """Run Algorithm 1, in bought units if the targets are numbers (E12)."""
+        if isinstance(curator.loss.targets, Interval):
+            return in_bought_units(curator, BIAS, self._searched)
+        return self._searched(curator)
+
+    def _searched(self, curator: Curator) -> Solution:
         """Run Algorithm 1 until a charge no longer fits (E2, E3)."""
         rho_ng, rho_nmax = self.shares(curator)
         loss = curator.loss
@@ -176,7 +189,7 @@ class DPAGD(LineSearchDescent):
     """
 
     name: ClassVar[str] = "dpagd"
-    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
+    requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA, NUMBERS_WITHOUT_ALPHA)
 
     splits: float = 60.0
     C_obj: float = 3.0

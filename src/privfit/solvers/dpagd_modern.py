@@ -11,7 +11,7 @@ from privfit.accounting import Concentrated
 from privfit.curator import Curator, SealedLine, Vector
 from privfit.questions import RisesAlong
 from privfit.solvers.base import register
-from privfit.solvers.dpagd import LineSearchDescent
+from privfit.solvers.dpagd import NUMBERS_WITHOUT_ALPHA, LineSearchDescent
 from privfit.solvers.kit import check_positive, check_share
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
@@ -46,6 +46,7 @@ class ModernDPAGD(LineSearchDescent):
         BOUNDED_SLOPE,
         POSITIVE_DELTA,
         OWN_LOSS,
+        NUMBERS_WITHOUT_ALPHA,
     )
     promise = staticmethod(Concentrated.of)
 

@@ -31,7 +31,7 @@ from privfit.remedies import remedy
 from privfit.solvers.base import BudgetWarning, Solution, Step, register
 from privfit.solvers.kit import check_choice, check_positive, check_whole
 from privfit.solvers.release import Release, open_release
-from privfit.solvers.requirements import PLAIN_RECORDS, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import LABELS_NOT_NUMBERS, PLAIN_RECORDS, POSITIVE_DELTA, Requirement
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class PoissonSGD(ABC):
 
     name: ClassVar[str]
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, POSITIVE_DELTA)
+    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, POSITIVE_DELTA, LABELS_NOT_NUMBERS)
     promise = staticmethod(Direct.of)
 
     clip: float = 4.0

@@ -18,7 +18,14 @@ from privfit.questions import SlopesAt, VerticesAt
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.geometry import bounded
 from privfit.solvers.kit import check_positive, number_of_records
-from privfit.solvers.requirements import BOUNDED_SLOPE, OWN_LOSS, PLAIN, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import (
+    BOUNDED_SLOPE,
+    LABELS_NOT_NUMBERS,
+    OWN_LOSS,
+    PLAIN,
+    POSITIVE_DELTA,
+    Requirement,
+)
 
 INTERCEPT_SHARE = 0.1  # of a step's price: one number needs little, and a wrong intercept misleads all slopes
 MEAN_SQUARE = 1 / 7  # of a chosen column in [-1, 1]; a 0/1 column that is 1 in every seventh record
@@ -43,7 +50,13 @@ class FrankWolfe:
 
     name: ClassVar[str] = "frank-wolfe"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, BOUNDED_SLOPE, POSITIVE_DELTA, OWN_LOSS)
+    requires: ClassVar[tuple[Requirement, ...]] = (
+        *PLAIN,
+        BOUNDED_SLOPE,
+        POSITIVE_DELTA,
+        OWN_LOSS,
+        LABELS_NOT_NUMBERS,
+    )
     promise = staticmethod(Concentrated.of)
 
     radius: float = 10.0

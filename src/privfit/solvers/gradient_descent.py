@@ -7,9 +7,12 @@ from typing import ClassVar
 
 from privfit.accounting import Gaussian
 from privfit.curator import Curator
+from privfit.losses.targets import Interval
 from privfit.questions import GradientAt
+from privfit.solvers.adaptive import BIAS
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.kit import check_positive, check_whole, total_weight
+from privfit.solvers.numbers import in_bought_units
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
@@ -21,7 +24,8 @@ class GradientDescent:
     """Full-batch gradient descent with the budget shared evenly among its steps (Q1).
 
     Use it as the simplest thing that works, on features of similar size in [-1, 1]; "adaptive" is more
-    accurate, and much more so where columns differ in scale.
+    accurate, and much more so where columns differ in scale. Models of numbers and counts may have features
+    of any size: targets and features are scaled as "adaptive" scales them.
 
     Parameters
     ----------
@@ -47,6 +51,12 @@ class GradientDescent:
         check_whole(self, "steps")
 
     def solve(self, curator: Curator) -> Solution:
+        """Walk, in bought units if the targets are numbers."""
+        if isinstance(curator.loss.targets, Interval):
+            return in_bought_units(curator, BIAS, self._walked)
+        return self._walked(curator)
+
+    def _walked(self, curator: Curator) -> Solution:
         """Walk, and average the second half of the points reached."""
         n = total_weight(curator, curator.remaining)
         affordable = LENGTH * curator.reach(n) / (self.clip * self.steps)

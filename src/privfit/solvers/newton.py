@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from privfit.accounting import Gaussian
 from privfit.curator import Curator, Measurement, Vector
+from privfit.losses.targets import AMOUNTS
 from privfit.questions import GradientAt, HessianAt, SecondMoments
 from privfit.questions.products import symmetric
 from privfit.solvers.adaptive import BIAS
@@ -40,6 +41,10 @@ AVERAGE_FROM = 0.6  # of the steps: earlier points are on the way
 FEW_COLUMNS = Requirement(
     f"at most {MOST_COLUMNS} columns, because it asks for a number for every two of them",
     lambda facts: facts.n_features is None or facts.n_features <= MOST_COLUMNS,
+)
+NO_COUNTS = Requirement(
+    "labels or numbers, because no bound of the curvature for counts is small enough to step by",
+    lambda facts: facts.loss.targets != AMOUNTS,
 )
 
 
@@ -90,6 +95,7 @@ class Newton:
         POSITIVE_DELTA,
         SMOOTH_LOSS,
         FEW_COLUMNS,
+        NO_COUNTS,
     )
     promise = staticmethod(Gaussian.of)
 

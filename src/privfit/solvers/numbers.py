@@ -1,8 +1,9 @@
-"""How the default solver fits numbers and amounts: in units that are bought, by a walk on residuals."""
+"""How solvers fit numbers and amounts: in units that are bought. The default walks on residuals."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,8 @@ from privfit.losses.targets import AMOUNTS
 from privfit.solvers.base import Solution
 from privfit.solvers.curvature import affordable
 from privfit.solvers.descent import Descent
-from privfit.solvers.geometry import bounded, standardised
+from privfit.solvers.geometry import bounded, counted, standardised
+from privfit.solvers.kit import total_weight
 from privfit.solvers.least_squares import is_enough, least_squares
 from privfit.solvers.residual_walk import ResidualWalk
 from privfit.solvers.target_scale import ScaledTargets, scaled_targets
@@ -29,11 +31,15 @@ def has_a_unit(loss: Loss) -> bool:
 
 
 def constant_only(scaled: ScaledTargets, left: float, budget: float) -> Solution | None:
-    """Return the model of a constant if the centre has cost the whole budget."""
+    """Return the model of a constant, or the declared start, if the centre has cost the whole budget."""
     if left > NOTHING * budget:
         return None
-    constant = scaled.in_units(np.zeros(scaled.curator.n_weights))
-    return Solution(constant, notes=("rho is too small for this table: only a constant was bought",))
+    regulariser = scaled.curator.regulariser
+    w = scaled.in_units(regulariser.start(np.zeros(scaled.curator.n_weights)))
+    kept = (
+        "only a constant was bought" if regulariser.penalty.start is None else "the declared start was kept"
+    )
+    return Solution(w, notes=(f"rho is too small for this table: {kept}",))
 
 
 def walk_start(features: Curator) -> Vector:
@@ -71,3 +77,23 @@ def fitted_numbers(curator: Curator, budget: float, n: float, weight: float, bia
     w = features.curator.raw_weights(walk.run())
     notes = (*features.notes, walk.decision())
     return Solution(scaled.in_units(w), tuple(walk.trace), notes, features.curator.bounds)
+
+
+def in_bought_units(curator: Curator, bias: float, solve: Callable[[Curator], Solution]) -> Solution:
+    """Let a solver that knows one step size fit numbers, in units that are bought as the default buys them.
+
+    `solve` gets a curator over targets of size 1 and standardised features, whose intercept's column holds
+    `bias`. A user's loss says itself what size of targets it is for, so only its features are scaled.
+    """
+    budget = curator.remaining
+    n = counted(curator, budget)
+    scaled = ScaledTargets(curator, 1.0)
+    if has_a_unit(curator.loss):
+        scaled = scaled_targets(curator, budget, n, total_weight(curator, budget, n))
+    left = curator.remaining
+    if only := constant_only(scaled, left, budget):
+        return only
+    features = standardised(bounded(scaled.curator, left, n), left, n, bias)
+    found = solve(features.curator)
+    w = scaled.in_units(features.curator.raw_weights(found.w))
+    return replace(found, w=w, notes=(*features.notes, *found.notes), bounds=features.curator.bounds)

@@ -12,7 +12,14 @@ from privfit.curator import Curator, Vector
 from privfit.questions import ChangesOfLoss
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records
-from privfit.solvers.requirements import BOUNDED_SLOPE, OWN_LOSS, PLAIN, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import (
+    BOUNDED_SLOPE,
+    LABELS_NOT_NUMBERS,
+    OWN_LOSS,
+    PLAIN,
+    POSITIVE_DELTA,
+    Requirement,
+)
 
 FEWEST, MOST = 8, 200  # generations; after 200 a mutation has shrunk to 1/30000
 
@@ -45,7 +52,13 @@ class PrivGene:
 
     name: ClassVar[str] = "privgene"
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN, BOUNDED_SLOPE, POSITIVE_DELTA, OWN_LOSS)
+    requires: ClassVar[tuple[Requirement, ...]] = (
+        *PLAIN,
+        BOUNDED_SLOPE,
+        POSITIVE_DELTA,
+        OWN_LOSS,
+        LABELS_NOT_NUMBERS,
+    )
     promise = staticmethod(Concentrated.of)
 
     variant: Literal["paper", "authors"] = "paper"

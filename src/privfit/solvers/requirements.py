@@ -10,7 +10,7 @@ from typing import Any
 from privfit.accounting.relation import Relation
 from privfit.accounting.zcdp import MAX_DELTA, MIN_DELTA
 from privfit.losses import Loss, is_own
-from privfit.losses.targets import TWO_LABELS
+from privfit.losses.targets import TWO_LABELS, Interval
 from privfit.penalties import Penalty
 
 
@@ -90,6 +90,10 @@ ONE_RECORD_EACH = Requirement(
 LABELS_ONLY = Requirement(
     "targets that are two labels, because its proof needs slopes of one sign for each label",
     lambda facts: facts.loss.targets == TWO_LABELS,
+)
+LABELS_NOT_NUMBERS = Requirement(
+    "targets that are labels, because its settings are in units that suit no number",
+    lambda facts: not isinstance(facts.loss.targets, Interval),
 )
 PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED, NO_START)  # what solvers need that know of none of these
 LABELS_AS_PROVED = Requirement(
