@@ -75,11 +75,11 @@ LARGEST_EPSILON = 10.0  # odds may change by e^10, 22,000 times: whoever asks fo
 CERTAIN = 3.0  # standard deviations: noise alone causes a warning in less than one of 100 fits
 
 
-def warn_of_large_epsilon(epsilon: float) -> None:
-    """Warn of an epsilon beyond which a promise is worth little."""
+def warn_of_large_epsilon(epsilon: float, *, unit: str = "record") -> None:
+    """Warn of an epsilon beyond which a promise to records, or to people, is worth little."""
     if epsilon > LARGEST_EPSILON:
         warn_caller(
-            f"epsilon = {epsilon:.4g} lets the odds about a record change by a factor of "
+            f"epsilon = {epsilon:.4g} lets the odds about a {unit} change by a factor of "
             f"e^{epsilon:.4g}; that is hardly a promise. Choose a smaller epsilon.",
             WeakPromiseWarning,
         )

@@ -244,6 +244,12 @@ def test_a_promise_that_is_worth_little_is_warned_of_without_a_word_of_python(de
     assert not any(word in line for line in warned for word in ("_", "()", "Ledger", "None"))
 
 
+def test_a_ledger_for_people_warns_of_a_large_epsilon_about_a_person(desk):
+    opening = ("ledger", "open", "visits.db", "--dataset", "visits", "--epsilon", 11)
+    said = " ".join(privfit(*opening, "--person-id", "patient").stderr.split())
+    assert "lets the odds about a person change by a factor of e^11" in said
+
+
 def test_without_the_check_ids_are_not_looked_at_and_the_promise_is_about_records(untidy):
     said = privfit("train", "visits.csv", *TRAIN[2:], "--no-check")
     assert "This is a promise about one record, not about one person" in " ".join(said.stdout.split())

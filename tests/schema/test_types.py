@@ -431,6 +431,11 @@ def test_the_positive_class_is_one_of_the_classes():
             Label("y", [0, 1], positive=positive)
 
 
+def test_of_three_classes_none_is_positive():
+    with pytest.raises(ValueError, match=r"positive of label 'y' names the one of two classes .* has 3"):
+        Label("y", [0, 1, 2], positive=1)
+
+
 def test_classes_that_read_alike_are_refused():
     with pytest.raises(ValueError, match="label 'y' include '1' and '01', which read as the same"):
         Label("y", ["1", "01"])

@@ -81,7 +81,7 @@ def open_ledger(
     from privfit.leaks import warn_of_large_epsilon
 
     if epsilon is not None:
-        warn_of_large_epsilon(epsilon)
+        warn_of_large_epsilon(epsilon, unit="record" if person_id is None else "person")
     with waiting("Opening the ledger"):
         from privfit.accounting import Ledger
 

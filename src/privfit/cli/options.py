@@ -21,7 +21,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for
 Data = Annotated[
     list[Path],
     typer.Argument(
-        help="A CSV or Parquet file, one row per person; or several, a directory of Parquet files, or - for "
+        help="A CSV or Parquet file, one record a row; or several, a directory of Parquet files, or - for "
         "CSV from standard input.",
         allow_dash=True,
     ),

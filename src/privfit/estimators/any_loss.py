@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from privfit.estimators.base import DPLinearModel
 from privfit.estimators.validation import shown
 from privfit.losses import LOSSES, Loss, get_loss, is_own, own
@@ -13,19 +15,21 @@ class AnyLoss(DPLinearModel):
     """What models of any loss share: the setting `loss`."""
 
     _needs_loss = True
+    _models_of_own_losses: ClassVar[str]  # which models minimise losses that have parameters
     loss: Loss | str | None
 
     def _given_loss(self) -> Loss:
         """Return the loss as it was given, or say what is wrong with it."""
         loss = self.loss
+        wanted = TWO_LABELS if self._link.predicts_classes else Interval()
         if isinstance(loss, str) and loss in LOSSES:
             loss = get_loss(loss)
         if not isinstance(loss, Loss):
+            names = [name for name, own in sorted(LOSSES.items()) if type(own.targets) is type(wanted)]
             raise ValueError(
-                "loss must be a privfit.losses.Loss, or the name of one of privfit's own, got "
-                f"{shown(loss)}; a model file does not keep it."
+                f"loss must be a privfit.losses.Loss, or one of {', '.join(map(repr, names))}, got "
+                f"{shown(loss)}; {self._models_of_own_losses}; a model file does not keep the loss."
             )
-        wanted = TWO_LABELS if self._link.predicts_classes else Interval()
         if type(loss.targets) is not type(wanted):
             raise ValueError(
                 f"{type(self).__name__} needs a loss whose targets are {wanted.described}, and those of "

@@ -154,6 +154,9 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
     """
 
     _kind, _title, _link = "classifier", "Linear classifier", SIGN
+    _models_of_own_losses = (
+        "of the logistic loss and the hinge, DPLogisticRegression and DPLinearSVC are the models"
+    )
 
     def __init__(
         self,

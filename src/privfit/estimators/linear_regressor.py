@@ -154,6 +154,9 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
     """
 
     _kind, _title = "regressor", "Linear regressor"
+    _models_of_own_losses = (
+        "DPHuberRegressor, DPQuantileRegressor and DPPoissonRegressor have settings for their losses"
+    )
 
     def __init__(
         self,

@@ -20,7 +20,8 @@ POSITIVE = (1e-300, 1e300)  # means of which the deviance is finite
 class DPPoissonRegressor(LinearRegressor):
     """Poisson regression with differential privacy, for counts.
 
-    It predicts the mean e^(w.x + b) of a count, or of another number that is not negative. It minimises half
+    It predicts the mean e^(w.x + b) of a count, or of another number that is not negative; a negative target
+    counts as 0, without a warning, because a warning would tell that there is one. It minimises half
     the Poisson deviance, which goes on as a line where the predicted mean is beyond every target that the fit
     knows. The interface is that of scikit-learn's PoissonRegressor; `score` is D^2, the share of the deviance
     that is explained, as it is there.

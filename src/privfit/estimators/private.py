@@ -116,7 +116,7 @@ class PrivateFit(Kin, PickledForOneVersion):
             promised = replace(promised, person_id=relation.person_id)
         epsilon = self._asked_epsilon if promised is None or promised.epsilon is None else promised.epsilon
         if private:
-            warn_of_large_epsilon(epsilon)
+            warn_of_large_epsilon(epsilon, unit=relation.unit)
         if private and n_records is not None and relation.unit == "record":
             warn_of_large_delta(self.delta, n_records)
         return Terms(promised, private, epsilon, self.delta, self._noise_source(), relation)

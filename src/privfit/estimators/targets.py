@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -139,10 +141,12 @@ def number_column(y: Any) -> Vector:
         raise ValueError("y must hold one number for each row; y should be a 1d array.")
     if numbers.ndim == 2:
         warn_caller("A column-vector y was passed when a 1d array was expected.", DataConversionWarning)
+    if numbers.dtype.kind == "O" and all(isinstance(entry, Real | Decimal) for entry in numbers.flat):
+        numbers = numbers.astype(np.float64)
     if numbers.dtype.kind not in "biuf":
-        # scikit-learn's own tests ask for its words
         raise ValueError(
-            f"Unknown label type: y has dtype {dtype_name(numbers.dtype)}, and a regression predicts numbers."
+            f"y has dtype {dtype_name(numbers.dtype)}, and a regression predicts numbers: convert it, for "
+            "example y.astype(float), or use a classifier if these are labels."
         )
     numbers = numbers.ravel().astype(np.float64)
     if not np.isfinite(numbers).all():

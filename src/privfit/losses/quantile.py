@@ -119,3 +119,4 @@ def _check(q: float) -> None:
 
 
 MEDIAN, UPPER_DECILE = quantile_loss(0.5), quantile_loss(0.9)
+SMOOTHED_MEDIAN = smoothed_quantile(0.5, HALF_WIDTH)

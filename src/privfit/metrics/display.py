@@ -18,7 +18,8 @@ def as_text(scores: dict[str, Score], promised: str) -> str:
 def as_html(scores: dict[str, Score], promised: str) -> str:
     """Return the same as a table for notebooks and reports, without styles of its own."""
     rows = "".join(
-        f'<tr><th scope="row">{escape(score_title(name))}</th><td>{score.value:.3f}</td>'
+        f'<tr><th scope="row">{escape(score_title(name))}</th>'
+        f"<td>{f'{score.value:.3f}' if score.known else 'unknown'}</td>"
         f"<td>{score.interval[0]:.3f} to {score.interval[1]:.3f}</td>"
         f"<td>±{score.noise:.3f}</td><td>±{score.binning:.3f}</td></tr>"
         for name, score in scores.items()

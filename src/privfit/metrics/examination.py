@@ -25,7 +25,7 @@ from privfit.estimators.weighting import Weighting
 from privfit.leaks import warn_of_large_delta
 from privfit.metrics.applying import check_fitted
 from privfit.metrics.class_marks import marked_classes
-from privfit.metrics.classes import OF_CLASSES, OF_PAIRS
+from privfit.metrics.classes import OF_CLASSES, OF_LOSSES, OF_PAIRS
 from privfit.metrics.estimates import QUANTILE, Estimates
 from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.held_out import HeldOut
@@ -39,6 +39,7 @@ from privfit.schema.weight import LARGEST
 from privfit.surroundings import Family, family_of, schema_inside
 
 WITHOUT_CURVES = (*OF_LABELS, *OF_CLASSES, *OF_PAIRS)
+OF_SEVERAL_CLASSES = (*OF_CLASSES, *OF_PAIRS, *OF_LOSSES)
 OF_ANY_CLASSES = dict.fromkeys((*WITHOUT_CURVES, *OF_SCORES, *OF_PROBABILITIES))
 PUBLIC_MODEL = "the model is public or was released with privacy, and scores each record by itself"
 
@@ -210,7 +211,7 @@ class Examination(PrivateFit):
         raise ValueError(f"Private scores are of classifiers and regressors, which this {kind} is not.")
 
     def _marked_labels(self, model: Any, held: HeldOut, classes: NDArray[Any]) -> Marks:
-        self._check_wanted(OF_ANY_CLASSES, model)
+        self._check_wanted(OF_ANY_CLASSES if len(classes) == 2 else OF_SEVERAL_CLASSES, model, OF_ANY_CLASSES)
         numbers, known = held.classes(classes)
         wanted = set(self.wanted)
         curves = bool(wanted - set(WITHOUT_CURVES) if wanted else self.curves)
@@ -238,9 +239,12 @@ class Examination(PrivateFit):
             floor=float(self.log_loss_clip),
         )
 
-    def _check_wanted(self, offered: Iterable[str], model: Any) -> None:
-        """Refuse scores of other kinds of models, before anything is charged."""
-        others = [name for name in self.wanted if name not in offered]
+    def _check_wanted(self, offered: Iterable[str], model: Any, known: Iterable[str] = ()) -> None:
+        """Refuse scores of other kinds of models, before anything is charged.
+
+        Of those that are `known` and not offered, a later refusal says why.
+        """
+        others = [name for name in self.wanted if name not in (*offered, *known)]
         if others:
             raise ValueError(
                 f"{others[0]} is no score of {type(innermost(model)).__name__}; its scores are "

@@ -33,6 +33,9 @@ class Score:
     price : str
         What this score alone cost, as epsilon at delta and rho; "" for one of the scores of an evaluation,
         which has the price of them all.
+    known : bool
+        Whether anything is known: False if the interval is all that is possible. The value is then in its
+        middle, or what noise made of it, and says nothing.
     """
 
     value: float
@@ -41,6 +44,7 @@ class Score:
     binning: float
     population: Interval
     price: str = ""
+    known: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """Return the score as what JSON can hold.
@@ -48,15 +52,21 @@ class Score:
         Returns
         -------
         score : dict
-            The attributes by name.
+            The attributes by name; price if there is one, and known if it is False.
         """
-        held = {name: value for name, value in asdict(self).items() if name != "price" or self.price}
+        held = asdict(self)
+        if not self.price:
+            del held["price"]
+        if self.known:
+            del held["known"]
         return {name: list(value) if isinstance(value, tuple) else value for name, value in held.items()}
 
     def __str__(self) -> str:
         low, high = self.interval
         bins = f", bins ±{self.binning:.3f}" if self.binning >= 5e-4 else ""
         price = f"; price: {self.price}" if self.price else ""
+        if not self.known:
+            return f"nothing is known at this budget: it may be all of [{low:.3f}, {high:.3f}]{price}"
         return f"{self.value:.3f} in [{low:.3f}, {high:.3f}] (noise ±{self.noise:.3f}{bins}){price}"
 
     def __float__(self) -> float:
@@ -67,12 +77,14 @@ def score(middle: Ratio, least: Ratio, most: Ratio, within: Interval, population
     """Return the score of which bins allow values from `least` to `most`, all of which lie `within`."""
     bottom, top = within
     value = (bottom + top) / 2.0 if math.isnan(middle.value) else middle.value
+    interval = clipped(min(least.low, middle.low), max(most.high, middle.high), within)
     return Score(
         float(np.clip(value, *within)),
-        clipped(min(least.low, middle.low), max(most.high, middle.high), within),
+        interval,
         min((middle.high - middle.low) / 2.0, (top - bottom) / 2.0),
         max(0.0, (most.value - least.value) / 2.0) if math.isfinite(middle.high) else 0.0,
         population,
+        known=interval != (float(bottom), float(top)),
     )
 
 

@@ -97,7 +97,7 @@ class Label(AnyLabel):
         At least two: all strings, all integers, or False and True. As with categories, two that read alike
         are refused. Not given with `one_against_rest`.
     positive : str, int or bool, optional
-        The class whose odds are spoken of; by default the last of the classes in sorted order.
+        Of two classes, the one whose odds are spoken of; by default the last in sorted order.
     missing : {"refuse", "drop"}
         What becomes of a record without a label: the table is refused, or the record is left out of fits and
         scores.
@@ -132,6 +132,11 @@ class Label(AnyLabel):
             raise ValueError(
                 f"Label {self.name!r} needs at least two classes, not {len(classes)}; one_against_rest = ... "
                 'tells one label from all others, and type = "number" or "count" declares a number.'
+            )
+        if self.positive is not None and len(classes) > 2:
+            raise ValueError(
+                f"positive of {owner} names the one of two classes whose odds are spoken of, and it has "
+                f"{len(classes)} classes; remove positive, or declare one_against_rest."
             )
         if self.positive is not None and not any(
             type(value) is type(self.positive) and value == self.positive for value in classes
