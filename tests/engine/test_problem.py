@@ -202,7 +202,9 @@ def test_passes_are_as_many_as_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         assert passes(free)[0] == 0
     folds = np.zeros(7)
     assert passes(lambda: CurveNorms([9.0, 1.0], folds).counts(problem.table))[0] == 1
-    assert passes(lambda: Moments(1.0, 1.0, folds).sums(problem.table))[0] == 2
+    assert passes(lambda: Moments(1.0, 1.0, folds).sums(problem.table))[0] == 1, "norms are known"
+    assert passes(lambda: Moments(1.0, 1.0, folds + 1.0).sums(problem.table))[0] == 2
+    assert passes(lambda: problem.at(0.0 * w))[0] == 0, "its predictions are zero"
     assert passes(lambda: SecondMoments(1.0).sums(problem.table))[0] == 1
     assert passes(lambda: HessianAt(w, 1.0).sums(problem))[0] == 2
     assert passes(lambda: Magnitudes().sums(problem.table))[0] == 1

@@ -68,6 +68,9 @@ def train(
         ),
     ] = None,
     class_weight: ClassWeight = None,
+    max_passes: Annotated[
+        int | None, typer.Option(min=1, help="At most so many passes over the data; see docs/solvers.md.")
+    ] = None,
     store: LedgerStore = None,
     dataset: Dataset = None,
     report: Annotated[
@@ -136,6 +139,7 @@ def train(
             schema=facts,
             n_records=records,
             rows_per_person=rows_per_person,
+            max_passes=max_passes,
             ledger=ledger,
             verbose=1,
             **settings,

@@ -134,8 +134,8 @@ class Problem:
     def projected(self, w: FloatArray) -> "Problem":
         """Return the problem of records with a single feature, their scores z.w; the intercept is kept.
 
-        With several outputs there are as many scores. One pass over X for each. Guarantee: a record's score
-        is finite, and a function of that record and of w alone.
+        With several outputs there are as many scores. One pass over X. Guarantee: a record's score is
+        finite, and a function of that record and of w alone.
         """
         direction = np.array(w)
         direction[self.table.n_columns :] = 0.0
@@ -176,7 +176,7 @@ class Problem:
     # -- places ----------------------------------------------------------------------------------------------
 
     def at(self, w: ArrayLike) -> Point:
-        """Return the point w. One pass over X for each output.
+        """Return the point w. One pass over X.
 
         Its shape is (n_weights,), or (n_weights, outputs) with several outputs.
         """

@@ -26,6 +26,16 @@ from privfit.engine.remembered import remembered
 from privfit.engine.view import View
 
 APART = 32  # float64s between two threads' sums: cache lines are fetched in pairs
+# what a table knows of its rows, and another layout or view of them does not
+OUTDATED = (
+    "squares",
+    "norms",
+    "reciprocals",
+    "coordinate_reciprocals",
+    "chunks",
+    "_roundings",
+    "_powers",
+)
 SQUARES = Loops(dense_squares, csr_squares)
 LARGEST = Loops(dense_largest, csr_largest)
 
@@ -179,21 +189,26 @@ class Table:
     def predictions(self, w: FloatArray) -> FloatArray:
         """Return (z, bias).w of every record. One pass over X.
 
-        w has shape (n_weights,), or (n_weights, outputs) for as many predictions of each record, in as many
-        passes.
+        w has shape (n_weights,), or (n_weights, outputs) for as many predictions of each record. Weights of
+        zero need no pass.
         """
-        if w.ndim == 2:
-            return np.stack([self.predictions(np.ascontiguousarray(output)) for output in w.T], axis=1)
-        weights = self.layout.weights(*self.unfolded(w))
-        predictions = np.empty(self.n_records)
-        self.for_each_chunk(lambda rows: self.layout.predict(rows, weights, predictions))
-        return predictions
+        outputs = [np.ascontiguousarray(output) for output in np.atleast_2d(w.T)]
+        weights = [self.layout.weights(*self.unfolded(output)) for output in outputs]
+        predictions = np.zeros((len(outputs), self.n_records))
+
+        def predict(rows: slice) -> None:  # all outputs of a chunk, while it is in the caches
+            for of_output, out in zip(weights, predictions, strict=True):
+                self.layout.predict(rows, of_output, out)
+
+        if w.any():
+            self.for_each_chunk(predict)
+        return predictions[0] if w.ndim == 1 else np.ascontiguousarray(predictions.T)
 
     def combination(self, coefficients: FloatArray, clip: float = math.inf) -> FloatArray:
         """Sum coefficient times (z, bias) over the records, each share clipped to L2 norm `clip`.
 
         Coefficients have shape (n_records,), or (n_records, outputs) for sums of shape (n_weights, outputs);
-        a record's share is then an outer product. They are finite. One pass over X for each output.
+        a record's share is then an outer product. They are finite. One pass over X.
 
         Guarantee: if a record's coefficients depend on that record alone, one record more moves the sums by
         at most `combination_bound(clip, outputs)` in L2 norm; with a finite clip they are exact.
@@ -203,15 +218,20 @@ class Table:
                 f"expected coefficients for each of {self.n_records} records, got shape {coefficients.shape}"
             )
         if coefficients.ndim == 2:
-            short = shrunk(coefficients, clip * self.reciprocals)
-            return np.stack([self.combination(np.ascontiguousarray(c), clip) for c in short.T], axis=1)
+            coefficients = shrunk(coefficients, clip * self.reciprocals)
         layout, rounding = self.layout, self.rounding(clip)
+        outputs = [np.ascontiguousarray(output) for output in np.atleast_2d(coefficients.T)]
+        size = layout.n_sums(rounding)
 
         def add(rows: slice, out: FloatArray) -> None:
-            layout.add_combination(rows, coefficients, self.reciprocals, clip, rounding, out)
+            parts = [rows] if len(outputs) == 1 else cut(rows, self.chunk_size)
+            for part in parts:  # all outputs of a chunk, while it is in the caches
+                for output, sums in zip(outputs, out.reshape(len(outputs), size), strict=True):
+                    layout.add_combination(part, output, self.reciprocals, clip, rounding, sums)
 
-        sums = self.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
-        return self.view.fold(*layout.totals(sums))
+        sums = self.sums(len(outputs) * size, add, exact=clip < math.inf).reshape(len(outputs), size)
+        folded = [self.view.fold(*layout.totals(output)) for output in sums]
+        return folded[0] if coefficients.ndim == 1 else np.stack(folded, axis=1)
 
     def combination_bound(self, clip: float, outputs: int = 1) -> float:
         """Bound the L2 distance that one record moves a `combination`: `clip` and the rounding."""
@@ -243,7 +263,7 @@ class Table:
         """Return a table of another layout or view, and forget what is known of this one's rows."""
         table = copy.copy(self)
         table.layout, table.view = layout, view
-        for outdated in ("squares", "norms", "reciprocals", "coordinate_reciprocals", "chunks", "_roundings"):
+        for outdated in OUTDATED:
             table.__dict__.pop(outdated, None)
         return table
 

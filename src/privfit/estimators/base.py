@@ -45,6 +45,7 @@ from privfit.schema.frames import columns_of, opened
 from privfit.schema.labelling import weights_in
 from privfit.schema.people import people_in
 from privfit.solvers import Facts, Solver, get_solver, require
+from privfit.solvers.passes import limited
 from privfit.solvers.target_scale import bought_size
 from privfit.surroundings import budget_bar, look_around
 
@@ -75,6 +76,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
     constraint: ConvexSet | None
     start: tuple[Any, Any] | None
     curves: bool | int | None
+    max_passes: int | None
     verbose: int
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -282,7 +284,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
     def _checked_solver(self) -> Solver:
         """Return the solver; bad settings are refused before the data are looked at."""
         self._check_settings()
-        solver = get_solver(self.solver)
+        solver = limited(get_solver(self.solver), self.max_passes)
         if not solver.private and self.ledger is not None:
             raise ValueError(
                 f"solver={solver.name!r} has no price, so it cannot draw on a ledger; remove ledger=."

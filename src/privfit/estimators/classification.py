@@ -51,6 +51,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
         curves: bool | int | None = None,
+        max_passes: int | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -74,6 +75,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         self.constraint = constraint
         self.start = start
         self.curves = curves
+        self.max_passes = max_passes
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state

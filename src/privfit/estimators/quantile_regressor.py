@@ -81,6 +81,10 @@ class DPQuantileRegressor(LinearRegressor):
         Whether the score may bend along the columns of numbers and dates of the schema, unless a column says
         otherwise by its `curve`. True: at public edges, as many as the privacy budget carries, and none if
         it is small. A number: at so many edges. False: nowhere. None, the default: as the schema says.
+    max_passes : int, optional
+        The default solver takes at most so many passes over the data, each of which reads the features of
+        every record once. Without it a fit takes a few dozen to a few hundred. Reading the table, and
+        checking it, is not counted.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -171,6 +175,7 @@ class DPQuantileRegressor(LinearRegressor):
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
         curves: bool | int | None = None,
+        max_passes: int | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -194,6 +199,7 @@ class DPQuantileRegressor(LinearRegressor):
             constraint=constraint,
             start=start,
             curves=curves,
+            max_passes=max_passes,
             ledger=ledger,
             noise=noise,
             random_state=random_state,

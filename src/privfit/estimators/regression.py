@@ -56,6 +56,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         constraint: ConvexSet | None = None,
         start: tuple[Any, Any] | None = None,
         curves: bool | int | None = None,
+        max_passes: int | None = None,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -78,6 +79,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         self.constraint = constraint
         self.start = start
         self.curves = curves
+        self.max_passes = max_passes
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state

@@ -26,11 +26,12 @@ from privfit.solvers.curvature import affordable
 from privfit.solvers.descent import Descent
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.joint_calibration import jointly_calibrated
-from privfit.solvers.kit import total_weight
+from privfit.solvers.kit import check_whole, total_weight
 from privfit.solvers.numbers import constant_only, fitted_numbers, has_a_unit
+from privfit.solvers.passes import most_steps
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 from privfit.solvers.target_scale import scaled_targets
-from privfit.solvers.walk import Walk
+from privfit.solvers.walk import PASSES, Walk
 
 BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
 
@@ -42,12 +43,22 @@ class Adaptive:
 
     Use it unless you know better; it needs no settings. With few records, or a tiny budget, no solver learns
     much: expect little below (number of records) x sqrt(2 rho) = 25.
+
+    Parameters
+    ----------
+    max_passes : int, optional
+        At most so many passes over the data; see `privfit.solvers.passes`.
     """
 
     name: ClassVar[str] = "adaptive"
     private: ClassVar[bool] = True
     requires: ClassVar[tuple[Requirement, ...]] = (POSITIVE_DELTA,)
     promise = staticmethod(Gaussian.of)
+
+    max_passes: int | None = None
+
+    def __post_init__(self) -> None:
+        check_whole(self, "max_passes")
 
     def solve(self, curator: Curator) -> Solution:
         """Buy the geometry, walk or descend, and average the steps, later ones weighing more."""
@@ -56,7 +67,8 @@ class Adaptive:
         weight = total_weight(curator, budget, n)
         declared = curator.penalty.is_constraint or curator.penalty.start is not None
         if has_a_unit(curator.loss) and not (curator.loss.is_scale_free and declared):
-            return fitted_numbers(curator, budget, n, weight, BIAS)
+            max_steps = most_steps(self.max_passes, curator)
+            return fitted_numbers(curator, budget, n, weight, BIAS, max_steps)
         if curator.loss.is_scale_free:  # the set and the start are carried to the new unit
             scaled = scaled_targets(curator, budget, n, weight)
             left = curator.remaining
@@ -77,10 +89,12 @@ class Adaptive:
         else:
             start = first_weights(walker, budget, n, weight, BIAS)
         walk: Walk | Descent
-        if affordable(walker, weight) and not walker.penalty.is_constraint:  # Newton steps do not project
-            walk = Descent(walker, weight, BIAS, start=start, longer=features.longer)
+        max_steps = most_steps(self.max_passes, curator)
+        curved = affordable(walker, weight, few_steps=max_steps < PASSES[0])
+        if curved and not walker.penalty.is_constraint:  # Newton steps do not project
+            walk = Descent(walker, weight, BIAS, start=start, longer=features.longer, max_steps=max_steps)
         else:
-            walk = Walk(walker, weight, start=start, longer=features.longer)
+            walk = Walk(walker, weight, start=start, longer=features.longer, max_steps=max_steps)
         w, trace = walk.run(), walk.trace
         decisions = [walk.decision()]
         if isinstance(walk, Walk) and len(trace) < walk.steps:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from privfit.accounting import Promise
 from privfit.accounting.budget import DEFAULT_DELTA, pays_for
 from privfit.curator import Curator
+from privfit.solvers.passes import check_passes
 from privfit.solvers.requirements import Facts, Requirement
 
 
@@ -247,6 +248,7 @@ def require(solver: Solver, facts: Facts | Curator) -> None:
             f"The solver {solver.name!r} needs {' and '.join(missing)}; "
             f"solvers that would do: {', '.join(sorted(able)) or 'none'}."
         )
+    check_passes(solver, facts)
 
 
 def _missing(solver: Solver | type[Solver], facts: Facts | Curator) -> list[str]:

@@ -28,6 +28,8 @@ AMPLE = 3000.0  # n sqrt(2 rho) from which on they are worth their price: noise 
 COARSE = 1.0  # noise on eigenvalues, in units of their mean, up to which they can be told from it
 MANY_RECORDS = 100_000  # from here on passes are dear; with fewer, hundreds of them are the better bargain,
 FINE = 0.4  # unless the eigenvalues are known as well as this
+COARSE_FOR_FEW_STEPS = 10.0  # the same, and no AMPLE, if few steps are allowed: a coarse curvature still
+# leads further in a dozen steps than none
 HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
 DIGITS = 2.0**-40  # of a regulariser in all directions, so that rounding leaves some of it in each
 LEAST_CURVATURE = 1e-3  # on average, so that steps end even where the loss is straight
@@ -100,9 +102,14 @@ def curvature_noise(features: Curator, n: float) -> float:
     return RADIUS**2 / carried * math.sqrt(2.0 * features.n_weights)
 
 
-def affordable(features: Curator, n: float) -> bool:
-    """Return whether the budget is ample, the table narrow enough, and curvature not lost in the noise."""
+def affordable(features: Curator, n: float, *, few_steps: bool = False) -> bool:
+    """Return whether the budget is ample, the table narrow enough, and curvature not lost in the noise.
+
+    If only few steps are allowed, curvature may be lost in more noise, and the budget need not be ample.
+    """
     d, reach = features.n_weights, features.reach(n)
+    if few_steps:
+        return d <= MOST_WEIGHTS and d * curvature_noise(features, n) < COARSE_FOR_FEW_STEPS
     coarsest = COARSE if n >= MANY_RECORDS else FINE
     return d <= MOST_WEIGHTS and reach > AMPLE and d * curvature_noise(features, n) < coarsest
 

@@ -17,8 +17,15 @@ from privfit.curator import Curator, Vector
 from privfit.solvers.base import Step
 from privfit.solvers.curvature import DIGITS, Curvature, Newton, bought
 from privfit.solvers.output_curvature import NewtonOfOutputs, mean_of_outputs
+from privfit.solvers.passes import MOST_PASSES
 from privfit.solvers.people import gradient_at, reach_of_gradients
-from privfit.solvers.walk import MOST_PASSES, dot, gradient_clip, iterate_weight
+from privfit.solvers.walk import (
+    AVERAGE_FROM,
+    LATE_AVERAGE_FROM,
+    dot,
+    gradient_clip,
+    iterate_weight,
+)
 
 PLANS = (32, 60)  # steps; fewer where the curvature is better known, and noise matters less
 MILLION, FEWEST = 1_000_000, 24  # records, and steps that do for so many: a look then tells what is left
@@ -43,8 +50,9 @@ class Descent:
         *,
         start: Vector | None = None,
         longer: float = 1.0,
+        max_steps: int = MOST_PASSES,
     ) -> None:
-        self.features, self.n = features, n
+        self.features, self.n, self.max_steps = features, n, max_steps
         self.d = features.n_weights
         self.start = features.loss.weights_of(self.d) if start is None else start
         self.curvature: Curvature = bought(features, n, bias)
@@ -54,7 +62,9 @@ class Descent:
         coarse = self.d * self.curvature.noise  # the eigenvalues' noise in units of their mean, 1 / d
         self.certain_fall = max(CERTAIN_FALL, FALL_AND_NOISE * math.sqrt(coarse))
         few, many = PLANS if n < MILLION else (FEWEST, PLANS[1])
-        self.planned = self.steps = int(np.clip(math.ceil(many * math.sqrt(coarse)), few, many))
+        usual = int(np.clip(math.ceil(many * math.sqrt(coarse)), few, many))
+        self.planned = self.steps = min(usual, max_steps)
+        self.average_from = AVERAGE_FROM if usual <= max_steps else LATE_AVERAGE_FROM
         # In directions without curvature noise alone moves a weight by about one in this time. Where the
         # budget tells the curvature well it takes longer, because noise then costs less than a short walk.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
@@ -94,12 +104,12 @@ class Descent:
             velocity = velocity * min(1.0, FARTHEST / max(self.curvature.length(velocity), 1e-300))
             w = w - velocity
             self.trace.append(Step(len(self.trace) + 1, self.length, g.rho, 0.0, g.sigma))
-            share = g.rho * float(iterate_weight(len(self.trace), self.steps))
+            share = g.rho * float(iterate_weight(len(self.trace), self.steps, self.average_from))
             if share > 0.0:
                 weight += share
                 mean = mean + (w - mean) * (share / weight)
             if len(self.trace) == int(LOOK_AT * self.steps) and self._still_falls():
-                self.steps = min(2 * self.steps, MOST_PASSES)
+                self.steps = min(2 * self.steps, self.max_steps)
                 # With momentum that grows, twice the steps go four times as far; twice is far enough.
                 self.floor *= 2.0
                 self.newton = self._newton()
@@ -125,7 +135,7 @@ class Descent:
 
     def _still_falls(self) -> bool:
         """Return whether the loss has surely fallen of late, and by more than passes cost."""
-        if self.steps >= MOST_PASSES:
+        if self.steps >= self.max_steps:
             return False
         fall, variance = np.sum(self.falls[-(self.steps // QUARTER) :], axis=0)
         return bool(fall > max(WORTH, self.certain_fall * math.sqrt(variance)))

@@ -19,6 +19,7 @@ from privfit.solvers.kit import total_weight
 from privfit.solvers.least_squares import is_enough, least_squares
 from privfit.solvers.residual_walk import ResidualWalk
 from privfit.solvers.target_scale import ScaledTargets, scaled_targets
+from privfit.solvers.walk import PASSES
 
 NOTHING = 1e-6  # share of the budget that rounding may leave
 LARGE_PREDICTION = 1.0  # standard deviation of logarithms of means that few models of amounts exceed
@@ -57,7 +58,9 @@ def walk_start(features: Curator) -> Vector:
     return features.regulariser.nearest(np.append(weights, 0.0))  # the unit of the amounts is their mean
 
 
-def fitted_numbers(curator: Curator, budget: float, n: float, weight: float, bias: float) -> Solution:
+def fitted_numbers(
+    curator: Curator, budget: float, n: float, weight: float, bias: float, max_steps: int
+) -> Solution:
     """Buy the scale of the targets and the geometry of the features, and walk or descend."""
     scaled = scaled_targets(curator, budget, n, weight)
     left = curator.remaining
@@ -69,11 +72,12 @@ def fitted_numbers(curator: Curator, budget: float, n: float, weight: float, bia
         w, notes = least_squares(features.curator, n), (*features.notes, ONE_RELEASE)
         return Solution(scaled.in_units(features.curator.raw_weights(w)), (), notes, features.curator.bounds)
     walk: ResidualWalk | Descent
-    if affordable(features.curator, weight) and curator.loss.is_scale_free:
-        walk = Descent(features.curator, weight, bias, longer=features.longer)
+    few_steps = max_steps < PASSES[0]
+    if affordable(features.curator, weight, few_steps=few_steps) and curator.loss.is_scale_free:
+        walk = Descent(features.curator, weight, bias, longer=features.longer, max_steps=max_steps)
     else:
         start = walk_start(features.curator)
-        walk = ResidualWalk(scaled, weight, n, bias, longer=features.longer, start=start)
+        walk = ResidualWalk(scaled, weight, n, bias, longer=features.longer, start=start, max_steps=max_steps)
     w = features.curator.raw_weights(walk.run())
     notes = (*features.notes, walk.decision())
     return Solution(scaled.in_units(w), tuple(walk.trace), notes, features.curator.bounds)

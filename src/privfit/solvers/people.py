@@ -16,19 +16,20 @@ MOST_RECORDS = 64  # of a person, up to which the angles between records are kep
 
 def records_heard(relation: Relation) -> int:
     """Return how many times the clip one person can move a sum of gradients by."""
-    return 1 if _are_people_clipped(relation) else relation.records_per_person
+    return 1 if are_people_clipped(relation) else relation.records_per_person
 
 
 def gradient_at(w: Vector, clip: float, relation: Relation) -> GradientAt | PersonGradientAt:
     """Return the question about the sum of gradients at w, each person's, or each record's, clipped."""
-    return PersonGradientAt(w, clip) if _are_people_clipped(relation) else GradientAt(w, clip)
+    return PersonGradientAt(w, clip) if are_people_clipped(relation) else GradientAt(w, clip)
 
 
 def reach_of_gradients(curator: Curator, n: float) -> float:
     """Return the reach of what is left of the budget for sums of gradients over n records."""
     reach, relation = curator.reach(n), curator.relation
-    return reach * relation.records_per_person if _are_people_clipped(relation) else reach
+    return reach * relation.records_per_person if are_people_clipped(relation) else reach
 
 
-def _are_people_clipped(relation: Relation) -> bool:
+def are_people_clipped(relation: Relation) -> bool:
+    """Return whether each person's sum of gradients is clipped, and not each record's gradient."""
     return relation.unit == "person" and 1 < relation.records_per_person <= MOST_RECORDS

@@ -15,6 +15,7 @@ from privfit.curator import Vector
 from privfit.losses.squared import SQUARED
 from privfit.questions import SlopesAt
 from privfit.solvers.base import Step
+from privfit.solvers.passes import MOST_PASSES
 from privfit.solvers.people import gradient_at
 from privfit.solvers.target_scale import TYPICAL, ScaledTargets, residual_size
 from privfit.solvers.walk import Walk, iterate_weight
@@ -48,8 +49,11 @@ class ResidualWalk(Walk):
         *,
         longer: float,
         start: Vector,
+        max_steps: int = MOST_PASSES,
     ) -> None:
-        super().__init__(scaled.curator, weight, start=start, longer=longer, slope=scaled.slope)
+        super().__init__(
+            scaled.curator, weight, start=start, longer=longer, slope=scaled.slope, max_steps=max_steps
+        )
         self.records, self.bias, self.error = records, bias, scaled.error
         self.step = min(STEP, self.length)
         self.curvature, self.farthest = CURVATURE, scaled.farthest
@@ -72,7 +76,7 @@ class ResidualWalk(Walk):
             velocity = (1.0 - self.step / length) * velocity + gradient
             w, velocity = self.moved(w, velocity)
             self.trace.append(Step(t + 1, length, g.rho, 0.0, g.sigma))
-            share = g.rho * float(iterate_weight(t + 1, self.steps))
+            share = g.rho * float(iterate_weight(t + 1, self.steps, self.average_from))
             if share > 0.0:
                 weight += share
                 self.mean = self.mean + (w - self.mean) * (share / weight)

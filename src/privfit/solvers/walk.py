@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from privfit.curator import Curator, Vector
 from privfit.losses import Loss
 from privfit.solvers.base import Step
+from privfit.solvers.passes import MOST_PASSES
 from privfit.solvers.people import gradient_at, reach_of_gradients, records_heard
 
 LOW_SNR, LOW_SNR_CLIPS = 200.0, (0.55, 1.0)  # clip closer to a typical gradient's norm the worse the signal
@@ -28,10 +29,10 @@ STEP_GROWTH = 1.0  # how much longer, momentum included, each step is than the l
 FULL_LENGTH_BY = 0.5  # of the plan at the latest
 LONGEST_STEP = 100.0  # a momentum of .95; the walk is smooth enough, and more of it gains nothing
 AVERAGE_FROM = 0.4  # of the walk: earlier iterates are too far from the optimum to be averaged
+LATE_AVERAGE_FROM = 0.7  # the same of a walk that a limit of passes cuts short
 MEAN_CURVATURE = 0.13  # of features of norm 1 at typical margins (the logistic loss has 1/4 at 0)
 
 LOOK_AT = 0.6  # of the planned walk, when it may be doubled
-MOST_PASSES = 600  # that doubling may lead to
 QUIET = 0.05  # share of the weights' square that noise may explain if the walk is to be doubled
 CALIBRATE_AT = 0.9  # of the walk: time enough to see what the weights are worth, and budget for two numbers
 # fall of the loss per relative growth of all weights that is worth more passes, and that is worth calibrating
@@ -106,8 +107,9 @@ class Walk:
         start: Vector | None = None,
         longer: float = 1.0,
         slope: float = 1.0,
+        max_steps: int = MOST_PASSES,
     ) -> None:
-        self.features, self.n = features, n
+        self.features, self.n, self.max_steps = features, n, max_steps
         self.start = features.loss.weights_of(features.n_weights) if start is None else start
         self.outputs = features.loss.free_outputs
         self.d = features.n_weights * self.outputs
@@ -117,7 +119,9 @@ class Walk:
         # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
         # Where the typical record is shorter than 1, it takes longer by as much.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
-        self.planned = self.steps = int(np.clip(math.ceil(duration / TIME_PER_STEP), *PASSES))
+        usual = int(np.clip(math.ceil(duration / TIME_PER_STEP), *PASSES))
+        self.planned = self.steps = min(usual, max_steps)
+        self.average_from = AVERAGE_FROM if usual <= max_steps else LATE_AVERAGE_FROM
         self.length = min(duration / self.planned, LONGEST_STEP, features.regulariser.longest_step)
         self.step = min(step_for(features.loss), self.length)
         self.growth = max(STEP_GROWTH, self.length / (FULL_LENGTH_BY * self.planned))
@@ -147,12 +151,12 @@ class Walk:
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
             w, velocity = self.moved(w, velocity)
             self.trace.append(Step(len(self.trace) + 1, length, g.rho, 0.0, g.sigma))
-            share = g.rho * float(iterate_weight(len(self.trace), self.steps))
+            share = g.rho * float(iterate_weight(len(self.trace), self.steps, self.average_from))
             if share > 0.0:
                 self.drift.add(share, gradient[:p], g.sigma / self.n, before[:p])
                 self.mean = self.mean + (w - self.mean) * (share / self.drift.weight)
             if len(self.trace) == int(LOOK_AT * self.steps) and self._too_short(w):
-                self.steps = min(2 * self.steps, MOST_PASSES)
+                self.steps = min(2 * self.steps, self.max_steps)
                 self.mean, self.drift = np.zeros_like(w), self._no_drift()
         return self.mean
 
@@ -170,7 +174,7 @@ class Walk:
         own = self.mean[: self.features.n_features]
         if (
             self._border_sets_the_scale
-            or self.steps >= MOST_PASSES
+            or self.steps >= self.max_steps
             or not self.drift.certain(SMALL_DRIFT)
             or self.drift.along(own) > ALONG
         ):
@@ -223,10 +227,10 @@ class Walk:
         """
         rhos = np.array(self.rhos)
         taken = len(rhos)
-        tail = rhos * iterate_weight(np.arange(1, taken + 1), self.steps)
+        tail = rhos * iterate_weight(np.arange(1, taken + 1), self.steps, self.average_from)
         passed = self._entered(taken) @ tail / tail.sum()
         spread = (self.length * self.heard / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
-        return spread * damping(self.curvature / self.d * self.length * taken)
+        return spread * damping(self.curvature / self.d * self.length * taken, self.average_from)
 
     def decision(self) -> str:
         """Say how many steps were taken, which the released steps decided."""
@@ -240,16 +244,17 @@ class Walk:
         return f"the fit took the planned {self.planned} steps"
 
 
-def iterate_weight(step: ArrayLike, steps: int) -> Vector:
+def iterate_weight(step: ArrayLike, steps: int, average_from: float = AVERAGE_FROM) -> Vector:
     """Return what the iterate after each step weighs in the average: more the later, nothing at first."""
-    weight: Vector = np.maximum(np.subtract(step, AVERAGE_FROM * steps), 0.0)
+    weight: Vector = np.maximum(np.subtract(step, average_from * steps), 0.0)
     return weight
 
 
-def damping(x: float) -> float:
+def damping(x: float, average_from: float = AVERAGE_FROM) -> float:
     """Return the variance of dw = -x w dt + dB averaged as the walk is, relative to that at x = 0."""
     t = np.linspace(0.0, 1.0, 129)[1:]
-    weights = np.outer(iterate_weight(t, 1), iterate_weight(t, 1))
+    weight = iterate_weight(t, 1, average_from)
+    weights = np.outer(weight, weight)
     s = t[:, None]
     early, late = np.minimum(t, s), np.maximum(t, s)
     covariance = np.exp(-x * (late - early)) * -np.expm1(-2.0 * x * early) / (2.0 * x)
