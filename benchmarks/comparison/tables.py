@@ -21,7 +21,7 @@ from privfit.datasets import load_adult
 from privfit.datasets.bank import BANK_SCHEMA, SOURCE
 from privfit.datasets.dataset import encode, raw_columns
 from privfit.datasets.sources import locate, reading
-from privfit.schema import Categorical, Label, NumberLabel, Numeric, Schema
+from privfit.schema import Boolean, Categorical, Label, NumberLabel, Numeric, Schema
 from privfit.schema.column import Column
 
 SEED = 20261120
@@ -145,9 +145,9 @@ def _with_schema(name: str) -> Table:
 def _of_numbers(name: str) -> Table:
     folder = Path(os.environ["PRIVFIT_DATA"])
     kind, target_bounds = TWO_CLASSES, None
-    with np.load(folder / ("tables" if name in DEVELOPMENT else "tables3") / f"{name}.npz") as parts:
+    with np.load(folder / ("tables3" if name in OTHER_TARGETS else "tables") / f"{name}.npz") as parts:
         X, y = parts["X"], parts["y"]
-        if name in DEVELOPMENT:
+        if name not in OTHER_TARGETS:
             y = (y > 0).astype(int)
         else:
             kind = OTHER_TARGETS[name]
@@ -172,7 +172,7 @@ def _of_numbers(name: str) -> Table:
             facts.append(Categorical(name_, codes))
             frame[name_] = np.array(codes, object)[columns[:, position].astype(int)]
         else:
-            facts.append(Numeric(name_, 0, 1))
+            facts.append(Boolean(name_) if is_code[position] else Numeric(name_, 0, 1))
             frame[name_] = columns[:, position]
     classes = tuple(range(int(y.max()) + 1))
     label = NumberLabel("target", *target_bounds) if target_bounds else Label("target", classes)
