@@ -6,6 +6,10 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+# Before numpy is imported, here and by the workers: with as many threads as cores in every process, those of
+# one process mostly wait for the others, busily.
+os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1"))
+
 import more_examples
 import numpy as np
 import postgres_server

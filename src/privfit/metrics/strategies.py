@@ -9,7 +9,7 @@ all of these together by least squares.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,7 @@ class Strategy:
         return cls(np.eye(4), edges=np.zeros(1))
 
     @classmethod
+    @cache  # all of it is public, and a scale's estimator takes a tenth of a second to compute
     def of_curves(cls, scale: Scale) -> Strategy:
         """Return what tells how the scores of either of two labels are distributed.
 
