@@ -10,6 +10,7 @@ from chromium import needs_chromium, show
 from test_page import Scores, fitted
 
 from privfit import DPLogisticRegression, Schema
+from privfit.models.curve_picture import WIDTH
 from privfit.models.links import IDENTITY, SOFTMAX
 from privfit.models.targets import Classes, Interval
 from privfit.report import render
@@ -67,6 +68,45 @@ def test_it_fits_the_screen_without_errors(browser, page, width, scheme, tmp_pat
 def test_names_without_a_place_to_break_do_not_widen_the_page(browser, hostile, width):
     show(browser, hostile, width, "light")
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "columns"), [(390, 1), (1280, 2)], ids=["phone", "desktop"])
+def test_pictures_of_curves_can_be_read(browser, tmp_path, width, columns, scheme):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 1e6, (60, 3))
+    table = {f"x{j}": X[:, j] for j in range(3)} | {"out": np.where(X[:, 0] > 5e5, "yes", "no")}
+    facts = [Numeric(f"x{j}", 0, 1_000_000, unit="$", curve=8) for j in range(3)]
+    model = DPLogisticRegression(schema=Schema(facts, Label("out", ["no", "yes"]))).fit(table)
+    model.report(tmp_path / "card.html")
+    show(browser, tmp_path / "card.html", width, scheme)
+    assert browser.get_log("browser") == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    boxes = browser.execute_script(
+        "return [...document.querySelectorAll('.curves svg')].map(s => s.getBoundingClientRect().toJSON())"
+    )
+    assert len(boxes) == 3
+    assert len({round(box["left"]) for box in boxes}) == columns
+    assert min(box["width"] for box in boxes) > 0.9 * WIDTH  # so that its letters are 11 pixels high at least
+    outside, overlapping = browser.execute_script("""
+        const box = element => element.getBoundingClientRect()
+        const texts = [...document.querySelectorAll('.curves svg')].map(
+            s => [box(s), [...s.querySelectorAll('text')].map(box)])
+        const out = texts.flatMap(([s, all]) => all.filter(
+            t => t.left < s.left || t.right > s.right || t.top < s.top || t.bottom > s.bottom)).length
+        const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom
+        const over = texts.flatMap(([_, all]) => all.flatMap(
+            (a, i) => all.slice(i + 1).filter(b => meet(a, b)))).length
+        return [out, over]
+    """)
+    assert (outside, overlapping) == (0, 0)
+    paper, ink, line = browser.execute_script(
+        "const s = getComputedStyle(document.body); "
+        "const l = getComputedStyle(document.querySelector('.curves polyline')); "
+        "return [s.backgroundColor, s.color, l.stroke]"
+    )
+    assert contrast(paper, ink) > 7
+    assert contrast(paper, line) > 3  # what WCAG asks of graphics
 
 
 @pytest.fixture(scope="module", params=["three classes", "many classes", "numbers"])
