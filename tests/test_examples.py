@@ -26,6 +26,7 @@ def test_there_are_examples_of_these():
     assert {path.stem for path in NOTEBOOKS} >= {
         "beds",
         "census",
+        "curves",
         "digits",
         "hospital",
         "text",

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from privfit import DPLogisticRegression, Schema
-from privfit.models.links import SOFTMAX
-from privfit.models.targets import Classes
+from privfit.models.links import IDENTITY, LOG, SOFTMAX
+from privfit.models.targets import Classes, Counts, Interval
 from privfit.report import render
 from privfit.report.weights import CURVES_DRAWN, DRAWN_OF_A_CLASS
-from privfit.schema import Categorical, Label, Numeric
+from privfit.schema import Categorical, CountLabel, Label, NumberLabel, Numeric
 
 SCHEMA = Schema(
     [
@@ -112,6 +112,20 @@ def test_every_class_has_its_pictures(facts):
         "Curve of <i>income",
     ] * 3
     assert html.count("small wiggles mean nothing") == 1
+
+
+@pytest.mark.parametrize(
+    ("link", "target", "label", "changed"),
+    [
+        (IDENTITY, Interval(0.0, 9.0), NumberLabel("cost", 0, 9), "changes the prediction, compared"),
+        (LOG, Counts(9), CountLabel("visits", 9), "changes the logarithm of the prediction, compared"),
+    ],
+)
+def test_pictures_of_numbers_say_what_changes(facts, link, target, label, changed):
+    schema = Schema(SCHEMA.columns, label).to_dict()
+    html = render(replace(facts, link=link, target=target, schema=schema))
+    assert html.count("<svg") == 2
+    assert changed in html
 
 
 @pytest.mark.parametrize(("scores", "most"), [(1, CURVES_DRAWN), (3, DRAWN_OF_A_CLASS)])

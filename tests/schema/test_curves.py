@@ -189,4 +189,13 @@ def test_a_number_at_a_knot_has_gone_nothing_of_the_next_piece(dtype):
     """A trace of it in every such record would be taken for the size of the column."""
     years = Numeric("education", 1, 16, curve=list(range(2, 16)))
     rows = encode([[year] for year in range(1, 17)], Schema([years], LABEL), sparse=False, dtype=dtype)
-    np.testing.assert_array_equal(rows == 0.0, np.arange(16)[:, None] <= np.arange(15))
+    np.testing.assert_array_equal(rows, np.arange(16)[:, None] > np.arange(15))
+
+
+def test_pieces_shorter_than_single_precision_tells_apart_stay_between_0_and_1():
+    narrow = Numeric("x", 0, 1, curve=[0.5, 0.5 + 1e-12])
+    cells, schema = [[0.4], [0.5], [0.5 + 1e-12], [0.6]], Schema([narrow], LABEL)
+    rows = encode(cells, schema, sparse=False)
+    assert ((rows >= 0.0) & (rows <= 1.0)).all()
+    np.testing.assert_allclose(rows[:, 0], [0.8, 1, 1, 1])
+    np.testing.assert_array_equal(encode(cells, schema, sparse=False, dtype=np.float64)[:, 1], [0, 0, 1, 1])

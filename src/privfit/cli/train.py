@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,9 @@ from privfit.cli.options import (
 from privfit.cli.output import show, waiting, wrapped
 from privfit.cli.tables import read_table
 from privfit.cli.weights import ClassWeight, class_weight_of
+
+if TYPE_CHECKING:
+    from privfit.estimators.base import DPLinearModel
 
 
 def check_solver(name: str) -> None:
@@ -68,6 +71,14 @@ def train(
         ),
     ] = None,
     class_weight: ClassWeight = None,
+    curves: Annotated[
+        bool,
+        typer.Option(
+            "--curves",
+            help="Let the score bend along columns of numbers and dates, at as many public edges as the "
+            "privacy budget carries.",
+        ),
+    ] = False,
     max_passes: Annotated[
         int | None, typer.Option(min=1, help="At most so many passes over the data; see docs/solvers.md.")
     ] = None,
@@ -139,6 +150,7 @@ def train(
             schema=facts,
             n_records=records,
             rows_per_person=rows_per_person,
+            curves=curves or None,
             max_passes=max_passes,
             ledger=ledger,
             verbose=1,
@@ -152,6 +164,9 @@ def train(
     written = f"The model is in {out}"
     if report is not None:
         written += f", the page about it in {report}"
+    written += "."
+    if facts.with_curves(curves or None).has_curves:
+        written += f"\n\n{wrapped(_of_curves(fitted))}"
     show(
         {
             "model": str(out),
@@ -159,6 +174,15 @@ def train(
             "privacy": fitted.published().privacy,
             "ledger": None if ledger is None else ledger.statement(),
         },
-        f"{written}.\n\n{wrapped(fitted.privacy_)}\n\n{wrapped(paid(ledger))}",
+        f"{written}\n\n{wrapped(fitted.privacy_)}\n\n{wrapped(paid(ledger))}",
         as_json=as_json,
     )
+
+
+def _of_curves(fitted: DPLinearModel) -> str:
+    """Say how many columns have a curve, where curves were asked for."""
+    found = len(fitted.curves_)
+    if not found:
+        return "No column has a curve, because the privacy budget is too small for one."
+    columns = "1 column has a curve" if found == 1 else f"{found:,} columns have a curve"
+    return f"{columns}, which privfit explain describes and privfit report draws."

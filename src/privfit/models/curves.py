@@ -133,7 +133,7 @@ class FittedCurve:
             points = self.knots[inside]
             half = halfway(points, self.heights[0, inside])
             if abs(half - (points[0] + points[-1]) / 2.0) > OFF_CENTRE * (points[-1] - points[0]):
-                words += f", half of that by {self._rounded(half)}"
+                words += f", half of that by {self._rounded(half, points[-1] - points[0])}"
         words += {"up": ", never falling, as declared", "down": ", never rising, as declared"}.get(
             self.fact.monotone, ""
         )
@@ -155,12 +155,11 @@ class FittedCurve:
         knot = float(self.knots[place])
         return str(_day(knot)) if isinstance(self.fact, Date) else f"{knot:.15g}"
 
-    def _rounded(self, point: float) -> str:
-        """Write a number to about a hundredth of the declared range, or a date."""
+    def _rounded(self, point: float, length: float) -> str:
+        """Write a number to about a hundredth of a stretch's length, or a date."""
         if isinstance(self.fact, Date):
             return str(_day(point))
-        low, high = self.fact.ends
-        digits = 1 - math.floor(math.log10(high - low))
+        digits = 1 - math.floor(math.log10(length))
         return f"{round(point, digits):.15g}"
 
     def of_class(self, label: Any) -> FittedCurve:
@@ -195,13 +194,13 @@ class FittedCurve:
             clauses.append(f"{verb} {where}")
         return ", then ".join(clauses)
 
-    def svg(self, scale: tuple[float, float] | None = None) -> str:
+    def svg(self, scale: tuple[float, float]) -> str:
         """Draw the curve of one score.
 
         Parameters
         ----------
-        scale : pair of float, optional
-            The ends of the vertical axis; by default the curve's own.
+        scale : pair of float
+            The ends of the vertical axis, which other pictures may share.
 
         Returns
         -------
@@ -209,9 +208,8 @@ class FittedCurve:
             SVG that stands for itself.
         """
         (effect,) = self.heights
-        own = float(effect.min()), float(effect.max())
         title = printable(f"Curve of {self.column}: it {self.in_words()}.")
-        return picture(self.knots, effect, scale or own, (self.word(0), self.word(-1)), title)
+        return picture(self.knots, effect, scale, (self.word(0), self.word(-1)), title)
 
     def by_class(self) -> list[tuple[str, FittedCurve]]:
         """Return the curve of each score, with what it is called beside others.
@@ -232,23 +230,30 @@ class FittedCurve:
         )
 
     def _repr_html_(self) -> str:
-        scale = float(self.heights.min()), float(self.heights.max())
-        return "".join(
-            f'<figure style="display:inline-block;margin:0 1em 1em 0;max-width:22em">{curve.svg(scale)}'
-            f"<figcaption>{escape(printable(title))}: {escape(printable(curve.in_words()))}.</figcaption>"
-            "</figure>"
-            for title, curve in self.by_class()
-        )
+        return Curves({self.column: self})._repr_html_()
 
 
 class Curves(dict[str, FittedCurve]):
     """The curves of a model by column, which print as words and which notebooks draw."""
 
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The lowest and the highest value of all curves."""
+        values = [value for curve in self.values() for value in curve.heights.ravel().tolist()]
+        return min(values, default=0.0), max(values, default=0.0)
+
     def __repr__(self) -> str:
         return "\n".join(map(repr, self.values())) or "no column of this model has a curve"
 
     def _repr_html_(self) -> str:
-        return "".join(curve._repr_html_() for curve in self.values()) or f"<p>{self!r}</p>"
+        figures = "".join(
+            f'<figure style="display:inline-block;margin:0 1em 1em 0;max-width:22em">{one.svg(self.scale)}'
+            f"<figcaption>{escape(printable(title))}: {escape(printable(one.in_words()))}.</figcaption>"
+            "</figure>"
+            for curve in self.values()
+            for title, one in curve.by_class()
+        )
+        return figures or f"<p>{self!r}</p>"
 
 
 def curves_in(schema: Schema, shown: ShownScores) -> Curves:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 from privfit.models.curves import Curves, FittedCurve
+from privfit.models.links import LOG, Link
 
 
-def reading_curves(curves: Curves) -> str:
-    """Return a paragraph on how the pictures are read; nothing if there are none."""
+def reading_curves(curves: Curves, link: Link) -> str:
+    """Return a paragraph on how the pictures of a model with this link are read; nothing without curves."""
     if not curves:
         return ""
+    changed = "score" if link.predicts_classes else "prediction"
+    changed = f"logarithm of the {changed}" if link is LOG else changed
     return (
-        "<p>A picture shows how much a column changes the score, compared with its lowest declared value. "
-        "All pictures have the same vertical scale. The marks at the bottom are where a curve may bend; they "
-        "are public, and between two of them the curve is a straight line. The noise of the fit is in the "
-        "curves: small wiggles mean nothing, and a curve says little where there are few records.</p>"
+        f"<p>A picture shows how much a column changes the {changed}, compared with its lowest declared "
+        "value. All pictures have the same vertical scale. The marks at the bottom are where a curve may "
+        "bend; they are public, and between two of them the curve is a straight line. The noise of the fit "
+        "is in the curves: small wiggles mean nothing, and a curve says little where there are few "
+        "records.</p>"
     )
 
 
@@ -42,12 +46,6 @@ def pictures(curves: Sequence[FittedCurve], scale: tuple[float, float], most: in
     left = len(curves) - len(drawn)
     more = f"<p>{left:,} more curves, which are lower, are in the model file only.</p>" if left else ""
     return f'<div class="curves">{figures}</div>{more}' if figures else ""
-
-
-def scale_of(curves: Iterable[FittedCurve]) -> tuple[float, float]:
-    """Return the lowest and the highest value of all curves and scores."""
-    ends = [(float(curve.heights.min()), float(curve.heights.max())) for curve in curves]
-    return min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
 
 
 def _figure(curve: FittedCurve, scale: tuple[float, float]) -> str:

@@ -10,7 +10,7 @@ from privfit.models.links import LOG
 from privfit.models.published import Published
 from privfit.models.weight_table import Weight, Weights, signed
 from privfit.report.charts import bars, table
-from privfit.report.curves import pictures, reading_curves, scale_of
+from privfit.report.curves import pictures, reading_curves
 
 WEIGHTS_DRAWN, WEIGHTS_LISTED = 20, 5_000  # of a page that stays below a megabyte
 CURVES_DRAWN = 60
@@ -27,10 +27,10 @@ def weights_section(model: Published, weights: Weights) -> str:
     )
     curves = curves_of(model)
     if weights.classes:
-        charts = reading_curves(curves) + _of_classes(model, weights, curves)
+        charts = reading_curves(curves, model.link) + _of_classes(model, weights, curves)
     else:
-        charts = _drawn(weights, WEIGHTS_DRAWN, "Weights") + reading_curves(curves)
-        charts += pictures(list(curves.values()), scale_of(curves.values()), CURVES_DRAWN)
+        charts = _drawn(weights, WEIGHTS_DRAWN, "Weights") + reading_curves(curves, model.link)
+        charts += pictures(list(curves.values()), curves.scale, CURVES_DRAWN)
     return f"{intro}{charts}{_listed(model, weights)}"
 
 
@@ -60,7 +60,7 @@ def _drawn(weights: Weights, most: int, title: str, scale: Sequence[float] = ())
 
 def _of_classes(model: Published, weights: Weights, curves: Curves) -> str:
     """Draw a chart for each class of the table, all to one scale, and its curves, all to another."""
-    scale, height = [row.weight for row in weights], scale_of(curves.values())
+    scale, height = [row.weight for row in weights], curves.scale
     drawn = weights.classes
     charts = []
     for label in drawn:

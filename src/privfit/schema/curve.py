@@ -61,11 +61,10 @@ class Curve:
         return len(self.knots) - 1
 
     @cached_property
-    def _places(self) -> tuple[Numbers, Numbers]:
-        """Where pieces begin on the way from the lowest knot to the highest, and how long they are."""
+    def _places(self) -> Numbers:
+        """Where the knots are on the way from the lowest to the highest."""
         low, high = self.knots[0], self.knots[-1]
-        places = (np.array(self.knots) - low) / (high - low)
-        return places[:-1], np.diff(places)
+        return (np.array(self.knots) - low) / (high - low)
 
     def expand(self, scaled: NDArray[Any], out: NDArray[Any] | None = None) -> NDArray[Any]:
         """Return the features of numbers that are given as `Scale.scaled` returns them.
@@ -84,10 +83,12 @@ class Curve:
         """
         # in the numbers' own precision: a number at a knot has gone nothing of the piece that begins there,
         # and a trace of it would hide the size of the piece's other values from whoever asks for sizes
-        starts, lengths = (places.astype(scaled.dtype) for places in self._places)
+        places = self._places.astype(scaled.dtype)
+        lengths = np.maximum(np.diff(places), np.finfo(places.dtype).tiny)
         features = np.empty((len(scaled), self.n_pieces)) if out is None else out
-        for piece, (start, length) in enumerate(zip(starts, lengths, strict=True)):
-            features[:, piece] = np.clip((scaled - start) / length, 0.0, 1.0)
+        with np.errstate(over="ignore"):
+            for piece, (start, length) in enumerate(zip(places[:-1], lengths, strict=True)):
+                features[:, piece] = np.clip((scaled - start) / length, 0.0, 1.0)
         return features
 
     def heights(self, weights: ArrayLike) -> Numbers:
