@@ -15,6 +15,7 @@ import argparse
 import csv
 import functools
 import hashlib
+import itertools
 import os
 import subprocess
 import time
@@ -29,7 +30,6 @@ from comparison.tables import SEED, WITH_SCHEMA, Table, table
 from sklearn.metrics import log_loss, roc_auc_score
 
 from privfit import DPLogisticRegression
-from privfit.schema import Numeric
 
 PATH = Path(__file__).with_suffix(".csv")
 DELTA = 1e-6
@@ -66,19 +66,16 @@ FIELDS = (*Cell._fields, *Row._fields)
 
 
 @functools.cache
-def names() -> tuple[str, ...]:
-    """Return Adult, Bank and the tables with numbers."""
-    dense = [
-        path.stem
-        for path in sorted((Path(os.environ["PRIVFIT_DATA"]) / "tables").glob("*.npz"))
-        if not path.stem.endswith((".raw", ".sp"))
-    ]
-    return (*WITH_SCHEMA, *(name for name in dense if has_numbers(name)))
-
-
-def has_numbers(name: str) -> bool:
-    found = table(name)
-    return found.matrix.shape[1] <= MOST_COLUMNS and any(isinstance(c, Numeric) for c in found.schema.columns)
+def records() -> dict[str, int]:
+    """Return how many records Adult, Bank and the tables with numbers have."""
+    paths = sorted((Path(os.environ["PRIVFIT_DATA"]) / "tables").glob("*.npz"))
+    dense = [path.stem for path in paths if not path.stem.endswith((".raw", ".sp"))]
+    found = {name: len(table(name).y) for name in WITH_SCHEMA}
+    for name, path in zip(dense, (path for path in paths if path.stem in dense), strict=True):
+        with np.load(path) as parts:
+            numbers = not np.isin(parts["X"], (0.0, 1.0)).all() and parts["X"].shape[1] <= MOST_COLUMNS
+            found |= {name: len(parts["y"])} if numbers else {}
+    return found
 
 
 def is_aside(name: str) -> bool:
@@ -88,14 +85,13 @@ def is_aside(name: str) -> bool:
 
 
 def cells(learners: list[str], chosen: list[str]) -> Iterator[Cell]:
-    """Yield the cells split by split, so that an unfinished file is of all tables."""
-    for split in range(SPLITS):
-        for name in chosen:
-            for learner in learners:
-                many = learner == EBM or len(table(name).y) >= MANY_RECORDS
-                if split < (FEW_SPLITS if many else SPLITS):
-                    for epsilon in (np.inf,) if learner in OPEN else EPSILONS:
-                        yield Cell(name, learner, epsilon, split)
+    """Yield the first splits of all tables, then the others, so that an unfinished file is of all tables."""
+    for splits in (range(FEW_SPLITS), range(FEW_SPLITS, SPLITS)):
+        for name, split, learner in itertools.product(chosen, splits, learners):
+            few = learner == EBM or records()[name] >= MANY_RECORDS
+            if split < FEW_SPLITS or not few:
+                for epsilon in (np.inf,) if learner in OPEN else EPSILONS:
+                    yield Cell(name, learner, epsilon, split)
 
 
 def commit() -> str:
@@ -191,7 +187,7 @@ def write(rows: dict[Cell, Row]) -> None:
 
 def report(rows: dict[Cell, Row]) -> None:
     """Print the means of every table, and what the bars ask for."""
-    chosen = [name for name in names() if any(cell.table == name for cell in rows)]
+    chosen = [name for name in records() if any(cell.table == name for cell in rows)]
     gains, leads = {}, {}
     print(f"{'table':<15}{'eps':>4}{'plain':>8}{'curves':>8}{'gain':>9}{'error':>8}{'edges':>6}{EBM:>8}")
     for name in chosen:
@@ -255,7 +251,7 @@ def main() -> None:
     stale = {cell for cell, row in rows.items() if cell.learner in options.again and row.version != now}
     todo = [
         cell
-        for cell in cells(options.learners, options.tables or list(names()))
+        for cell in cells(options.learners, options.tables or list(records()))
         if cell.split < options.splits and (cell not in rows or cell in stale)
     ]
     if EBM in options.learners and (reason := rivals.missing("interpret/classifier")):
