@@ -16,7 +16,7 @@ import numpy as np
 
 from privfit.accounting import Direct
 from privfit.estimators.validation import shown
-from privfit.losses.targets import Classes, Targets, TwoLabels
+from privfit.losses.targets import Classes, TwoLabels
 from privfit.questions import Count, TargetSums
 from privfit.schema import Schema
 from privfit.schema.curve import MOST_EDGES
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from privfit.curator import Curator
     from privfit.estimators.private import Terms
 
-COUNT_SHARE, TARGET_SHARE = 0.002, 0.003  # of the budget: the reach is then known to 22, a mean to 13 / reach
+COUNT_SHARE, TARGET_SHARE = 0.002, 0.01  # of the budget: the reach is then known to 22, a mean to 7 / reach
 LEAST_FOR_A_CURVE = 4.0  # of what all curves share: with less, noise and chance cost more than curves tell
 FEWEST_EDGES = 6  # of a curve: fewer may lie where the curve does not bend, and were no better anywhere
 MOST_DECIDED = 16  # edges that the rule gives a curve: more gained nothing at any budget
@@ -44,7 +44,7 @@ class Information:
     reach : float
         n sqrt(2 rho), divided by the records that a person may have.
     balance : float
-        How much a record's label tells, compared with labels that are all as frequent: 4 q (1 - q) of two
+        How much a record's label tells, compared with two labels that are as frequent: 4 q (1 - q) of two
         labels, of which one has the share q. 1 where nothing was bought about it.
     """
 
@@ -107,14 +107,13 @@ def bought_information(curator: Curator, n_curves: int) -> Information:
     if not isinstance(targets, TwoLabels | Classes) or not known.edges(n_curves):
         return known
     sums = curator.measure(TargetSums(), TARGET_SHARE * budget)
-    mean = targets.likely_mean(sums.value / n, sums.sigma / n)
-    return Information(known.n, known.reach, _balance(targets, mean))
-
-
-def _balance(targets: Targets, mean: Any) -> float:
-    if isinstance(targets, TwoLabels):
-        return 1.0 - float(mean[0]) ** 2
-    return 2.0 * (1.0 - float(np.sum(mean**2))) / (len(mean) - 1)
+    error = sums.sigma / n
+    mean = float(np.linalg.norm(targets.likely_mean(sums.value / n, error)))
+    # one standard deviation farther from balanced labels: curves of rare ones are mostly chance
+    balance = max(1.0 - (mean + error) ** 2, 0.0)
+    if isinstance(targets, Classes):  # of K equal classes, each of which has weights of its own, 2 / K
+        balance *= 2.0 / (targets.count - 1)
+    return Information(known.n, known.reach, balance)
 
 
 def n_undecided(schema: Schema) -> int:
