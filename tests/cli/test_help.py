@@ -124,3 +124,8 @@ def test_json_is_one_document_in_which_numbers_that_do_not_exist_are_null(capsys
 
     show({"a": [float("nan"), (float("inf"), 1)], "b": "ü"}, "", as_json=True)
     assert json.loads(capsys.readouterr().out) == {"a": [None, [None, 1]], "b": "ü"}
+
+
+def test_a_table_has_a_record_in_each_row():
+    """Of which a person may have several."""
+    assert "one record a row" in " ".join(privfit("train", "--help").stdout.split())

@@ -106,7 +106,7 @@ class LineSearchDescent(ABC):
     def solve(self, curator: Curator) -> Solution:
         """Run Algorithm 1, in bought units if the targets are numbers (E12)."""
         if isinstance(curator.loss.targets, Interval):
-            return in_bought_units(curator, BIAS, self._searched)
+            return in_bought_units(curator, BIAS, lambda scaled, _: self._searched(scaled))
         return self._searched(curator)
 
     def _searched(self, curator: Curator) -> Solution:

@@ -54,11 +54,10 @@ class GradientDescent:
         """Walk, in bought units if the targets are numbers."""
         if isinstance(curator.loss.targets, Interval):
             return in_bought_units(curator, BIAS, self._walked)
-        return self._walked(curator)
+        return self._walked(curator, total_weight(curator, curator.remaining))
 
-    def _walked(self, curator: Curator) -> Solution:
-        """Walk, and average the second half of the points reached."""
-        n = total_weight(curator, curator.remaining)
+    def _walked(self, curator: Curator, n: float) -> Solution:
+        """Walk, and average the second half of the points reached. The records weigh n together."""
         affordable = LENGTH * curator.reach(n) / (self.clip * self.steps)
         step = min(self.step, affordable, curator.regulariser.longest_step)
         loss, regulariser = curator.loss, curator.regulariser

@@ -83,21 +83,23 @@ def fitted_numbers(
     return Solution(scaled.in_units(w), tuple(walk.trace), notes, features.curator.bounds)
 
 
-def in_bought_units(curator: Curator, bias: float, solve: Callable[[Curator], Solution]) -> Solution:
+def in_bought_units(curator: Curator, bias: float, solve: Callable[[Curator, float], Solution]) -> Solution:
     """Let a solver that knows one step size fit numbers, in units that are bought as the default buys them.
 
     `solve` gets a curator over targets of size 1 and standardised features, whose intercept's column holds
-    `bias`. A user's loss says itself what size of targets it is for, so only its features are scaled.
+    `bias`, and the sum of the records' weights, or their number. A user's loss says itself what size of
+    targets it is for, so only its features are scaled.
     """
     budget = curator.remaining
     n = counted(curator, budget)
+    weight = total_weight(curator, budget, n)
     scaled = ScaledTargets(curator, 1.0)
     if has_a_unit(curator.loss):
-        scaled = scaled_targets(curator, budget, n, total_weight(curator, budget, n))
+        scaled = scaled_targets(curator, budget, n, weight)
     left = curator.remaining
     if only := constant_only(scaled, left, budget):
         return only
     features = standardised(bounded(scaled.curator, left, n), left, n, bias)
-    found = solve(features.curator)
+    found = solve(features.curator, weight)
     w = scaled.in_units(features.curator.raw_weights(found.w))
     return replace(found, w=w, notes=(*features.notes, *found.notes), bounds=features.curator.bounds)
