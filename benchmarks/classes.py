@@ -1,7 +1,8 @@
 """Several classes: the multinomial default beside one-vs-rest, other libraries and the model without privacy.
 
-The development tables of PRIVFIT_DATA/tables3 that have classes, with their bounds declared, and MNIST's
-pixels (PRIVFIT_DATA/mnist, its own training and test images). delta = 1e-6, for MNIST 1e-5; 80/20 splits with
+The development tables of PRIVFIT_DATA/tables3 that have classes, with their bounds declared, the tables of
+`ample_tables.py`, which have so many records that noise should hardly matter, and MNIST's pixels
+(PRIVFIT_DATA/mnist, its own training and test images). delta = 1e-6, for MNIST 1e-5; 80/20 splits with
 fixed seeds, the same for every learner. Without privacy it is scikit-learn's logistic regression with its
 defaults, on standardised columns. One-vs-rest fits a binary model for each class with an equal share of
 the budget (its shares of rho add up to that of epsilon) and predicts the class with the largest probability.
@@ -22,6 +23,7 @@ import time
 import warnings
 from pathlib import Path
 
+import ample_tables
 import numpy as np
 import rivals
 from sklearn.linear_model import LogisticRegression
@@ -34,6 +36,7 @@ from privfit.accounting import Gaussian
 SEED = 20261118
 EPSILONS = (0.5, 1.0, 4.0)
 TABLES = ("chile-vote", "contraceptive", "optdigits", "segment")
+MANY_RECORDS = tuple(ample_tables.MADE)
 PIXELS = "mnist"
 OURS, WITHOUT_PRIVACY = "privfit", "without privacy"
 RIVALS = ("diffprivlib/logistic", "opacus/softmax")
@@ -47,6 +50,8 @@ Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @functools.cache
 def load(name: str) -> dict[str, np.ndarray]:
+    if name in MANY_RECORDS:
+        return ample_tables.made(name)
     with np.load(Path(os.environ["PRIVFIT_DATA"]) / "tables3" / f"{name}.npz", allow_pickle=False) as parts:
         return {key: parts[key] for key in ("X", "y", "low", "high")}
 
@@ -149,7 +154,7 @@ def summarise(known: dict[tuple[str, str, float, int], float]) -> None:
     """Print the means of every cell, and how the default does beside the best of the others."""
     learners = [one for one in LEARNERS if any(learner == one for _, learner, _, _ in known)]
     print(f"{'table':<15}{'eps':>5}  " + "".join(f"{one:>22}" for one in learners) + f"{'lead':>16}")
-    for name in (*TABLES, PIXELS):
+    for name in (*TABLES, *MANY_RECORDS, PIXELS):
         for epsilon in sorted({cell[2] for cell in known if cell[0] == name} - {math.inf}):
             found = {
                 one: {
@@ -183,7 +188,7 @@ def summarise(known: dict[tuple[str, str, float, int], float]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", nargs="+", default=list(TABLES))
+    parser.add_argument("--tables", nargs="+", default=[*TABLES, *MANY_RECORDS])
     parser.add_argument("--epsilons", nargs="+", type=float, default=list(EPSILONS))
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS))
     parser.add_argument("--splits", type=int, default=10)
