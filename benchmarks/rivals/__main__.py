@@ -1,8 +1,9 @@
-"""Set up every rival, and say which of them can be run; `make rivals` calls this."""
+"""Set up every rival and encoder, and say which of them can be run; `make rivals` calls this."""
 
+from rivals.encoders import ENCODERS
 from rivals.environments import RIVALS, Environment
 
-for name in RIVALS:
+for name in (*RIVALS, *ENCODERS):
     environment = Environment(name)
     if environment.missing():
         print(f"{name}: setting up .rivals/{name} (once; a few minutes)", flush=True)
