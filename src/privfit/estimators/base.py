@@ -142,7 +142,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            One row per person. With a schema, a raw table: a frame of pandas or polars, an Arrow table, the
+            One record a row. With a schema, a raw table: a frame of pandas or polars, an Arrow table, the
             path of a CSV or Parquet file or of a directory of Parquet files, or a list of paths.
         y : array of shape (n_records,), optional
             Targets: labels of classes, or numbers if the model predicts numbers. With a schema they are a
@@ -152,8 +152,9 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             missing ones count as 0. With a schema they are its column of weights, if any, unless given.
         groups : array of shape (n_records,), optional
             An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
-            A column with a name gives the id that name, which a shared ledger compares; otherwise the id is
-            called "groups". With a schema, its id column says this.
+            A column with a name, such as pandas.Series(ids, name="patient"), gives the id that name, which a
+            shared ledger compares. Without one the id is called "groups", and a ledger cannot tell it from
+            other ids without a name. With a schema, its id column says this.
 
         Returns
         -------
