@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from privfit import metrics
+from privfit.report.scores import scores_block
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400, 2))
@@ -22,6 +23,7 @@ def test_a_score_of_which_nothing_is_known_says_so_and_others_do_not():
     assert hidden.to_dict()["r2"]["known"] is False
     assert "nothing is known at this budget" in str(hidden)
     assert "<td>unknown</td>" in hidden._repr_html_()
+    assert "<td>unknown</td>" in scores_block(hidden.to_dict())
     shown = metrics.evaluate(model, X, Y, rho=100.0, target_bounds=(-4.0, 4.0), **SEEDED)
     assert shown.r2.known
     assert str(shown.r2).startswith("0.")

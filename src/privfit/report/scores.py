@@ -34,7 +34,7 @@ def scores_block(scores: Mapping[str, Any] | None) -> str:
     rows = [
         (
             score_title(name),
-            f"{score['value']:.3f}",
+            f"{score['value']:.3f}" if score.get("known", True) else "unknown",
             *(_range(score[where]) for where in ("interval", "population")),
         )
         for name, score in scores.items()
