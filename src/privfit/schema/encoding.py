@@ -31,7 +31,8 @@ def encode(
     schema : Schema
         What the encoding follows from.
     sparse : bool, optional
-        Whether to return a CSR matrix; by default where at most half of the entries can differ from zero.
+        Whether to return a CSR matrix; by default where at most half of the entries can differ from zero,
+        or do if numbers are in the middle of their curves.
     dtype : numpy.float32 or numpy.float64
         Of the numbers. Fits use single precision, predictions double.
 
@@ -81,7 +82,8 @@ def with_curves(
     schema : Schema
         The schema with its curves.
     sparse : bool, optional
-        Whether to return a CSR matrix; by default where at most half of the entries can differ from zero.
+        Whether to return a CSR matrix; by default where at most half of the entries differ from zero if
+        numbers are in the middle of their curves.
 
     Returns
     -------
@@ -93,7 +95,7 @@ def with_curves(
     shapes = [fact.shape if isinstance(fact, Curved) else None for fact in schema.features]
     width = len(schema.feature_names)
     if sparse is None:
-        sparse = 2 * sum(1 if shape is None else shape.n_pieces for shape in shapes) <= width
+        sparse = 2 * sum(1 if shape is None else (shape.n_pieces + 1) // 2 for shape in shapes) <= width
     n = plain.shape[0]
     dense = np.empty((0 if sparse else n, width), dtype=plain.dtype)
     parts = []
