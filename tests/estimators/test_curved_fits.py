@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import privfit
 from privfit import DPLinearSVC, DPLogisticRegression, DPPoissonRegressor, DPQuantileRegressor, Ledger
-from privfit.estimators.curves import FEWEST_EDGES, LEAST_FOR_A_CURVE, MOST_DECIDED, Information
+from privfit.estimators.curves import FEWEST_EDGES, LEAST_FOR_A_CURVE, MOST_DECIDED, RECORD, Information
 from privfit.models.registry import MODELS
 from privfit.penalties import Box
 from privfit.schema import Categorical, Date, Identifier, Label, NumberLabel, Numeric, Schema, Weight
@@ -52,14 +52,21 @@ def auc_of(model):
 
 @pytest.mark.parametrize("curves", [1, 3, 40])
 def test_more_records_and_budget_give_more_edges_up_to_a_limit_and_none_at_first(curves):
+    columns = [Numeric(f"x{j}", 0, 1, curve=True) for j in range(curves)]
+    few, many = (
+        Schema([*columns, *more], Label("y", [0, 1])) for more in ((), [Categorical("c", "abcdefg")])
+    )
     least = LEAST_FOR_A_CURVE * curves
     reaches = (0.0, 0.999 * least, least, 20.0 * least, 1e9, np.inf)
-    edges = [Information(np.inf, reach).edges(curves) for reach in reaches]
+    edges = [Information(np.inf, reach).edges(few) for reach in reaches]
     assert edges == sorted(edges)
     assert edges[:3] == [0, 0, FEWEST_EDGES]
     assert edges[-1] == MOST_DECIDED
-    assert Information(least, np.inf).edges(curves) == 0  # so few records need no noise to tell nothing
-    assert Information(np.inf, least, balance=0.5).edges(curves) == 0
+    assert Information(np.inf, least, balance=0.5).edges(few) == 0
+    records = 1.001 * least / RECORD  # enough against chance if there are no other features
+    assert Information(records, np.inf).edges(few) == FEWEST_EDGES
+    assert Information(records, np.inf).edges(many) == 0
+    assert Information(np.inf, least).edges(many) == FEWEST_EDGES
 
 
 def test_a_fit_decides_by_public_and_bought_numbers_and_keeps_the_edges():

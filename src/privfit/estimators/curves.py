@@ -1,9 +1,9 @@
 """How many edges the curves of a fit have: a rule of public and bought numbers alone.
 
-Noise costs more with every edge, and so does chance where records are few. What a fit can learn of a curve
-grows with the reach of its budget, n sqrt(2 rho), as long as noise is the larger evil, and with the number of
-records otherwise; and it is less where one label is rare. docs/schema.md says the rule, and
-benchmarks/curves.py shows what it does.
+Every edge adds a weight, and with it noise and, where records are few, chance. Noise is limited by the reach
+of the budget, n sqrt(2 rho), for each curve; chance by the number of records for each feature that there is
+anyway. Both count less where one label is rare. docs/schema.md says the rule, and benchmarks/curves.py shows
+what it does.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from privfit.estimators.private import Terms
 
 COUNT_SHARE, TARGET_SHARE = 0.002, 0.01  # of the budget: the reach is then known to 22, a mean to 7 / reach
-LEAST_FOR_A_CURVE = 4.0  # of what all curves share: with less, noise and chance cost more than curves tell
+LEAST_FOR_A_CURVE = 4.0  # of the smaller of the two: with less, noise and chance cost more than a curve tells
 FEWEST_EDGES = 6  # of a curve: fewer may lie where the curve does not bend, and were no better anywhere
 MOST_DECIDED = 16  # edges that the rule gives a curve: more gained nothing at any budget
-LARGEST_RATE = 0.2  # of sqrt(2 rho), beyond which chance and no longer noise limits what a record tells
+RECORD = 0.2  # what a record counts for against chance, in the unit of the reach
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,10 @@ class Information:
     reach: float
     balance: float = 1.0
 
-    def edges(self, n_curves: int) -> int:
-        """Return how many edges each of so many curves has; 0 where plain columns are better."""
-        for_each = self.balance * min(self.reach, LARGEST_RATE * self.n) / n_curves
+    def edges(self, schema: Schema) -> int:
+        """Return how many edges each undecided curve of a schema has; 0 where plain columns are better."""
+        n_features = len(schema.without_curves().feature_names)
+        for_each = self.balance * min(self.reach / n_undecided(schema), RECORD * self.n / n_features)
         if for_each < LEAST_FOR_A_CURVE:
             return 0
         return int(min(FEWEST_EDGES * (for_each / LEAST_FOR_A_CURVE) ** 0.25, MOST_DECIDED))
@@ -93,18 +94,18 @@ def public_information(schema: Schema, terms: Terms, n_records: int | None) -> I
         return None
     known = Information(n_records, n_records * math.sqrt(2.0 * terms.promise.rho))
     has_classes = getattr(schema.label, "classes", None) is not None
-    nothing_to_buy = one_release or not has_classes or not known.edges(n_undecided(schema))
+    nothing_to_buy = one_release or not has_classes or not known.edges(schema)
     return known if nothing_to_buy else None
 
 
-def bought_information(curator: Curator, n_curves: int) -> Information:
+def bought_information(curator: Curator, schema: Schema) -> Information:
     """Return what is declared, and buy what is not: the number of records, and how rare labels are."""
     budget, n = curator.remaining, curator.n_records
     if n is None:
         n = max(float(curator.measure(Count(), COUNT_SHARE * budget).value[0]), 1.0)
     known = Information(n, curator.reach(n, budget))
     targets = curator.loss.targets
-    if not isinstance(targets, TwoLabels | Classes) or not known.edges(n_curves):
+    if not isinstance(targets, TwoLabels | Classes) or not known.edges(schema):
         return known
     sums = curator.measure(TargetSums(), TARGET_SHARE * budget)
     error = sums.sigma / n
@@ -124,7 +125,7 @@ def n_undecided(schema: Schema) -> int:
 def decided(schema: Schema, known: Information) -> tuple[Schema, str]:
     """Return a schema whose curves have as many edges as the rule gives them, and a note that says so."""
     n_curves = n_undecided(schema)
-    edges = known.edges(n_curves)
+    edges = known.edges(schema)
     columns = "1 column" if n_curves == 1 else f"{n_curves} columns"
     note = f"curves of {columns} have up to {edges} edges" if edges else f"{columns} have no curve"
     if math.isfinite(known.reach):

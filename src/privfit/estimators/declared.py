@@ -14,7 +14,6 @@ from privfit.estimators.curves import (
     Information,
     bought_information,
     decided,
-    n_undecided,
     public_information,
     with_setting,
 )
@@ -109,7 +108,7 @@ class Declared:
     def with_bought_edges(self, estimator: Any, curator: Curator) -> Declared:
         """Return the same with the edges of curves decided by what is declared and bought."""
         assert self.schema is not None
-        return self.with_edges(estimator, bought_information(curator, n_undecided(self.schema)))
+        return self.with_edges(estimator, bought_information(curator, self.schema))
 
     def with_edges(self, estimator: Any, known: Information) -> Declared:
         """Return the same with the edges of curves decided by these numbers."""
