@@ -53,9 +53,8 @@ def auc_of(model):
 @pytest.mark.parametrize("curves", [1, 3, 40])
 def test_more_records_and_budget_give_more_edges_up_to_a_limit_and_none_at_first(curves):
     columns = [Numeric(f"x{j}", 0, 1, curve=True) for j in range(curves)]
-    few, many = (
-        Schema([*columns, *more], Label("y", [0, 1])) for more in ((), [Categorical("c", "abcdefg")])
-    )
+    other = Categorical("other", list("abcdefg"))
+    few, many = (Schema(facts, Label("y", [0, 1])) for facts in (columns, [*columns, other]))
     least = LEAST_FOR_A_CURVE * curves
     reaches = (0.0, 0.999 * least, least, 20.0 * least, 1e9, np.inf)
     edges = [Information(np.inf, reach).edges(few) for reach in reaches]
