@@ -6,7 +6,9 @@ The development tables of PRIVFIT_DATA/tables3 that have classes, with their bou
 fixed seeds, the same for every learner. Without privacy it is scikit-learn's logistic regression with its
 defaults, on standardised columns. One-vs-rest fits a binary model for each class with an equal share of
 the budget (its shares of rho add up to that of epsilon) and predicts the class with the largest probability.
-`make rivals` sets the other libraries up. Every result is a row of --csv, and what is there is not run again.
+`make rivals` sets the other libraries up. Every result is a row of --csv, and what is there is not run again,
+unless --again removes the rows of --learners on --tables first. After a change of privfit that is
+`--again --learners privfit "privfit svm" one-vs-rest`.
 
 Prints the mean accuracy of every cell, by how much the default leads the best of the other private learners,
 with the standard error of that over the splits, and, where the budget is ample for so many weights, whether
@@ -127,6 +129,15 @@ def read(path: Path) -> dict[tuple[str, str, float, int], float]:
         }
 
 
+def forget(tables: list[str], learners: list[str], path: Path) -> None:
+    """Remove the rows of these learners on these tables."""
+    with path.open() as file:
+        head, *rows = csv.reader(file)
+    kept = [row for row in rows if not (row[0] in tables and row[1] in learners)]
+    with path.open("w", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows([head, *kept])
+
+
 def run(cells: list[tuple[str, str, float, int]], path: Path) -> None:
     """Run the cells that have no row yet, and add a row for each."""
     known, is_new = read(path), not path.exists()
@@ -193,6 +204,7 @@ def main() -> None:
     parser.add_argument("--learners", nargs="+", default=list(LEARNERS))
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--csv", type=Path, default=Path(__file__).with_suffix(".csv"))
+    parser.add_argument("--again", action="store_true", help="measure these learners and tables anew")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     learners = []
@@ -201,6 +213,8 @@ def main() -> None:
             print(f"skipped: {reason}")
         else:
             learners.append(learner)
+    if options.again and options.csv.exists():
+        forget(options.tables, learners, options.csv)
     cells = [
         (name, learner, math.inf if learner == WITHOUT_PRIVACY else epsilon, split)
         for name in options.tables
