@@ -103,6 +103,7 @@ def test_without_a_declared_number_of_records_it_is_bought_within_the_budget():
     assert len(model.schema_.columns[0].curve) >= FEWEST_EDGES
 
 
+@pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
 def test_rare_labels_have_fewer_edges_than_frequent_ones():
     """The counts are exact to less than a thousandth at this budget."""
     rare = TABLE | {"ill": np.arange(N) % 40 == 0}
@@ -264,11 +265,8 @@ def test_a_score_is_the_sum_of_the_curves():
 # -- privacy
 
 
-@pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
-@pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
-@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearSVC, DPQuantileRegressor])
-def test_nothing_but_what_was_released_decides_the_edges(kind):
-    """The number of records, and whatever they hold, tells through the bought count alone."""
+def replay(kind):
+    """Fit 60 records, and force what was released on neighbours and on a tenth of the records."""
     label = Label("ill", [False, True]) if kind._link.predicts_classes else NumberLabel("cost", -10, 20)
     facts = Schema([Numeric("age", 17, 90), Numeric("income", 0, 100_000, missing="indicator")], label)
     names = ("age", "income", label.name)
@@ -286,3 +284,23 @@ def test_nothing_but_what_was_released_decides_the_edges(kind):
         assert_same(original, again)
         assert_paid_for(original, again)
     assert_same(original, run(fit_of({name: TABLE[name][:7] for name in names}), original=original))
+
+
+@pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
+@pytest.mark.parametrize("kind", [DPLogisticRegression, DPLinearSVC, DPQuantileRegressor])
+def test_nothing_but_what_was_released_decides_the_edges(kind):
+    """The number of records, and whatever they hold, tells through the bought sums alone."""
+    replay(kind)
+
+
+@pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
+@pytest.mark.filterwarnings("ignore::privfit.WeakPromiseWarning")
+def test_a_rule_that_looks_at_the_records_is_noticed(monkeypatch):
+    def peeking(curator, schema):
+        n = float(curator._table.n_records)
+        return Information(n, curator.reach(n))
+
+    monkeypatch.setattr("privfit.estimators.declared.bought_information", peeking)
+    with pytest.raises(AssertionError):
+        replay(DPLogisticRegression)
