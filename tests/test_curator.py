@@ -402,8 +402,15 @@ def views(curator):
     yield curator.transformed(np.array([0.3, -5.0]), np.array([2.0, 0.1]), 0.3)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", QUESTIONS)
+# Quick tests ask every question with a third of the losses, and every loss a third of the questions.
+WITH_LOSSES = [
+    pytest.param(name, loss, marks=pytest.mark.slow if (i + k) % 3 else ())
+    for i, name in enumerate(QUESTIONS)
+    for k, loss in enumerate(LOSSES)
+]
+
+
+@pytest.mark.parametrize(("name", "loss"), WITH_LOSSES)
 @settings(max_examples=20)
 @given(
     X=records,

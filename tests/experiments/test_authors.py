@@ -321,7 +321,9 @@ def test_no_estimator_and_no_name_leads_to_a_program(name):
         DPLogisticRegression(solver=PROGRAMS[name]).fit(X, y)
 
 
-@pytest.mark.parametrize("name", AUTHORS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if "sgd-ma" in name else ()) for name in AUTHORS]
+)
 def test_a_program_learns(name):
     rng = np.random.default_rng(0)
     X = rng.random((3000, 3))

@@ -156,6 +156,7 @@ def test_a_damaged_record_is_named(tmp_path):
         read(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_fingerprint_changes_with_the_solver_and_not_with_the_last_bits(monkeypatch):
     assert fingerprint.__wrapped__("dpagd") == fingerprint("dpagd")
     defaults = DPAGD.__init__.__kwdefaults__

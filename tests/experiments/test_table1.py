@@ -12,7 +12,9 @@ from privfit.solvers import DPAGD
 PUBLISHED = Path(__file__).parents[2] / "results"
 
 
-def test_says_of_every_iteration_what_its_last_refinement_left(monkeypatch):
+@pytest.fixture(scope="module")
+def computed():
+    """The table's iterations, and what the solver says of each."""
     solve, traces = DPAGD.solve, []
 
     def solve_and_keep(self, curator):
@@ -20,15 +22,20 @@ def test_says_of_every_iteration_what_its_last_refinement_left(monkeypatch):
         traces.extend(solution.trace)
         return solution
 
-    monkeypatch.setattr(DPAGD, "solve", solve_and_keep)
-    iterations = table1(seed=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DPAGD, "solve", solve_and_keep)
+        return table1(seed=1), traces
+
+
+def test_says_of_every_iteration_what_its_last_refinement_left(computed):
+    iterations, traces = computed
     assert len(iterations) >= len(traces) > 100
     for row, step in zip(iterations, traces, strict=False):
         assert row.expected_noise_norm == pytest.approx(step.sigma * 124**0.5 / 48_842)
 
 
-def test_starts_where_the_paper_starts_and_falls_although_the_noise_drowns_the_gradient(tmp_path):
-    iterations = table1(seed=1)
+def test_starts_where_the_paper_starts_and_falls_although_the_noise_drowns_the_gradient(computed, tmp_path):
+    iterations, _ = computed
     first = iterations[0]
     # the paper's first row; only the noisy norm depends on chance
     assert first.gradient_norm == pytest.approx(0.72558, abs=5e-6)

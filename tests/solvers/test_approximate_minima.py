@@ -148,6 +148,7 @@ def test_gamma_allows_twice_for_half_a_step_of_the_grid_in_every_coordinate_of_t
     assert sigma == pytest.approx(hidden * (gamma(len(y)) + rounding), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_rounding_in_a_table_far_larger_than_declared_releases_nothing():
     """Sums of 3 million shares may be off by more than gamma allows for 300 of them."""
     n = 3_000_000
