@@ -97,7 +97,7 @@ class Adaptive:
             walk = Walk(walker, weight, start=start, longer=features.longer, max_steps=max_steps)
         w, trace = walk.run(), walk.trace
         decisions = [walk.decision()]
-        if isinstance(walk, Walk) and len(trace) < walk.steps:
+        if isinstance(walk, Walk) and len(trace) < walk.planned:
             find = calibrated if walker.loss.outputs == 1 else jointly_calibrated
             calibration = find(walker, w, n, weight, BIAS, walk.noise(), len(trace))
             w, trace = calibration.w, trace + list(calibration.trace)

@@ -63,12 +63,12 @@ class ResidualWalk(Walk):
         """Return the weighted mean of the walk, shrunk by what noise alone would give it."""
         w, velocity, weight = self.start, np.zeros_like(self.start), 0.0
         last = 0.0 if self.features.loss.is_scale_free else self._last_share() * self.features.remaining
-        for t in range(self.steps):
-            if t == int(MEASURE_AT * self.steps) and self._can_measure():
+        for t in range(self.planned):
+            if t == int(MEASURE_AT * self.planned) and self._can_measure():
                 smaller = self._measured(w)
                 w, velocity = w / smaller, velocity / smaller
             features = self.features
-            price = (features.remaining - last) / (self.steps - t)
+            price = (features.remaining - last) / (self.planned - t)
             g = features.measure(gradient_at(w, self.clip, features.relation), price)
             self.rhos.append(g.rho)
             length = self.length_at(t)
@@ -76,7 +76,7 @@ class ResidualWalk(Walk):
             velocity = (1.0 - self.step / length) * velocity + gradient
             w, velocity = self.moved(w, velocity)
             self.trace.append(Step(t + 1, length, g.rho, 0.0, g.sigma))
-            share = g.rho * float(iterate_weight(t + 1, self.steps, self.average_from))
+            share = g.rho * float(iterate_weight(t + 1, self.planned, self.average_from))
             if share > 0.0:
                 weight += share
                 self.mean = self.mean + (w - self.mean) * (share / weight)

@@ -2,8 +2,7 @@
 
 The noise alone moves every weight by about one in the time 1 / sigma, sigma being the noise that the whole
 budget leaves on one gradient; that is the length of the walk. Time is what matters; passes only smooth it.
-Whether it was too short is told, free of charge, by the released gradients along the
-weights.
+Whether it has left the weights too short is told, free of charge, by the released gradients along them.
 """
 
 from __future__ import annotations
@@ -32,12 +31,8 @@ AVERAGE_FROM = 0.4  # of the walk: earlier iterates are too far from the optimum
 LATE_AVERAGE_FROM = 0.7  # the same of a walk that a limit of passes cuts short
 MEAN_CURVATURE = 0.13  # of features of norm 1 at typical margins (the logistic loss has 1/4 at 0)
 
-LOOK_AT = 0.6  # of the planned walk, when it may be doubled
-QUIET = 0.05  # share of the weights' square that noise may explain if the walk is to be doubled
 CALIBRATE_AT = 0.9  # of the walk: time enough to see what the weights are worth, and budget for two numbers
-# fall of the loss per relative growth of all weights that is worth more passes, and that is worth calibrating
-SMALL_DRIFT, LARGE_DRIFT = 0.01, 0.02
-ALONG = 0.9  # share of the gradient along the weights from which on scaling them does what walking on would
+LARGE_DRIFT = 0.02  # fall of the loss per relative growth of all weights that is worth calibrating
 CERTAIN_DRIFT = 2.0  # standard deviations of it
 BACKWARD_DRIFT = 0.015  # rise of the loss per relative growth from which on the weights are too long
 NOISY = 0.6  # from here on noise explains so much of the weights' square that their scale means nothing
@@ -69,13 +64,11 @@ class Drift:
     """How the mean loss changes if all weights grow by the same factor: mean of gradient times weights.
 
     A gradient's noise does not know the weights it is asked at, so the mean's error is known. The walk's own
-    clip is in it: where the walk has arrived the drift is 0. The mean gradient tells where else the loss
-    falls.
+    clip is in it: where the walk has arrived the drift is 0.
     """
 
-    def __init__(self, shape: int | tuple[int, ...], free: int) -> None:
-        self.weight = self.mean = self.variance = self.noise = 0.0
-        self.gradient, self.free = np.zeros(shape), free
+    def __init__(self) -> None:
+        self.weight = self.mean = self.variance = 0.0
 
     def add(self, share: float, gradient: Vector, error: float, weights: Vector) -> None:
         """Add a gradient with the error of its coordinates, asked at these weights, and weighing so much."""
@@ -83,17 +76,11 @@ class Drift:
         new = share / self.weight
         self.mean += new * (dot(gradient, weights) - self.mean)
         self.variance = (1.0 - new) ** 2 * self.variance + (new * error) ** 2 * dot(weights, weights)
-        self.gradient = self.gradient + new * (gradient - self.gradient)
-        self.noise = (1.0 - new) ** 2 * self.noise + (new * error) ** 2
 
-    def certain(self, least: float) -> bool:
-        """Return whether the loss surely falls as the weights grow, and by at least so much."""
-        return self.mean < -max(CERTAIN_DRIFT * math.sqrt(self.variance), least)
-
-    def along(self, weights: Vector) -> float:
-        """Return what share of the mean gradient's square, less its noise, is along the weights."""
-        own = dot(self.gradient, weights) ** 2 / dot(weights, weights)
-        return own / max(dot(self.gradient, self.gradient) - self.free * self.noise, own)
+    @property
+    def is_certain(self) -> bool:
+        """Whether the loss surely falls as the weights grow, and by enough to be worth calibrating."""
+        return self.mean < -max(CERTAIN_DRIFT * math.sqrt(self.variance), LARGE_DRIFT)
 
 
 class Walk:
@@ -109,7 +96,7 @@ class Walk:
         slope: float = 1.0,
         max_steps: int = MOST_PASSES,
     ) -> None:
-        self.features, self.n, self.max_steps = features, n, max_steps
+        self.features, self.n = features, n
         self.start = features.loss.weights_of(features.n_weights) if start is None else start
         self.outputs = features.loss.free_outputs
         self.d = features.n_weights * self.outputs
@@ -120,7 +107,7 @@ class Walk:
         # Where the typical record is shorter than 1, it takes longer by as much.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
         usual = int(np.clip(math.ceil(duration / TIME_PER_STEP), *PASSES))
-        self.planned = self.steps = min(usual, max_steps)
+        self.planned = min(usual, max_steps)
         self.average_from = AVERAGE_FROM if usual <= max_steps else LATE_AVERAGE_FROM
         self.length = min(duration / self.planned, LONGEST_STEP, features.regulariser.longest_step)
         self.step = min(step_for(features.loss), self.length)
@@ -129,21 +116,17 @@ class Walk:
         self.trace: list[Step] = []
         self.rhos: list[float] = []
         self.mean: Vector = np.zeros_like(self.start)
-        self.drift = self._no_drift()
+        self.drift = Drift()
         self.held = False  # whether the constraint set has ever stopped a step
-
-    def _no_drift(self) -> Drift:
-        p = self.features.n_features
-        return Drift(self.start[:p].shape, p * self.outputs)
 
     def run(self) -> Vector:
         """Return the weighted mean of the walk, which ends early if the rest should calibrate the margins."""
         features, p = self.features, self.features.n_features
         w, velocity = self.start, np.zeros_like(self.start)
-        while len(self.trace) < self.steps:
-            if len(self.trace) == int(CALIBRATE_AT * self.steps) and self._miscalibrated():
+        while len(self.trace) < self.planned:
+            if len(self.trace) == int(CALIBRATE_AT * self.planned) and self._miscalibrated():
                 break
-            price = features.remaining / (self.steps - len(self.trace))
+            price = features.remaining / (self.planned - len(self.trace))
             g = features.measure(gradient_at(w, self.clip, features.relation), price)
             self.rhos.append(g.rho)
             length = self.length_at(len(self.trace))
@@ -151,13 +134,10 @@ class Walk:
             before, velocity = w, (1.0 - self.step / length) * velocity + gradient
             w, velocity = self.moved(w, velocity)
             self.trace.append(Step(len(self.trace) + 1, length, g.rho, 0.0, g.sigma))
-            share = g.rho * float(iterate_weight(len(self.trace), self.steps, self.average_from))
+            share = g.rho * float(iterate_weight(len(self.trace), self.planned, self.average_from))
             if share > 0.0:
                 self.drift.add(share, gradient[:p], g.sigma / self.n, before[:p])
                 self.mean = self.mean + (w - self.mean) * (share / self.drift.weight)
-            if len(self.trace) == int(LOOK_AT * self.steps) and self._too_short(w):
-                self.steps = min(2 * self.steps, self.max_steps)
-                self.mean, self.drift = np.zeros_like(w), self._no_drift()
         return self.mean
 
     def moved(self, w: Vector, velocity: Vector) -> tuple[Vector, Vector]:
@@ -169,21 +149,6 @@ class Walk:
         self.held = True
         return allowed, (w - allowed) / self.step  # the border takes the speed, too, which would lead nowhere
 
-    def _too_short(self, w: Vector) -> bool:
-        """Return whether the optimum is further away, and noise far from drowning the way to it."""
-        own = self.mean[: self.features.n_features]
-        if (
-            self._border_sets_the_scale
-            or self.steps >= self.max_steps
-            or not self.drift.certain(SMALL_DRIFT)
-            or self.drift.along(own) > ALONG
-        ):
-            return False
-        entered = self._entered(len(self.rhos))[:, -1]
-        spread = (self.length * self.heard / self.n) ** 2 * np.sum(entered**2 / (2.0 * np.array(self.rhos)))
-        moved = w - self.start
-        return bool(self.d * spread < QUIET * dot(moved, moved))
-
     def _miscalibrated(self) -> bool:
         """Return whether noise, or too short a walk, leaves the margins at a wrong scale."""
         if self._border_sets_the_scale:
@@ -193,7 +158,7 @@ class Walk:
         likely = explained > RATHER_NOISY and self.drift.mean < -LIKELY_DRIFT
         smooth = self.features.loss.smoothness < math.inf  # the hinge's kink lets drifts be positive for good
         too_long = smooth and self.drift.mean > max(math.sqrt(self.drift.variance), BACKWARD_DRIFT)
-        return explained > NOISY or likely or self.drift.certain(LARGE_DRIFT) or too_long
+        return explained > NOISY or likely or self.drift.is_certain or too_long
 
     @property
     def _border_sets_the_scale(self) -> bool:
@@ -227,18 +192,14 @@ class Walk:
         """
         rhos = np.array(self.rhos)
         taken = len(rhos)
-        tail = rhos * iterate_weight(np.arange(1, taken + 1), self.steps, self.average_from)
+        tail = rhos * iterate_weight(np.arange(1, taken + 1), self.planned, self.average_from)
         passed = self._entered(taken) @ tail / tail.sum()
         spread = (self.length * self.heard / self.n) ** 2 * float(np.sum(passed**2 / (2.0 * rhos)))
         return spread * damping(self.curvature / self.d * self.length * taken, self.average_from)
 
     def decision(self) -> str:
-        """Say how many steps were taken, which the released steps decided."""
+        """Say how many steps were taken; whether the last ones were, the released steps decided."""
         taken = len(self.trace)
-        if self.steps > self.planned:
-            return (
-                f"the released steps showed that {self.planned} steps were too few, so the fit took {taken}"
-            )
         if taken < self.planned:
             return f"the fit took {taken} of its {self.planned} planned steps"
         return f"the fit took the planned {self.planned} steps"
