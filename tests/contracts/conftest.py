@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from engine_cases import ENGINES, LAYOUTS, Case, ViewCase
+from engine_cases import ENGINES, LAYOUTS, Case, ViewCase, tier
 from one_output import LOSSES
 from pairwise import pairwise
 
@@ -19,7 +19,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize(
         (kind, *own),
         [
-            pytest.param((engine, layout, loss, intercepts[intercept]), *values, id="-".join(map(str, names)))
+            pytest.param(
+                (engine, layout, loss, intercepts[intercept]),
+                *values,
+                id="-".join(map(str, names)),
+                marks=tier(layout, loss),
+            )
             for names in cases
             for engine, layout, loss, intercept, *values in [names]
         ],

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from one_output import LOSSES
 
@@ -29,6 +30,14 @@ LAYOUTS: dict[str, Layout] = {
 }
 # An engine is added to the contract by naming it here.
 ENGINES: dict[str, Callable[..., Problem]] = {"local": Problem.of}
+
+
+def tier(layout: str, loss: str) -> tuple[pytest.MarkDecorator, ...]:
+    """Return no mark for each layout with one loss and each loss in one layout, and `slow` for other pairs.
+
+    Every pair takes its time to compile.
+    """
+    return () if layout == "dense_c_f64" or loss in ("logistic", "softmax_3") else (pytest.mark.slow,)
 
 
 class Oracle:

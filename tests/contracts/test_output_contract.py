@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from engine_cases import LAYOUTS, records
+from engine_cases import LAYOUTS, records, tier
 from pairwise import pairwise
 from scipy import sparse
 from several_outputs import LOSSES
@@ -46,7 +46,7 @@ class Case:
         return sum(min(self.loss.value(z @ w, t), clip) for z, t in zip(Z, y, strict=True))
 
 
-@pytest.fixture(params=CASES, ids="-".join)
+@pytest.fixture(params=[pytest.param(case, id="-".join(case), marks=tier(*case[:2])) for case in CASES])
 def output_case(request):
     return Case(*request.param)
 
