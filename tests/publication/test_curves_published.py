@@ -13,7 +13,8 @@ from test_several_scores import NAMES, SOFTMAX, of_classes, of_counts, of_number
 
 import privfit
 from privfit.models.curve_picture import ticks
-from privfit.models.curves import FittedCurve, curves_of
+from privfit.models.curves import curves_of
+from privfit.models.fitted_curve import FittedCurve
 from privfit.models.stretches import MOST_STRETCHES, halfway, turning_points
 from privfit.models.weights import weights_of
 from privfit.publication import json_schema, to_json

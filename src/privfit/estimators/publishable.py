@@ -28,6 +28,8 @@ class Publishable:
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Name the weights of `coef_`: with a schema ``column``, ``column=category`` or ``column=other``.
 
+        A column with a curve has one weight for each piece between two knots, ``column[start, end]``.
+
         Parameters
         ----------
         input_features : ignored

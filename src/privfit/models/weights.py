@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from privfit.models.curves import WIGGLE_OF_ITS_HEIGHT, WIGGLE_OF_THE_HIGHEST, Stretch, curves_in
+from privfit.models.curves import WIGGLE_OF_ITS_HEIGHT, WIGGLE_OF_THE_HIGHEST, curves_in
+from privfit.models.fitted_curve import Stretch
 from privfit.models.links import LOG, SOFTMAX
 from privfit.models.published import Published
 from privfit.models.shown_scores import ShownScores, shown_scores

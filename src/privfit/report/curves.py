@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from privfit.models.curves import Curves, FittedCurve
+from privfit.models.curves import Curves
+from privfit.models.fitted_curve import FittedCurve
 from privfit.models.links import LOG, Link
 
 
