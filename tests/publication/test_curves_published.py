@@ -174,6 +174,19 @@ def test_the_table_has_a_row_for_each_stretch_and_none_for_a_piece():
     assert "curve" not in str(trained(schema_of(TOWN)).weights_)
 
 
+def test_the_stretches_of_a_curve_stay_together_and_in_order_where_the_largest_weights_come_first():
+    facts = with_heights(trained(schema_of(TOWN, AGE)), "age", [0.0, 1.0, 2.0, -1.0, 0.5])
+    facts = replace(facts, weights=np.append([[0.0, 1.7]], facts.weights[:, 2:], axis=1))
+    facts.weights[0, -1] = 0.0
+    rows = weights_of(facts).by_size()
+    assert [(row.column, row.level, round(row.weight, 9)) for row in rows][:4] == [
+        ("age", "", 2.0),
+        ("age", "", -3.0),
+        ("age", "", 1.5),
+        ("town", "Rome", -1.7),
+    ]
+
+
 def test_classes_share_their_stretches():
     model = of_classes(SOFTMAX, columns=[TOWN, Numeric("age", 20, 60, curve=20)])
     lines = [line for line in weights_of(model).lines if line[0].column == "age"]

@@ -112,6 +112,27 @@ def test_every_class_has_its_pictures(facts):
         "Curve of <i>income",
     ] * 3
     assert html.count("small wiggles mean nothing") == 1
+    assert [html.count(f"<h3>{name}</h3>") for name in names] == [1, 1, 1]
+
+
+def test_what_has_a_picture_has_no_bars_and_is_in_the_table(facts):
+    html = render(facts)
+    bars, listed = html.split('<table class="bars"><caption>Weights')[1].split("<details>")
+    assert bars.startswith(" of columns without a curve, all of them")
+    assert "age" not in bars
+    assert "height, from 100 to 220" in bars
+    assert '<th scope="row">age</th>' in listed
+    schema = Schema(SCHEMA.columns[:2], SCHEMA.label)
+    p = len(schema.feature_names)
+    only = replace(
+        facts,
+        schema=schema.to_dict(),
+        weights=facts.weights[:, :p],
+        columns=schema.feature_names,
+        bounds=None,
+    )
+    assert "Weights of columns" not in render(only)
+    assert "bars to the left" not in render(only)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +150,8 @@ def test_pictures_of_numbers_say_what_changes(facts, link, target, label, change
 
 
 @pytest.mark.parametrize(("scores", "most"), [(1, CURVES_DRAWN), (3, DRAWN_OF_A_CLASS)])
-def test_a_page_of_hundreds_of_curves_draws_the_highest_and_stays_small(facts, scores, most):
-    columns = [Numeric(f"x{j}", 0, 1, curve=20) for j in range(200)]
+def test_a_page_of_many_curves_draws_the_highest_and_stays_small(facts, scores, most):
+    columns = [Numeric(f"x{j}", 0, 1, curve=8) for j in range(70)]
     names = ("one", "two", "three")[: max(scores, 2)]
     schema = Schema(columns, Label("outcome", names))
     p = len(schema.feature_names)
@@ -148,5 +169,5 @@ def test_a_page_of_hundreds_of_curves_draws_the_highest_and_stays_small(facts, s
         )
     )
     assert html.count("<svg") == scores * most
-    assert f"{200 - most} more curves, which are lower, are in the model file only." in html
+    assert f"{70 - most} more curves, which are lower, are in the model file only." in html
     assert len(html) < 1_000_000

@@ -10,8 +10,8 @@ from privfit.models.shown_scores import ShownScores, shown_scores
 from privfit.schema import Schema
 from privfit.schema.curved import Curved
 
-# A part of a curve that rises or falls by less than one of these shares is a wiggle: of the curve's own height,
-# and of the model's highest curve, beside which it is small. Nobody can tell such parts from noise by eye.
+# A part of a curve that rises or falls by less than one of these shares is a wiggle: of the curve's own
+# height, and of the model's highest curve. By eye, such parts cannot be told from noise.
 WIGGLE_OF_ITS_HEIGHT, WIGGLE_OF_THE_HIGHEST = 0.1, 0.05
 
 

@@ -63,6 +63,11 @@ class Weight(NamedTuple):
     label: Any = None
 
     @property
+    def is_number(self) -> bool:
+        """Whether it is of a number, or of a stretch of its curve."""
+        return not self.level and not self.reference
+
+    @property
     def name(self) -> str:
         """The column and the level."""
         return f"{self.column} = {self.level}" if self.level else self.column
@@ -155,8 +160,19 @@ class Weights(tuple[Weight, ...]):
         )
 
     def by_size(self) -> Weights:
-        """Return the same table, the line with the largest weight first."""
-        return self.with_lines(sorted(self.lines, key=lambda line: -max(abs(row.weight) for row in line)))
+        """Return the same table, the line with the largest weight first; a curve's lines stay together."""
+        lines = self.lines
+        sizes = [max(abs(row.weight) for row in line) for line in lines]
+        highest: dict[str, float] = {}
+        for (row, *_), size in zip(lines, sizes, strict=True):
+            if row.is_number:
+                highest[row.column] = max(size, highest.get(row.column, 0.0))
+        sizes = [
+            highest[row.column] if row.is_number else size
+            for (row, *_), size in zip(lines, sizes, strict=True)
+        ]
+        order = sorted(range(len(lines)), key=lambda place: -sizes[place])
+        return self.with_lines(lines[place] for place in order)
 
     @property
     def has_odds(self) -> bool:

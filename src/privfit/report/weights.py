@@ -21,17 +21,28 @@ CLASSES_SIDE_BY_SIDE = 6  # the charts of more classes are folded, all but the f
 def weights_section(model: Published, weights: Weights) -> str:
     """Return the weights as bars and as a table: of the class whose odds are spoken of, or of each class."""
     *meaning, of_the_intercept = map(escape, weights.meaning)
+    curves = curves_of(model)
+    # what has a picture needs no bars
+    barred = weights.with_lines(
+        line for line in weights.lines if not (line[0].is_number and line[0].column in curves)
+    )
     intro = (
-        f"<p>{' '.join(meaning)} {_directions(model, weights)} {of_the_intercept} {_doubled(model, weights)}"
+        f"<p>{' '.join(meaning)} {_directions(model, weights) if barred else ''} {of_the_intercept} "
+        f"{_doubled(model, weights)}"
         "The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
     )
-    curves = curves_of(model)
+    charts = reading_curves(curves, model.link)
     if weights.classes:
-        charts = reading_curves(curves, model.link) + _of_classes(model, weights, curves)
+        charts += _of_classes(model, barred, curves)
     else:
-        charts = _drawn(weights, WEIGHTS_DRAWN, "Weights") + reading_curves(curves, model.link)
         charts += pictures(list(curves.values()), curves.scale, CURVES_DRAWN)
+        charts += _drawn(barred, WEIGHTS_DRAWN, _title(curves))
     return f"{intro}{charts}{_listed(model, weights)}"
+
+
+def _title(curves: Curves) -> str:
+    """Return what is drawn as bars."""
+    return "Weights of columns without a curve" if curves else "Weights"
 
 
 def _directions(model: Published, weights: Weights) -> str:
@@ -54,6 +65,8 @@ def _drawn(weights: Weights, most: int, title: str, scale: Sequence[float] = ())
     """Draw the largest weights of one score as bars; references have none."""
     compared = [row for row in weights.by_size() if row.weight]
     rows = [(_label(row), row.weight, _short(row.weight)) for row in compared[:most]]
+    if not weights:
+        return ""
     shown = f"the largest of {len(compared):,}" if len(compared) > len(rows) else "all of them"
     return bars(rows, caption=f"{title}, {shown}", scale=scale)
 
@@ -64,12 +77,13 @@ def _of_classes(model: Published, weights: Weights, curves: Curves) -> str:
     drawn = weights.classes
     charts = []
     for label in drawn:
-        title = f"Weights for {label}"
-        chart = _drawn(weights.of_class(label), DRAWN_OF_A_CLASS, title, scale)
-        chart += pictures([curve.of_class(label) for curve in curves.values()], height, DRAWN_OF_A_CLASS)
+        chart = pictures([curve.of_class(label) for curve in curves.values()], height, DRAWN_OF_A_CLASS)
+        chart += _drawn(weights.of_class(label), DRAWN_OF_A_CLASS, f"{_title(curves)} for {label}", scale)
         if len(drawn) > CLASSES_SIDE_BY_SIDE:
             is_open = " open" if label == drawn[0] else ""
             chart = f"<details{is_open}><summary>{escape(str(label))}</summary>{chart}</details>"
+        elif curves:
+            chart = f"<h3>{escape(str(label))}</h3>{chart}"
         charts.append(chart)
     left = len(model.classes) - len(drawn)
     more = f"<p>The weights of {left:,} more classes are in the model file only.</p>" if left else ""
