@@ -118,7 +118,7 @@ def test_every_class_has_its_pictures(facts):
 def test_what_has_a_picture_has_no_bars_and_is_in_the_table(facts):
     html = render(facts)
     bars, listed = html.split('<table class="bars"><caption>Weights')[1].split("<details>")
-    assert bars.startswith(" of columns without a curve, all of them")
+    assert bars.startswith(" besides the curves, all of them")
     assert "age" not in bars
     assert "height, from 100 to 220" in bars
     assert '<th scope="row">age</th>' in listed
@@ -131,7 +131,7 @@ def test_what_has_a_picture_has_no_bars_and_is_in_the_table(facts):
         columns=schema.feature_names,
         bounds=None,
     )
-    assert "Weights of columns" not in render(only)
+    assert "Weights besides" not in render(only)
     assert "bars to the left" not in render(only)
 
 

@@ -46,26 +46,19 @@ def curves_in(schema: Schema, shown: ShownScores) -> Curves:
     curves : Curves
         In the order of the schema.
     """
-    found, start = {}, 0
+    found, start = [], 0
     for fact in schema.features:
         if isinstance(fact, Curved) and fact.shape is not None:
             pieces = shown.weights[:, start : start + fact.shape.n_pieces]
-            found[fact] = np.stack([fact.shape.heights(weights) for weights in pieces])
+            heights = np.stack([fact.shape.heights(weights) for weights in pieces])
+            found.append((fact, np.array(fact.shape.knots), heights, height_of(heights)))
         start += len(fact.levels)
-    highest = max(map(height_of, found.values()), default=0.0)
-    return Curves(
-        {
-            fact.name: FittedCurve(
-                fact,
-                np.array(fact.shape.knots),
-                heights,
-                max(WIGGLE_OF_ITS_HEIGHT * height_of(heights), WIGGLE_OF_THE_HIGHEST * highest),
-                shown.classes,
-            )
-            for fact, heights in found.items()
-            if fact.shape is not None
-        }
-    )
+    highest = max((height for *_, height in found), default=0.0)
+    curves = Curves()
+    for fact, knots, heights, height in found:
+        wiggle = max(WIGGLE_OF_ITS_HEIGHT * height, WIGGLE_OF_THE_HIGHEST * highest)
+        curves[fact.name] = FittedCurve(fact, knots, heights, wiggle, shown.classes)
+    return curves
 
 
 def curves_of(model: Published) -> Curves:

@@ -42,7 +42,7 @@ def weights_section(model: Published, weights: Weights) -> str:
 
 def _title(curves: Curves) -> str:
     """Return what is drawn as bars."""
-    return "Weights of columns without a curve" if curves else "Weights"
+    return "Weights besides the curves" if curves else "Weights"
 
 
 def _directions(model: Published, weights: Weights) -> str:
