@@ -1,9 +1,10 @@
 """How many edges the curves of a fit have: a rule of public and bought numbers alone.
 
-Every edge adds a weight, and with it noise and, where records are few, chance. Noise is limited by the reach
-of the budget, n sqrt(2 rho), for each curve; chance by the number of records for each feature that there is
-anyway. Both count less where one label is rare. docs/schema.md says the rule, and benchmarks/curves.py shows
-what it does.
+Curves add weights, and with them noise and, where records are few, chance. So there are curves only if the
+reach of the budget, n sqrt(2 rho), is large enough for their number, and the number of records for that of
+the features. How fine a curve may be depends on both, but not on how many other curves there are, because
+every record tells of each. All count less where one label is rare. docs/schema.md says the rule, and
+benchmarks/curves.py shows what it does.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 COUNT_SHARE, TARGET_SHARE = 0.002, 0.01  # of the budget: the reach is then known to 22, a mean to 7 / reach
 LEAST_FOR_A_CURVE = 4.0  # of the smaller of the two: with less, noise and chance cost more than a curve tells
 FEWEST_EDGES = 6  # of a curve: fewer may lie where the curve does not bend, and were no better anywhere
+AMOUNT_FOR_MORE = 500.0  # from here on, more edges: with less, they gained nothing
 MOST_DECIDED = 16  # edges that the rule gives a curve: more gained nothing at any budget
 RECORD = 0.2  # what a record counts for against chance, in the unit of the reach
 
@@ -55,10 +57,11 @@ class Information:
     def edges(self, schema: Schema) -> int:
         """Return how many edges each undecided curve of a schema has; 0 where plain columns are better."""
         n_features = len(schema.without_curves().feature_names)
-        for_each = self.balance * min(self.reach / n_undecided(schema), RECORD * self.n / n_features)
-        if for_each < LEAST_FOR_A_CURVE:
+        against_noise, against_chance = self.balance * self.reach, self.balance * RECORD * self.n
+        if min(against_noise / n_undecided(schema), against_chance / n_features) < LEAST_FOR_A_CURVE:
             return 0
-        return int(min(FEWEST_EDGES * (for_each / LEAST_FOR_A_CURVE) ** 0.25, MOST_DECIDED))
+        finer = (min(against_noise, against_chance) / AMOUNT_FOR_MORE) ** (1.0 / 3.0)
+        return int(min(FEWEST_EDGES * max(finer, 1.0), MOST_DECIDED))
 
 
 WITHOUT_PRIVACY = Information(math.inf, math.inf)
