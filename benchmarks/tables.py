@@ -5,10 +5,15 @@ holds features in [0, 1], declared so, as n is; NAME.sp.npz the same as parts of
 features in their own units, of which nothing is declared. Prints the mean training objective of every cell,
 the cells in which the default loses to the best of the others, and the summary that the default is judged by.
 What the others reached is kept in --cache, so that `--only adaptive` compares a variant within minutes.
+`--csv FILE --beside CACHE` runs nothing: it writes what the default reached, as --cache has it, beside what
+another state of the code did, split by split. `tables.csv` was written so. Some tables were set aside by a
+hash of their names before that state was made, and looked at once, when it was.
 """
 
 import argparse
+import csv
 import functools
+import hashlib
 import json
 import os
 import time
@@ -37,6 +42,7 @@ MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
 LOSSES = {"logistic": lambda m: np.logaddexp(0, -m), "hinge": lambda m: np.maximum(1 - m, 0)}
 MEANT = 0.003  # smaller differences mean little, because many variants were compared on these tables
 FALSE_ALARMS = 0.05  # of all cells together, after Holm's correction
+ASIDE = 10  # tables on which no choice of the third round was made
 ENOUGH_REACH = 450.0  # n sqrt(2 rho) from which on declaring bounds must not matter
 
 Cell = tuple[str, str, float]  # table, loss, epsilon
@@ -45,6 +51,13 @@ Cell = tuple[str, str, float]  # table, loss, epsilon
 def names() -> list[str]:
     files = (Path(os.environ["PRIVFIT_DATA"]) / "tables").glob("*.npz")
     return sorted(file.name.removesuffix(".npz").removesuffix(".sp") for file in files)
+
+
+def set_aside() -> set[str]:
+    """Return the tables that a hash of their names put aside, whatever is in them."""
+    tables = {name.removesuffix(".raw") for name in names()}
+    order = sorted(tables, key=lambda name: hashlib.sha256(f"third round: {name}".encode()).hexdigest())
+    return set(order[:ASIDE])
 
 
 @functools.cache  # reading the text of the large ones takes longer than fitting them
@@ -124,6 +137,43 @@ class Results:
     def of(self, solver: str, cell: Cell, splits: int, permuted: bool, which: int = 0) -> Any:
         """Return the objectives of a cell's splits, or with `which` accuracies or constants' objectives."""
         return np.array([self.rows[self.key(solver, cell, k, permuted)][which] for k in range(splits)])
+
+
+def write_csv(results: Results, other: Results, path: Path) -> None:
+    """Write the default's rows of all splits that both states have, and the paired differences."""
+    cells: dict[tuple[str, ...], list[tuple[list[float], list[float]]]] = {}
+    for key in sorted(set(results.rows) & set(other.rows)):
+        solver, name, loss, epsilon, _, labels = key.split("/")
+        if solver == DEFAULT:
+            cells.setdefault((name, loss, labels, epsilon), []).append((results.rows[key], other.rows[key]))
+    aside = set_aside()
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(
+            [
+                "table",
+                "set_aside",
+                "loss",
+                "labels",
+                "epsilon",
+                "splits",
+                "constant",
+                "objective",
+                "accuracy",
+                "other_objective",
+                "other_accuracy",
+                "difference",
+                "standard_error",
+            ]
+        )
+        for (name, loss, labels, epsilon), rows in sorted(cells.items()):
+            own, others = (np.array([row[k] for row in rows]) for k in (0, 1))
+            gaps = others[:, 0] - own[:, 0]
+            error = gaps.std(ddof=1) / len(gaps) ** 0.5 if len(gaps) > 1 else float("nan")
+            numbers = [own[:, 2].mean(), *own[:, :2].mean(axis=0), *others[:, :2].mean(axis=0)]
+            shown = [f"{number:.5f}" for number in (*numbers, gaps.mean(), error)]
+            kept = "yes" if name.removesuffix(".raw") in aside else "no"
+            writer.writerow([name, kept, loss, labels, epsilon, len(rows), *shown])
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -217,7 +267,12 @@ def main() -> None:
     parser.add_argument("--permuted", action="store_true", help="only the default, on permuted labels")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--cache", type=Path, help="JSON file with what was reached before")
+    parser.add_argument("--csv", type=Path, help="write what --cache and --beside hold, and stop")
+    parser.add_argument("--beside", type=Path, help="what another state of the code reached: its --cache")
     options = parser.parse_args()
+    if options.csv:
+        write_csv(Results(options.cache), Results(options.beside), options.csv)
+        return
     started = time.perf_counter()
     tables = options.tables or names()
     cells = [(t, loss, epsilon) for t in tables for loss in options.loss for epsilon in EPSILONS]
