@@ -55,6 +55,14 @@ MISTAKES = {
         "--delta must be a non-negative finite number, got -1.0.",
     ),
     "a budget that is none": ((*TRAIN, "--epsilon", "-1"), "epsilon must be a positive finite number"),
+    "too few passes": (
+        (*TRAIN, "--max-passes", "5"),
+        "--max-passes must be at least 13 for this model, got 5.",
+    ),
+    "passes of another solver": (
+        (*TRAIN, "--max-passes", "20", "--solver", "newton"),
+        "The solver 'newton' has no limit of passes over the data; leave --max-passes out, or --solver.",
+    ),
     "a solver that is none": (
         (*TRAIN, "--solver", "adam"),
         "--solver adam is none of the private solvers: adaptive, approximate-minima-perturbation, dpagd,",
@@ -149,7 +157,7 @@ MISTAKES = {
         ("export", "model.json"),
         "Say what to write: --numpy FILE, --onnx FILE or --skops",
     ),
-    "nothing to plan": (("plan", "--features", "3"), "Give one of --people and --accuracy."),
+    "nothing to plan": (("plan", "--features", "3"), "Give one of --people, --accuracy and"),
     "a picture of another kind": (
         ("plan", "--features", "3", "--people", "99", "--plot", "plan.doc"),
         "plan.doc must end in .png, .svg or .pdf.",

@@ -110,9 +110,15 @@ def test_a_model_that_does_not_fit_is_refused_before_the_table_is_read(folder, n
     assert message in " ".join(told.stderr.split())
 
 
-def test_numbers_are_not_planned():
-    told = privfit("plan", "--people", 1000, "--features", 5, "--model", "huber", code=2)
-    assert "privfit plan forecasts models of two classes, and --model huber predicts numbers" in told.stderr
+def test_numbers_are_planned_and_counts_are_not(folder):
+    options = ("--people", 400, "--epsilon", 1, "--runs", 2)
+    told = privfit("plan", *options, "--features", 3, "--r2", 0.4, "--json")
+    facts = json.loads(told.stdout)
+    assert facts["r2"] == 0.4
+    assert facts["forecasts"][0]["accuracy"] is None
+    assert "R²" in privfit("plan", *options, "--schema", "schema.toml").stdout, "its label is a number"
+    told = privfit("plan", *options, "--features", 5, "--model", "poisson", code=2)
+    assert "Poisson regression cannot be planned yet" in " ".join(told.stderr.split())
 
 
 def test_numbers_for_a_label_of_classes_are_refused(folder):

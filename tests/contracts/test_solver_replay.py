@@ -110,6 +110,11 @@ def test_neighbours_are_told_apart_by_nothing_without_delta(settings):
     replay(ObjectivePerturbation(), delta=0.0, **settings)
 
 
+@pytest.mark.parametrize("epsilon", [0.5, 20.0, 2000.0])
+def test_neighbours_are_told_apart_by_nothing_with_a_limit_of_passes(epsilon):
+    replay(Adaptive(max_passes=14), **PLAIN | {"epsilon": epsilon})
+
+
 @pytest.mark.parametrize("n_records", [None, 60])
 @pytest.mark.parametrize(
     "solver", [DPAGD(splits=0.5), SGDMA(batch_size=1e6), Adaptive()], ids=lambda solver: solver.name

@@ -6,6 +6,17 @@ import pytest
 
 import privfit
 from privfit.planning import forecast
+from privfit.planning.assumptions import Assumptions
+from privfit.planning.scene import Scene
+from privfit.schema import Categorical, CountLabel, Identifier, Label, Numeric, Schema
+
+AGE = Numeric("age", 0, 100, curve=True)
+SCHEMA = Schema(
+    [Identifier("id", rows_per_person=2), AGE, Numeric("pay", 0, 10), Categorical("town", ["a", "b", "c"])],
+    Label("seen", ["never", "once", "often"]),
+    records=900,
+)
+COUNTS = Schema([AGE], CountLabel("visits", 50), records=900)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +85,7 @@ def test_the_largest_table_that_is_tried_is_bounded(monkeypatch):
         tried.append(n)
         return 0.5
 
-    monkeypatch.setattr(forecast.Scene, "mean_accuracy", accuracy)
+    monkeypatch.setattr(Scene, "mean_score", accuracy)
     answer = privfit.people_needed(10, accuracy=0.7, epsilon=1e-12)
     assert answer.n is None
     assert len(tried) < 10
@@ -100,14 +111,87 @@ def test_people_needed_says_when_no_table_is_large_enough(monkeypatch):
         ({"delta": 0}, "delta must be positive"),
         ({"positives": 1.0}, "positives must be between 0 and 1"),
         ({"auc": 0.5}, "auc must be between 0.5 and 1"),
-        ({"model": "forest"}, "model must be 'logistic' or 'svm', got 'forest'"),
-        ({"model": "linear"}, "Plans are for models of two classes: model must be .logistic. or .svm., got"),
+        ({"model": "forest"}, "model must be one of 'logistic', 'svm', 'linear', 'huber', got 'forest'"),
+        ({"model": "poisson"}, "got 'poisson'. Poisson regression cannot be planned yet"),
+        ({"model": "linear", "auc": 0.8}, "auc is about classes, and the model 'linear' predicts numbers"),
+        ({"model": "svm", "r2": 0.8}, "r2 is about numbers, and the model 'svm' predicts classes; give auc"),
+        ({"r2": 1.5}, "r2 must be between 0 and 1"),
+        ({"classes": 1}, "classes must be a whole number of at least 2, or the share of each class"),
+        ({"classes": (0.5, 0.6)}, "the share of each class, together 1"),
+        ({"classes": 3, "positives": 0.2}, "give the shares of all classes alone"),
+        ({"rows_per_person": 0}, "rows_per_person must be a whole number of at least 1"),
+        ({"curves": -1}, "curves must be True, False or a number of edges"),
+        ({"n_features": None}, "Say how many encoded columns there are"),
+        ({"n": None}, "Say how many people there are"),
+        ({"schema": SCHEMA}, "The schema tells the number of features; leave n_features out"),
+        ({"schema": COUNTS, "n_features": None}, "is a count, and models of counts cannot be planned yet"),
+        (
+            {"schema": SCHEMA, "n_features": None, "classes": 4},
+            "The schema declares 3 classes, and 4 were given a share",
+        ),
         ({"runs": 1}, "runs must be a whole number of at least 2"),
     ],
 )
 def test_assumptions_that_make_no_sense_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         privfit.plan(**{"n": 4_000, "n_features": 8, **settings})
+
+
+@pytest.mark.slow
+def test_several_classes_and_numbers_are_forecast():
+    classes = privfit.plan(2_000, 6, epsilons=(1.0,), classes=(0.5, 0.3, 0.2), model="svm", runs=2)
+    assert classes.shares == (0.5, 0.3, 0.2)
+    assert classes.majority == pytest.approx(0.5, abs=0.02)
+    assert classes.majority < classes.forecasts[0].accuracy < classes.without_privacy + 0.02
+    assert "3 classes" in str(classes)
+    numbers = privfit.plan(2_000, 6, epsilons=(1.0,), r2=0.6, runs=2)
+    assert numbers.without_privacy == pytest.approx(0.6, abs=0.03)
+    assert 0.3 < numbers.forecasts[0].r2 < 0.65
+    assert 0.4 < numbers.forecasts[0].mean_absolute_error < 0.75  # .5 without privacy
+    assert "R²" in str(numbers)
+    assert numbers.to_dict()["forecasts"][0]["accuracy"] is None
+
+
+@pytest.mark.slow
+def test_a_schema_tells_features_label_curves_and_rows():
+    plan = privfit.plan(schema=SCHEMA, epsilons=(1.0,), runs=2, auc=0.85)
+    assert (plan.n, plan.n_features, plan.shares) == (900, 5, (1 / 3,) * 3)
+    assert plan.rows_per_person == 2
+    assert plan.curves is True
+    assert "900 people with 2 rows each, 5 features, curves, 3 classes." in plan.heading
+
+
+@pytest.mark.slow
+def test_rows_of_a_person_are_planned_as_those_of_people_who_have_several():
+    """Rows beyond the first tell more; three times the rows at the same noise for each person."""
+    one, three = (
+        privfit.plan(2_000, 8, epsilons=(0.2,), runs=4, rows_per_person=rows).forecasts[0] for rows in (1, 3)
+    )
+    assert three.auc > one.auc
+
+
+def test_people_needed_for_numbers():
+    answer = privfit.people_needed(4, wanted_r2=0.3, epsilon=1.0, runs=2)
+    assert dict(answer.tried)[answer.n] >= 0.3
+    assert "for an R² of 0.300" in str(answer)
+    with pytest.raises(ValueError, match=r"An R² of 0.9 is out of reach: the same model without privacy has"):
+        privfit.people_needed(4, wanted_r2=0.9)
+    with pytest.raises(ValueError, match="Say what is wanted: wanted_r2, of a model of numbers"):
+        privfit.people_needed(4, accuracy=0.3, r2=0.5)
+
+
+@pytest.mark.slow
+def test_the_model_without_privacy_is_as_good_as_was_said():
+    """Of 300 people with 60 columns less is learnt than the best rule knows: labels are drawn more clearly.
+
+    The AUC of 20,000 people is known to .003, and to that of the learners' draw.
+    """
+    assumed = {"delta": 1e-6, "positives": 0.5, "auc": 0.85, "model": None, "runs": 2, "seed": 0}
+    others = {"classes": None, "r2": None, "rows_per_person": None, "curves": None, "schema": None}
+    few, many = (Scene.of(Assumptions.of(None, 60, **assumed, **others), n) for n in (300, 20_000))
+    assert few.strength > 1.1 * many.strength
+    for scene, n in ((few, 300), (many, 20_000)):
+        assert scene.quality(scene.reference_model(n)) == pytest.approx(0.85, abs=0.02)
 
 
 def test_an_accuracy_beyond_what_the_labels_allow_is_refused():

@@ -30,9 +30,6 @@ def check_kind(name: str) -> None:
         raise Mistake(f"--model {name} is none of the models: {', '.join(known)}.")
 
 
-Kind = Annotated[
-    str, typer.Option("--model", help="Which model to train, such as logistic or svm.", autocompletion=kinds)
-]
 KindForLabel = Annotated[
     str | None,
     typer.Option(

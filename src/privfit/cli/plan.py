@@ -10,7 +10,7 @@ import typer
 
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
-from privfit.cli.models import Kind, check_kind
+from privfit.cli.models import check_kind, kinds
 from privfit.cli.options import Delta, Json
 from privfit.cli.output import progress, show, wrapped
 
@@ -18,18 +18,49 @@ PICTURES = (".png", ".svg", ".pdf")
 
 
 def plan(
-    features: Annotated[int, typer.Option(min=1, help="Number of encoded columns.")],
+    features: Annotated[
+        int | None, typer.Option(min=1, help="Number of encoded columns, unless --schema tells it.")
+    ] = None,
     people: Annotated[int | None, typer.Option(min=10, help="Number of people to train on.")] = None,
     accuracy: Annotated[
         float | None, typer.Option(help="Instead of --people: find how many are needed for this accuracy.")
+    ] = None,
+    wanted_r2: Annotated[
+        float | None, typer.Option(help="Instead of --accuracy, for a model of numbers: this R².")
     ] = None,
     epsilon: Annotated[
         list[float] | None, typer.Option(help="May be repeated; by default .1, .3, 1 and 3, or 1.")
     ] = None,
     delta: Delta = 1e-6,
-    positives: Annotated[float, typer.Option(help="Share of positive labels: known or guessed.")] = 0.5,
-    auc: Annotated[float, typer.Option(help="AUC without privacy: a guess; .7 is hard, .9 easy.")] = 0.8,
-    model: Kind = "logistic",
+    positives: Annotated[
+        float | None, typer.Option(help="Share of positive labels, known or guessed; by default .5.")
+    ] = None,
+    auc: Annotated[
+        float | None, typer.Option(help="AUC without privacy, by default .8: a guess; .7 is hard, .9 easy.")
+    ] = None,
+    classes: Annotated[
+        int | None, typer.Option(min=2, help="Number of classes, all as frequent; by default two.")
+    ] = None,
+    share: Annotated[
+        list[float] | None, typer.Option(help="Instead of --classes: the share of a class; once for each.")
+    ] = None,
+    r2: Annotated[
+        float | None, typer.Option(help="For a model of numbers: its R² without privacy, a guess.")
+    ] = None,
+    rows_per_person: Annotated[
+        int | None, typer.Option(min=1, help="Rows that each person has, all of which are used.")
+    ] = None,
+    curves: Annotated[
+        bool | None, typer.Option("--curves/--no-curves", help="Whether scores bend along numbers.")
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option(help="A schema that tells features, label, curves and rows per person.", dir_okay=False),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(help="logistic or svm for classes, linear or huber for numbers.", autocompletion=kinds),
+    ] = None,
     runs: Annotated[int, typer.Option(min=2, help="Simulated fits for each number.")] = 5,
     plot: Annotated[
         Path | None, typer.Option(help="Where a picture goes (.png, .svg).", dir_okay=False)
@@ -38,29 +69,30 @@ def plan(
 ) -> None:
     """Forecast how good a model will be. No data are read.
 
-    What accuracy and time to expect of a number of people, or, with --accuracy, how many people it takes.
-    Models of two classes are forecast; those of several classes and of numbers are not yet.
+    What accuracy, or R², and time to expect of a number of people, or, with --accuracy or --wanted-r2, how
+    many people it takes. Models of classes and of numbers are forecast; those of counts are not yet.
     Forecasts come from training on invented tables with the real solver.
 
     Example: privfit plan --people 20000 --features 30 --positives 0.2 --plot plan.png
     """
-    if (people is None) == (accuracy is None):
-        raise typer.BadParameter("Give one of --people and --accuracy.")
-    if accuracy is not None and (plot is not None or len(epsilon or ()) > 1):
-        raise typer.BadParameter("--accuracy takes one --epsilon and no --plot.")
+    searching = accuracy is not None or wanted_r2 is not None
+    if (people is not None) + (accuracy is not None) + (wanted_r2 is not None) > 1 or (
+        schema is None and not searching and people is None
+    ):
+        raise typer.BadParameter("Give one of --people, --accuracy and --wanted-r2.")
+    if schema is None and features is None:
+        raise typer.BadParameter("Give --features, or --schema, which tells their number.")
+    if searching and (plot is not None or len(epsilon or ()) > 1):
+        raise typer.BadParameter("--accuracy and --wanted-r2 take one --epsilon and no --plot.")
+    if classes is not None and share is not None:
+        raise typer.BadParameter("Give one of --classes and --share.")
     check_outputs(plot)
     if plot is not None and find_spec("matplotlib") is None:
         raise Mistake("A picture needs matplotlib; install it with: pip install 'privfit[report]'")
     if plot is not None and plot.suffix.lower() not in PICTURES:
         raise Mistake(f"{plot} must end in {', '.join(PICTURES[:-1])} or {PICTURES[-1]}.")
-    check_kind(model)
-    from privfit.models.registry import MODELS
-
-    if not MODELS[model].link.predicts_classes:
-        raise Mistake(
-            f"privfit plan forecasts models of two classes, and --model {model} predicts numbers; what a fit "
-            "of numbers will be like cannot be planned yet."
-        )
+    if model is not None:
+        check_kind(model)
     from privfit import people_needed
     from privfit import plan as forecast
 
@@ -70,13 +102,18 @@ def plan(
         "auc": auc,
         "model": model,
         "runs": runs,
+        "classes": classes if share is None else share,
+        "r2": r2,
+        "rows_per_person": rows_per_person,
+        "curves": curves,
+        "schema": schema,
     }
     with progress("Training on invented tables") as tick:
-        if accuracy is not None:
+        if searching:
+            assumed |= {"accuracy": accuracy, "wanted_r2": wanted_r2}
             budget = epsilon[0] if epsilon else 1.0
-            needed = people_needed(features, accuracy=accuracy, epsilon=budget, progress=tick, **assumed)
+            needed = people_needed(features, epsilon=budget, progress=tick, **assumed)
             return show(needed.to_dict(), wrapped(needed), as_json=as_json)
-        assert people is not None  # one of the two was given
         budgets = epsilon or (0.1, 0.3, 1.0, 3.0)
         planned = forecast(people, features, epsilons=budgets, progress=tick, **assumed)
     if plot is not None:

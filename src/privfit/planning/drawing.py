@@ -1,4 +1,4 @@
-"""The picture of a plan: accuracy over epsilon, between the commoner label and no privacy at all."""
+"""The picture of a plan: accuracy, or R², over epsilon, between a constant and no privacy at all."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def draw(plan: Plan, path: Path) -> None:
         linewidth=0,
         label="one fit, 90%",
     )
-    axes.plot(epsilons, [f.accuracy for f in plan.forecasts], "o-", color=BLUE, label="with privacy")
+    axes.plot(epsilons, [f.score for f in plan.forecasts], "o-", color=BLUE, label="with privacy")
     axes.axhline(plan.without_privacy, color=GREY, linestyle="--", label="without privacy")
-    axes.axhline(plan.majority, color=GREY, linestyle=":", label="the commoner label alone")
+    axes.axhline(plan.constant, color=GREY, linestyle=":", label="a constant alone")
     axes.set_xscale("log")
     axes.set_xticks(epsilons, [f"{e:g}" for e in epsilons], minor=False)
     axes.minorticks_off()
     axes.set_xlabel("epsilon")
-    axes.set_ylabel("accuracy on unseen people")
+    axes.set_ylabel(f"{plan.score_name} on unseen people")
     axes.set_title(f"{plan.n:,} people, {plan.n_features} features (simulated)", loc="left")
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)

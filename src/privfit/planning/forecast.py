@@ -3,55 +3,67 @@
 from __future__ import annotations
 
 import math
-import time
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
+from os import PathLike
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 import numpy as np
 from scipy import stats
-from sklearn.metrics import log_loss, roc_auc_score
 
-import privfit.estimators  # noqa: F401  # which enters the models into the registry
-from privfit.models.registry import MODELS
-from privfit.planning.population import Population
+from privfit.planning.assumptions import Assumptions, check_positive
+from privfit.planning.scene import Scene
+from privfit.planning.targets import Classes, Numbers
+from privfit.schema import Schema
 
-TESTED_ON = 20_000  # people a simulated model is tried on: accuracy is then known to .003
-CONFIDENCE = 0.9  # that the accuracy of one fit is within the range that is stated
+CONFIDENCE = 0.9  # that the score of one fit is within the range that is stated
 WIDEST = 80  # characters of a line
-LARGEST = 200_000_000  # cells of a table that are simulated: 800 MB
+CAUTION = (
+    "Simulated on invented tables with the real solver. Yours will differ: nobody knows beforehand how well "
+    "a model without privacy does, nor how much columns go together."
+)
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one epsilon gives: means over simulated fits.
+    """What one epsilon gives: means over simulated fits, on people whom the model has not seen.
 
     Attributes
     ----------
     epsilon, delta : float
         The promise.
     accuracy, auc, log_loss : float
-        On people whom the model has not seen; `log_loss` is NaN if the model has no probabilities.
+        Of a model of classes; the AUC of several classes is the mean of each against the rest. `log_loss` is
+        NaN if the model has no probabilities, and all three are NaN for a model of numbers.
+    r2, mean_absolute_error : float
+        Of a model of numbers, the error in units of the target's standard deviation; otherwise NaN.
     low, high : float
-        The accuracy of a single fit is between these in 90 of 100 cases, as far as this many runs can tell.
+        The accuracy, or the R², of a single fit is between these in 90 of 100 cases, as far as this many runs
+        can tell.
     seconds : float
         A fit with secure noise took so long on this machine.
     """
 
     epsilon: float
     delta: float
-    accuracy: float
     low: float
     high: float
-    auc: float
-    log_loss: float
     seconds: float
+    accuracy: float = math.nan
+    auc: float = math.nan
+    log_loss: float = math.nan
+    r2: float = math.nan
+    mean_absolute_error: float = math.nan
+
+    @property
+    def score(self) -> float:
+        """The accuracy, or the R² of a model of numbers."""
+        return self.r2 if math.isnan(self.accuracy) else self.accuracy
 
 
 @dataclass(frozen=True)
@@ -62,27 +74,51 @@ class Plan:
     ----------
     n, n_features : int
         Size of the table.
-    positives, auc : float
-        What was assumed of it: share of positive labels, and how well the best model tells them apart.
+    shares : tuple of float or None
+        What was assumed of the classes: how frequent each is; None for numbers.
+    auc, r2 : float or None
+        What was assumed of the model without privacy: its AUC, or the R² of a model of numbers.
     model : str
-        The kind of model, such as "logistic" or "svm".
+        The kind of model, such as "logistic" or "linear".
+    rows_per_person : int
+        Rows that each person has.
+    curves : bool or int
+        Whether scores may bend along numbers.
     runs : int
         Simulated fits for each epsilon.
-    without_privacy, majority : float
-        Accuracy of the same model without privacy, and of the commoner label.
+    without_privacy, constant : float
+        Accuracy, or R², of the same model without privacy and of a constant: the commonest class, or a mean.
     forecasts : tuple of Forecast
         One for each epsilon, smallest first.
     """
 
     n: int
     n_features: int
-    positives: float
-    auc: float
+    shares: tuple[float, ...] | None
+    auc: float | None
+    r2: float | None
     model: str
+    rows_per_person: int
+    curves: bool | int
     runs: int
     without_privacy: float
-    majority: float
+    constant: float
     forecasts: tuple[Forecast, ...]
+
+    @property
+    def positives(self) -> float | None:
+        """The share of positive labels, if there are two."""
+        return self.shares[1] if self.shares is not None and len(self.shares) == 2 else None
+
+    @property
+    def majority(self) -> float | None:
+        """The accuracy of the commonest class; None for numbers."""
+        return None if self.shares is None else self.constant
+
+    @property
+    def score_name(self) -> str:
+        """What forecasts are about: "accuracy", or "R²" of a model of numbers."""
+        return "R²" if self.shares is None else "accuracy"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plan as plain numbers, fit for JSON.
@@ -90,9 +126,10 @@ class Plan:
         Returns
         -------
         plan : dict
-            Of the attributes; a log loss that does not exist is None.
+            Of the attributes; a score that does not exist is None.
         """
-        plain = asdict(self)
+        plain = asdict(self) | {"positives": self.positives, "majority": self.majority}
+        plain["shares"] = None if self.shares is None else list(self.shares)
         plain["forecasts"] = [
             {k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(f).items()}
             for f in self.forecasts
@@ -107,16 +144,18 @@ class Plan:
         rows : list of tuples of str
             As many entries each.
         """
+        names = {"auc": "AUC", "log_loss": "log loss"}
+        if self.shares is None:
+            names = {"mean_absolute_error": "mean error"}
         return [
-            ("epsilon", "accuracy", "one fit, 90%", "lost to privacy", "AUC", "log loss", "seconds"),
+            ("epsilon", self.score_name, "one fit, 90%", "lost to privacy", *names.values(), "seconds"),
             *(
                 (
                     f"{f.epsilon:g}",
-                    f"{f.accuracy:.3f}",
+                    f"{f.score:.3f}",
                     f"{f.low:.3f} to {f.high:.3f}",
-                    f"{self.without_privacy - f.accuracy:+.3f}",
-                    f"{f.auc:.3f}",
-                    "-" if math.isnan(f.log_loss) else f"{f.log_loss:.3f}",
+                    f"{self.without_privacy - f.score:+.3f}",
+                    *("-" if math.isnan(v := getattr(f, name)) else f"{v:.3f}" for name in names),
                     f"{f.seconds:.2g}",
                 )
                 for f in self.forecasts
@@ -126,10 +165,18 @@ class Plan:
     @property
     def heading(self) -> str:
         """What was assumed, and what the forecasts are to be held against."""
+        rows = f" with {self.rows_per_person} rows each" if self.rows_per_person > 1 else ""
+        curves = ", curves" if self.curves else ""
+        about = f"{self.n:,} people{rows}, {self.n_features} features{curves}"
+        if self.shares is None:
+            return (
+                f"{about}, numbers. Without privacy: R² {self.without_privacy:.3f}. A constant alone: R² 0. "
+                "The mean error is in standard deviations of the target."
+            )
+        labels = f"{self.positives:.0%} positive" if len(self.shares) == 2 else f"{len(self.shares)} classes"
         return (
-            f"{self.n:,} people, {self.n_features} features, {self.positives:.0%} positive. Without privacy: "
-            f"AUC about {self.auc:.2f}, accuracy {self.without_privacy:.3f}. The commoner label alone: "
-            f"accuracy {self.majority:.3f}."
+            f"{about}, {labels}. Without privacy: AUC about {self.auc:.2f}, accuracy "
+            f"{self.without_privacy:.3f}. The commonest label alone: accuracy {self.constant:.3f}."
         )
 
     def __str__(self) -> str:
@@ -148,7 +195,7 @@ class Plan:
         )
 
     def plot(self, path: str | Path) -> None:
-        """Draw accuracy over epsilon to a PNG, SVG or PDF file.
+        """Draw accuracy, or R², over epsilon to a PNG, SVG or PDF file.
 
         Parameters
         ----------
@@ -160,23 +207,22 @@ class Plan:
         draw(self, Path(path))
 
 
-CAUTION = (
-    "Simulated on invented tables with the real solver. Yours will differ: nobody knows its AUC "
-    "beforehand, and columns that are rarer or more correlated are learnt more slowly."
-)
-
-
 def plan(
-    n: int,
-    n_features: int,
+    n: int | None = None,
+    n_features: int | None = None,
     *,
     epsilons: Iterable[float] = (0.1, 0.3, 1.0, 3.0),
     delta: float = 1e-6,
-    positives: float = 0.5,
-    auc: float = 0.8,
-    model: str = "logistic",
+    positives: float | None = None,
+    auc: float | None = None,
+    model: str | None = None,
     runs: int = 5,
     seed: int = 0,
+    classes: int | Sequence[float] | None = None,
+    r2: float | None = None,
+    rows_per_person: int | None = None,
+    curves: bool | int | None = None,
+    schema: Schema | str | PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Forecast what private models of a table of this shape will be like. No data are needed or read.
@@ -184,22 +230,35 @@ def plan(
     Parameters
     ----------
     n, n_features : int
-        Number of people to train on, and of encoded columns.
+        Number of people to train on, and of encoded columns, without the edges of curves. A schema tells the
+        second, and the first if it declares the number of records.
     epsilons : iterable of float
         The budgets to compare.
     delta : float
         As in the estimators.
-    positives : float
-        Share of positive labels, between 0 and 1: public knowledge, or a guess.
-    auc : float
-        How well the best model without privacy would tell the labels apart: a guess. 0.7 is a hard problem,
-        0.8 a usual one, 0.9 an easy one.
-    model : {"logistic", "svm"}
-        Which estimator will be used.
+    positives : float, optional
+        Share of positive labels, between 0 and 1: public knowledge, or a guess. 0.5 by default.
+    auc : float, optional
+        How well the same model without privacy, trained on as many people, tells the classes apart: a guess.
+        0.7 is a hard problem, 0.8 a usual one and the default, 0.9 an easy one. Of several classes it is the
+        mean of each class against the rest.
+    model : {"logistic", "svm", "linear", "huber"}, optional
+        Which estimator will be used: by default "logistic", or "linear" for numbers.
     runs : int
         Simulated fits for each epsilon, each on other people and with other noise.
     seed : int
         The same seed gives the same forecasts, times aside.
+    classes : int or sequence of float, optional
+        The number of classes, all as frequent, or the share of each. Two by default.
+    r2 : float, optional
+        Of a model of numbers: the R² that the same model reaches without privacy, a guess. 0.5 by default.
+    rows_per_person : int, optional
+        Rows that each person has, all of which are used; n is still the number of people.
+    curves : bool or int, optional
+        Whether scores bend along numbers, as the estimators' setting. The AUC, or the R², is then that of a
+        model with curves.
+    schema : Schema, str or path, optional
+        The schema of the table, which tells the features, the kind of label, curves, and rows of a person.
     progress : callable, optional
         Called as progress(done, total) after each fit.
 
@@ -208,9 +267,26 @@ def plan(
     plan : Plan
         Print it, or see its attributes.
     """
-    scene = Scene.of(n_features, delta=delta, positives=positives, auc=auc, model=model, runs=runs, seed=seed)
-    scene.check_size(n)
-    epsilons = sorted({_positive("epsilons", e) for e in epsilons})
+    assumed = Assumptions.of(
+        n,
+        n_features,
+        delta=delta,
+        positives=positives,
+        auc=auc,
+        model=model,
+        runs=runs,
+        seed=seed,
+        classes=classes,
+        r2=r2,
+        rows_per_person=rows_per_person,
+        curves=curves,
+        schema=schema,
+    )
+    if assumed.n is None:
+        raise ValueError("Say how many people there are, n=5000, or in the schema, by records.")
+    n = assumed.n
+    assumed.check_size(n)
+    epsilons = sorted({check_positive("epsilons", e) for e in epsilons})
     if not epsilons:
         raise ValueError("epsilons must name at least one epsilon, epsilons=(1.0,) for example.")
     done, total = 0, len(epsilons) * (runs + 1) + 1
@@ -221,139 +297,37 @@ def plan(
         if progress is not None:
             progress(done, total)
 
+    scene = Scene.of(assumed, n)
     without = scene.reference(n)
     scene.warm_up()
     tick()
-    forecasts = tuple(scene.forecast(n, epsilon, tick) for epsilon in epsilons)
-    share = float(scene.tests[1].mean())
-    return Plan(n, n_features, positives, auc, model, runs, without, max(share, 1.0 - share), forecasts)
+    forecasts = tuple(_forecast(scene, n, epsilon, tick) for epsilon in epsilons)
+    target = assumed.target
+    return Plan(
+        n,
+        assumed.n_features,
+        target.shares if isinstance(target, Classes) else None,
+        target.auc if isinstance(target, Classes) else None,
+        target.r2 if isinstance(target, Numbers) else None,
+        assumed.model,
+        assumed.rows_per_person,
+        assumed.curves,
+        runs,
+        without,
+        scene.constant,
+        forecasts,
+    )
 
 
-@dataclass(frozen=True)
-class Scene:
-    """A population with people to test on, and how models are fitted to others of it."""
-
-    population: Population
-    tests: tuple[Any, Any]
-    delta: float
-    model: str
-    runs: int
-    seed: int
-
-    @classmethod
-    def of(
-        cls,
-        n_features: int,
-        *,
-        delta: float,
-        positives: float,
-        auc: float,
-        model: str,
-        runs: int,
-        seed: int,
-    ) -> Scene:
-        """Check the assumptions and set the scene."""
-        _whole("n_features", n_features, 1)
-        _whole("runs", runs, 2)
-        _share("positives", positives, 0.0)
-        _share("auc", auc, 0.5)
-        _positive("delta", delta)
-        known = [k for k, one in MODELS.items() if one.link.predicts_classes and not one.needs_loss]
-        if model not in known:
-            raise ValueError(
-                f"Plans are for models of two classes: model must be {' or '.join(map(repr, known))}, got "
-                f"{model!r}."
-            )
-        rng = np.random.default_rng([seed, n_features])
-        population = Population.of(n_features, positives, auc, rng)
-        return cls(population, population.draw(TESTED_ON, rng), delta, model, runs, seed)
-
-    def check_size(self, n: int) -> None:
-        """Refuse a number of people that cannot be simulated."""
-        _whole("n", n, 10)
-        p = len(self.population.weights)
-        if n * p > LARGEST:
-            raise ValueError(
-                f"{n:,} x {p} cells are too many to simulate; plan for {LARGEST // p:,} people: with more "
-                "people it only gets better."
-            )
-
-    def reference(self, n: int) -> float:
-        """Return the accuracy of the same model without privacy, from as many people."""
-        return self._accuracy(self._fit(n, 0, solver="nonprivate"))
-
-    def warm_up(self) -> None:
-        """Fit once with secure noise, because the first fit on a machine compiles, which is not its time."""
-        self._fit(1_000, 0)
-
-    def forecast(self, n: int, epsilon: float, tick: Callable[[], None] = lambda: None) -> Forecast:
-        """Fit as often as `runs` says, and once with secure noise to see how long it takes."""
-        X, y = self.tests
-        scores, aucs, losses = [], [], []
-        for run in range(self.runs):
-            fitted = self._private(n, epsilon, run)
-            scores.append(self._accuracy(fitted))
-            aucs.append(float(roc_auc_score(y, fitted.decision_function(X))))
-            if MODELS[self.model].link.probabilities is not None:
-                losses.append(float(log_loss(y, fitted.predict_proba(X))))
-            tick()
-        started = time.perf_counter()
-        self._fit(n, 0, epsilon=epsilon)
-        seconds = time.perf_counter() - started
-        tick()
-        mean, sd = float(np.mean(scores)), float(np.std(scores, ddof=1))
-        reach = (
-            float(stats.t.ppf(0.5 + 0.5 * CONFIDENCE, self.runs - 1)) * sd * math.sqrt(1.0 + 1.0 / self.runs)
-        )
-        return Forecast(
-            epsilon,
-            self.delta,
-            mean,
-            max(mean - reach, 0.0),
-            min(mean + reach, 1.0),
-            float(np.mean(aucs)),
-            float(np.mean(losses)) if losses else math.nan,
-            seconds,
-        )
-
-    def mean_accuracy(self, n: int, epsilon: float, tick: Callable[[], None]) -> float:
-        """Return the mean accuracy of as many fits as `runs` says."""
-        scores = []
-        for run in range(self.runs):
-            scores.append(self._accuracy(self._private(n, epsilon, run)))
-            tick()
-        return float(np.mean(scores))
-
-    def _private(self, n: int, epsilon: float, run: int) -> Any:
-        return self._fit(n, run, epsilon=epsilon, noise="seeded", random_state=self.seed + run)
-
-    def _fit(self, n: int, run: int, **settings: Any) -> Any:
-        X, y = self.population.draw(n, np.random.default_rng([self.seed, run, n]))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they speak of people's data, and there are none here
-            return (
-                MODELS[self.model]
-                .estimator(
-                    delta=self.delta, classes=(0, 1), n_records=n, feature_bounds=(0.0, 1.0), **settings
-                )
-                .fit(X, y)
-            )
-
-    def _accuracy(self, fitted: Any) -> float:
-        return float(fitted.score(*self.tests))
-
-
-def _whole(name: str, value: Any, least: int) -> None:
-    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
-
-
-def _positive(name: str, value: Any) -> float:
-    if not isinstance(value, (int, float, np.number)) or not 0.0 < value < math.inf:
-        raise ValueError(f"{name} must be positive and finite, got {value!r}.")
-    return float(value)
-
-
-def _share(name: str, value: Any, above: float) -> None:
-    if not isinstance(value, (int, float, np.number)) or not above < value < 1.0:
-        raise ValueError(f"{name} must be between {above:g} and 1, got {value!r}.")
+def _forecast(scene: Scene, n: int, epsilon: float, tick: Callable[[], None]) -> Forecast:
+    """Fit as often as `runs` says, and once with secure noise to see how long it takes."""
+    found = scene.scores(n, epsilon, tick)
+    seconds = scene.seconds(n, epsilon)
+    tick()
+    runs, delta, name = scene.assumed.runs, scene.assumed.delta, scene.assumed.target.score
+    means = {each: float(np.mean([scores[each] for scores in found])) for each in found[0]}
+    sd = float(np.std([scores[name] for scores in found], ddof=1))
+    reach = float(stats.t.ppf(0.5 + 0.5 * CONFIDENCE, runs - 1)) * sd * math.sqrt(1.0 + 1.0 / runs)
+    low = means[name] - reach
+    low = max(low, 0.0) if name == "accuracy" else low
+    return Forecast(epsilon, delta, low, min(means[name] + reach, 1.0), seconds, **means)

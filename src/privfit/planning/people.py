@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
-from privfit.planning.forecast import Progress, Scene
+from privfit.planning.assumptions import Assumptions
+from privfit.planning.forecast import Progress
+from privfit.planning.scene import REFERENCE, Scene
+from privfit.planning.targets import Numbers
+from privfit.schema import Schema
 
 FEWEST = 100
 LARGEST = 50_000_000  # cells of a table that is tried: five fits of it take about a minute on two cores
-REFERENCE = 20_000  # people whom the model without privacy learns from: more of them hardly help it
 STEPS_PER_DOUBLING = 2  # forecasts of tables closer in size than this cannot be told apart
 STRIDE = 2 * STEPS_PER_DOUBLING  # steps from one table to the next on the way up
 
@@ -23,16 +28,19 @@ class PeopleNeeded:
     ----------
     n : int or None
         The smallest number tried that was enough; None if none was.
-    epsilon, accuracy : float
-        What was asked for: this accuracy on people whom the model has not seen.
+    epsilon : float
+        The privacy budget that was asked for.
+    accuracy, r2 : float or None
+        What was asked for: this accuracy, or R² of a model of numbers, on people whom the model has not seen.
     tried : tuple of (int, float)
-        Numbers of people that were simulated, with the mean accuracy that they gave.
+        Numbers of people that were simulated, with the mean accuracy, or R², that they gave.
     """
 
     n: int | None
     epsilon: float
-    accuracy: float
+    accuracy: float | None
     tried: tuple[tuple[int, float], ...]
+    r2: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the answer as plain numbers, fit for JSON.
@@ -46,33 +54,38 @@ class PeopleNeeded:
             "n": self.n,
             "epsilon": self.epsilon,
             "accuracy": self.accuracy,
+            "r2": self.r2,
             "tried": [list(pair) for pair in self.tried],
         }
 
     def __str__(self) -> str:
-        tried = ", ".join(f"{n:,} gave {accuracy:.3f}" for n, accuracy in self.tried)
+        tried = ", ".join(f"{n:,} gave {score:.3f}" for n, score in self.tried)
         answer = (
             f"More than {max(n for n, _ in self.tried):,} people"
             if self.n is None
             else f"About {self.n:,} people"
         )
-        return (
-            f"{answer} for an accuracy of {self.accuracy:.3f} with epsilon = {self.epsilon:g} "
-            f"(simulated: {tried})."
-        )
+        wanted = f"an R² of {self.r2:.3f}" if self.accuracy is None else f"an accuracy of {self.accuracy:.3f}"
+        return f"{answer} for {wanted} with epsilon = {self.epsilon:g} (simulated: {tried})."
 
 
 def people_needed(
-    n_features: int,
+    n_features: int | None = None,
     *,
-    accuracy: float,
+    accuracy: float | None = None,
+    wanted_r2: float | None = None,
     epsilon: float = 1.0,
     delta: float = 1e-6,
-    positives: float = 0.5,
-    auc: float = 0.8,
-    model: str = "logistic",
+    positives: float | None = None,
+    auc: float | None = None,
+    model: str | None = None,
     runs: int = 5,
     seed: int = 0,
+    classes: int | Sequence[float] | None = None,
+    r2: float | None = None,
+    rows_per_person: int | None = None,
+    curves: bool | int | None = None,
+    schema: Schema | str | PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> PeopleNeeded:
     """Find how many people a private model needs to be right about so many of them.
@@ -82,13 +95,15 @@ def people_needed(
     Parameters
     ----------
     n_features : int
-        Number of encoded columns.
-    accuracy : float
-        What is wanted, on people whom the model has not seen.
+        Number of encoded columns, unless a schema tells it.
+    accuracy : float, optional
+        What is wanted of a model of classes, on people whom the model has not seen.
+    wanted_r2 : float, optional
+        The same of a model of numbers: the R² that is wanted, which is below `r2`.
     epsilon, delta : float
         The promise.
-    positives, auc, model, runs, seed
-        As in `plan`.
+    positives, auc, model, runs, seed, classes, r2, rows_per_person, curves, schema
+        As in `plan`. The AUC, or the R², without privacy is that of a model of 20,000 people.
     progress : callable, optional
         Called as progress(done, total) after each fit; `total` is the most that may still be needed, and
         falls as the search goes on.
@@ -98,14 +113,44 @@ def people_needed(
     answer : PeopleNeeded
         Print it, or see its attribute `n`.
     """
-    scene = Scene.of(n_features, delta=delta, positives=positives, auc=auc, model=model, runs=runs, seed=seed)
-    best = scene.reference(min(LARGEST // n_features, REFERENCE))
-    if not 0.0 < accuracy < best:
+    if wanted_r2 is not None and r2 is None and model is None and schema is None:
+        model = "linear"
+    assumed = Assumptions.of(
+        None,
+        n_features,
+        delta=delta,
+        positives=positives,
+        auc=auc,
+        model=model,
+        runs=runs,
+        seed=seed,
+        classes=classes,
+        r2=r2,
+        rows_per_person=rows_per_person,
+        curves=curves,
+        schema=schema,
+    )
+    of_numbers = isinstance(assumed.target, Numbers)
+    score = wanted_r2 if of_numbers else accuracy
+    if score is None or (accuracy is not None and wanted_r2 is not None):
+        needed = "wanted_r2, of a model of numbers" if of_numbers else "accuracy, of a model of classes"
+        raise ValueError(f"Say what is wanted: {needed}, and nothing else.")
+    cells = assumed.n_features * assumed.rows_per_person
+    reference = min(LARGEST // cells, REFERENCE)
+    scene = Scene.of(assumed, reference)
+    best = scene.reference(reference)
+    if not 0.0 < score < best:
+        if of_numbers:
+            raise ValueError(
+                f"An R² of {score:g} is out of reach: the same model without privacy has {best:.3f}; ask for "
+                "less, or assume a larger r2."
+            )
         raise ValueError(
-            f"An accuracy of {accuracy:g} is out of reach: with AUC {auc:g} and {positives:.0%} positive the "
-            f"same model without privacy is right about {best:.3f}; ask for less, or assume a larger auc."
+            f"An accuracy of {score:g} is out of reach: with AUC {assumed.target.assumed:g} and "
+            f"{scene.constant:.0%} of the commonest label the same model without privacy is right about "
+            f"{best:.3f}; ask for less, or assume a larger auc."
         )
-    doublings = math.log2(LARGEST / n_features / FEWEST)
+    doublings = math.log2(LARGEST / cells / FEWEST)
     sizes = [
         int(round(FEWEST * 2.0 ** (k / STEPS_PER_DOUBLING), -1))
         for k in range(int(doublings * STEPS_PER_DOUBLING) + 1)
@@ -122,8 +167,8 @@ def people_needed(
             if progress is not None:
                 progress(fits, runs * (len(tried) + 1 + further))
 
-        tried[sizes[k]] = scene.mean_accuracy(sizes[k], epsilon, tick)
-        return tried[sizes[k]] >= accuracy
+        tried[sizes[k]] = scene.mean_score(sizes[k], epsilon, tick)
+        return tried[sizes[k]] >= score
 
     # Upwards in large strides, because large tables take longest; then halve what is left.
     low, high = -1, 0
@@ -131,8 +176,8 @@ def people_needed(
     while not enough(high, math.ceil((len(sizes) - 1 - high) / STRIDE) + halvings):
         low, high = high, min(high + STRIDE, len(sizes) - 1)
         if low == high:
-            return PeopleNeeded(None, epsilon, accuracy, tuple(sorted(tried.items())))
+            return PeopleNeeded(None, epsilon, accuracy, tuple(sorted(tried.items())), wanted_r2)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle, (high - low) // 2 - 1) else (middle, high)
-    return PeopleNeeded(sizes[high], epsilon, accuracy, tuple(sorted(tried.items())))
+    return PeopleNeeded(sizes[high], epsilon, accuracy, tuple(sorted(tried.items())), wanted_r2)

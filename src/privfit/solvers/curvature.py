@@ -28,7 +28,7 @@ AMPLE = 3000.0  # n sqrt(2 rho) from which on they are worth their price: noise 
 COARSE = 1.0  # noise on eigenvalues, in units of their mean, up to which they can be told from it
 MANY_RECORDS = 100_000  # from here on passes are dear; with fewer, hundreds of them are the better bargain,
 FINE = 0.4  # unless the eigenvalues are known as well as this
-COARSE_FOR_FEW_STEPS = 10.0  # the same, and no AMPLE, if few steps are allowed: a coarse curvature still
+COARSE_FOR_FEW_STEPS = 14.0  # the same, and no AMPLE, if few steps are allowed: a coarse curvature still
 # leads further in a dozen steps than none
 HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
 DIGITS = 2.0**-40  # of a regulariser in all directions, so that rounding leaves some of it in each
