@@ -1,18 +1,19 @@
 """Run what has no row yet, then make the page and the pictures; `make compare` calls this.
 
-Every fit is a row of benchmarks/compare.csv with the version of its library. `--again privfit` runs rows of
-privfit again that another commit made. Libraries that are not set up are skipped, and the reason is printed.
+Every fit is a row of benchmarks/compare.csv with the version of its library. `--again privfit` runs privfit's
+rows again, with and without curves. Libraries that are not set up are skipped, and the reason is printed.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import rivals
 
-from comparison import page, rows, tables
+from comparison import page, pictures, rows, tables
 from comparison.learners import LEARNERS, Learner, fits
 from comparison.results import Results
 
@@ -48,6 +49,17 @@ def run(learner: Learner, name: str, splits: int, path: Path) -> None:
         print(f"{name}: {failure}", file=sys.stderr, flush=True)
 
 
+def in_order(known: Mapping[rows.Cell, rows.Row]) -> dict[rows.Cell, rows.Row]:
+    """Return all rows by table, learner, setting, epsilon and split, so that files can be compared."""
+    names = [learner.name for learner in LEARNERS]
+
+    def key(cell: rows.Cell) -> tuple[object, ...]:
+        place = tables.NAMES.index(cell.table), names.index(cell.learner)
+        return *place, cell.setting, float(cell.epsilon or 0.0), cell.split
+
+    return {cell: known[cell] for cell in sorted(known, key=key)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         prog="comparison", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -56,16 +68,14 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=tables.NAMES, default=tables.NAMES)
     parser.add_argument("--learners", nargs="+", choices=names, default=names)
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument(
-        "--again", nargs="+", choices=names, default=[], help="drop these learners' rows first"
-    )
+    parser.add_argument("--again", nargs="+", default=[], help="drop rows whose learner begins with this")
     parser.add_argument("--csv", type=Path, default=rows.PATH)
     options = parser.parse_args()
     if options.again:
-        kept = [
-            (cell, row) for cell, row in rows.read(options.csv).items() if cell.learner not in options.again
-        ]
-        rows.write(kept, options.csv)
+        kept = rows.read(options.csv).items()
+        rows.write(
+            [(c, row) for c, row in kept if not c.learner.startswith(tuple(options.again))], options.csv
+        )
     for learner in LEARNERS:
         if learner.name not in options.learners:
             continue
@@ -74,9 +84,12 @@ def main() -> None:
                 print(f"{name} is skipped: {reason}", file=sys.stderr)
             else:
                 run(learner, name, options.splits, options.csv)
-    results = Results(rows.read(options.csv))
+    known = in_order(rows.read(options.csv))
+    rows.write(known.items(), options.csv)
     if options.csv == rows.PATH:
+        results = Results(known)
         page.PAGE.write_text(page.filled(page.PAGE.read_text(), results))
+        pictures.draw(results)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ The page has a mark for every part, `<!-- compare: NAME -->` before it and `<!--
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,21 +20,24 @@ from comparison.results import (
     PRIVATE,
     RIVALS,
     TWO_CLASSES,
+    Lead,
     Place,
     Results,
     main_measure,
+    mean,
 )
-from comparison.tables import NAMES, OTHER_TARGETS
+from comparison.tables import NAMES, NUMBERS, OTHER_TARGETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
 MARK = re.compile(r"(<!-- compare: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 HEADINGS = {
-    OURS: "privfit",
     CURVES: "privfit, curves",
     BEST: "Opacus, best of grid †",
     OPEN[0]: "linear, not private",
     OPEN[1]: "EBM, not private",
 }
+OF_NUMBERS = tuple(name for name, kind in OTHER_TARGETS.items() if kind == NUMBERS)
+WITH_CLASSES = tuple(name for name in NAMES if name not in OF_NUMBERS)
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 WORDS = {"auc": "AUC", "score": "accuracy", "log_loss": "log loss", "calibration_error": "calibration error"}
 
@@ -59,36 +63,59 @@ def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 
 
 def losses(results: Results) -> str:
-    """Return every cell in which the mean of another private learner is ahead of the default's."""
+    """Return every cell in which the mean of another private learner is ahead of privfit's.
+
+    Ahead of plain columns or of curves, by more than MEANT; the largest lead comes first.
+    """
     found = []
     for rival in RIVALS:
         for table in NAMES:
-            for (name, epsilon), lead in results.leads(OURS, rival, main_measure(table)).items():
-                if name == table and lead.difference < -MEANT:
-                    found.append((lead.difference, name, epsilon, rival, lead))
+            for epsilon in EPSILONS:
+                place = Place(table, epsilon, OURS, main_measure(table))
+                leads = {each: results.lead(place._replace(learner=each), rival) for each in (OURS, CURVES)}
+                if any(lead is not None and lead.difference < -MEANT for lead in leads.values()):
+                    found.append((place, rival, leads))
     lines = []
-    for _, name, epsilon, rival, lead in sorted(found, key=lambda each: each[:4]):
-        measure = main_measure(name)
-        shown = [
-            number(results.mean(Place(name, epsilon, learner, measure))) for learner in (rival, OURS, CURVES)
-        ]
-        what = "R²" if measure == "score" and OTHER_TARGETS[name] == "numbers" else WORDS[measure]
-        sure = "" if lead.verdict < 0 else " (uncertain)"
-        behind = f"{number(-lead.difference)} ± {number(lead.error)}{sure}"
-        lines.append([name, epsilon, what, HEADINGS.get(rival, rival), *shown, behind])
-    head = ["table", "ε", "measure", "who is ahead", "theirs", "privfit", "with curves", "behind by"]
+    for place, rival, leads in sorted(
+        found, key=lambda each: min(lead.difference for lead in each[2].values())
+    ):
+        what = "R²" if place.table in OF_NUMBERS else WORDS[place.measure]
+        theirs = results.values(place._replace(learner=rival))
+        line = [place.table, place.epsilon, what, HEADINGS.get(rival, rival), number(mean(theirs.values()))]
+        for learner, lead in leads.items():
+            ours = results.values(place._replace(learner=learner))
+            line.append(number(mean(ours[split] for split in theirs) if ours else None))
+            line.append(_behind(lead) if lead is not None and lead.difference < -MEANT else "")
+        lines.append(line)
+    head = [
+        "table",
+        "ε",
+        "measure",
+        "who is ahead",
+        "theirs",
+        "privfit",
+        "behind by",
+        "with curves",
+        "behind by",
+    ]
     return markdown(head, lines)
+
+
+def _behind(lead: Lead) -> str:
+    error = f" ± {number(lead.error)}" if lead.error < math.inf else ""
+    return f"{number(-lead.difference)}{error}{'' if lead.verdict < 0 else ' (uncertain)'}"
 
 
 def tally(results: Results) -> str:
     """Return in how many cells privfit is better, equal or worse, for each rival and measure."""
     lines = []
     for measure in ("auc", "score", "log_loss", "calibration_error"):
-        for rival in RIVALS:
+        for rival in (*RIVALS, OURS):
             line = [WORDS[measure] if measure != "score" else "accuracy, R²", HEADINGS.get(rival, rival)]
             for learner in (OURS, CURVES):
                 verdicts = [lead.verdict for lead in results.leads(learner, rival, measure).values()]
-                line.append(" / ".join(str(verdicts.count(which)) for which in (1, 0, -1)))
+                counts = " / ".join(str(verdicts.count(which)) for which in (1, 0, -1))
+                line.append(counts if learner != rival else "")
             lines.append(line)
     return markdown(["measure", "beside", "privfit", "with curves"], lines)
 
@@ -106,20 +133,28 @@ def means(results: Results) -> str:
     return markdown(["mean", "ε", *(HEADINGS.get(each, each) for each in (*PRIVATE, *OPEN))], lines)
 
 
+def seconds(results: Results) -> str:
+    """Return how long a fit took at epsilon = 1; other budgets take about as long."""
+    learners = [each for each in (*PRIVATE, *OPEN) if each != BEST]
+    lines = [
+        [table, *(number(results.mean(Place(table, "1", each, "seconds")), 2) for each in learners)]
+        for table in NAMES
+    ]
+    return markdown(["ε = 1", *(HEADINGS.get(each, each) for each in learners)], lines)
+
+
 def cells(results: Results, measure: str, tables: Sequence[str]) -> str:
     """Return the means of a measure for every table and epsilon; the best private one is bold."""
     lines = []
     pick = min if measure in LOWER_IS_BETTER else max
-    digits = 1 if measure == "seconds" else 3
     for table in tables:
         for epsilon in EPSILONS:
             found = [results.mean(Place(table, epsilon, learner, measure)) for learner in (*PRIVATE, *OPEN)]
             private = [value for value in found[: len(PRIVATE)] if value is not None]
-            shown = [number(value, digits) for value in found]
-            best = number(pick(private), digits) if private else None
+            best = number(pick(private)) if private else None
             shown = [
-                f"**{text}**" if i < len(PRIVATE) and text == best and measure != "seconds" else text
-                for i, text in enumerate(shown)
+                f"**{number(value)}**" if i < len(PRIVATE) and number(value) == best else number(value)
+                for i, value in enumerate(found)
             ]
             lines.append([table, epsilon, *shown])
     return markdown(["table", "ε", *(HEADINGS.get(each, each) for each in (*PRIVATE, *OPEN))], lines)
@@ -130,7 +165,7 @@ def synthetic(results: Results) -> str:
     lines = []
     for table in NAMES:
         shown = [
-            number(results.mean(Place(table, "1", learner, measure)), 1 if measure == "seconds" else 3)
+            number(results.mean(Place(table, "1", learner, measure)), 2 if measure == "seconds" else 3)
             for learner in ("MST", OURS)
             for measure in ("auc", "score", "log_loss", "seconds")
         ]
@@ -145,12 +180,12 @@ PARTS: dict[str, Callable[[Results], str]] = {
     "losses": losses,
     "tally": tally,
     "means": means,
-    "auc": lambda results: cells(results, "auc", TWO_CLASSES),
-    "accuracy": lambda results: cells(results, "score", TWO_CLASSES),
-    "log-loss": lambda results: cells(results, "log_loss", TWO_CLASSES),
-    "calibration": lambda results: cells(results, "calibration_error", TWO_CLASSES),
-    "other-targets": lambda results: cells(results, "score", tuple(OTHER_TARGETS)),
-    "seconds": lambda results: cells(results, "seconds", NAMES),
+    "auc": lambda results: cells(results, "auc", WITH_CLASSES),
+    "accuracy": lambda results: cells(results, "score", WITH_CLASSES),
+    "log-loss": lambda results: cells(results, "log_loss", WITH_CLASSES),
+    "calibration": lambda results: cells(results, "calibration_error", WITH_CLASSES),
+    "numbers": lambda results: cells(results, "score", OF_NUMBERS),
+    "seconds": seconds,
     "synthetic": synthetic,
 }
 

@@ -3,7 +3,7 @@
 They were chosen by a rule before anything was run on them: Adult and Bank with their own columns; for every
 kind in the list of dense development tables (PRIVFIT_DATA/tables) the real one with the most records and at
 most 128 columns; of the tables with numbers and of those with many classes (PRIVFIT_DATA/tables3) the largest
-ones. Sparse tables are left out, because the other libraries take none.
+ones. Sparse tables are left out, because the other libraries are handed dense arrays.
 """
 
 from __future__ import annotations
@@ -53,10 +53,12 @@ class Table:
     matrix
         The rows as linear models take them: numbers scaled to [0, 1] by their declared bounds, an indicator
         for each category.
+    independent
+        The columns of this matrix but for the last category of each, which the others determine.
     columns
         The rows as additive models take them: a number or the code of a category in each column.
     nominal, low, high
-        Which of these columns hold codes, and the declared bounds of each.
+        Which of the columns hold codes, and the declared bounds of each.
     frame, schema
         The rows as privfit takes them.
     y
@@ -68,6 +70,7 @@ class Table:
     name: str
     kind: str
     matrix: np.ndarray
+    independent: np.ndarray
     columns: np.ndarray
     nominal: tuple[int, ...]
     low: np.ndarray
@@ -132,6 +135,7 @@ def _with_schema(name: str) -> Table:
         name=name,
         kind=TWO_CLASSES,
         matrix=encode(frame, schema).toarray(),
+        independent=np.arange(len(schema.feature_names)),
         columns=np.column_stack(columns),
         nominal=tuple(nominal),
         low=low,
@@ -180,6 +184,7 @@ def _of_numbers(name: str) -> Table:
         name=name,
         kind=kind,
         matrix=X,
+        independent=np.array([j for group in groups for j in (group[:-1] or group)]),
         columns=columns,
         nominal=tuple(np.flatnonzero(is_code).tolist()),
         low=np.zeros(len(groups)),
