@@ -155,10 +155,10 @@ def test_several_classes_and_numbers_are_forecast():
 @pytest.mark.slow
 def test_a_schema_tells_features_label_curves_and_rows():
     plan = privfit.plan(schema=SCHEMA, epsilons=(1.0,), runs=2, auc=0.85)
-    assert (plan.n, plan.n_features, plan.shares) == (900, 5, (1 / 3,) * 3)
+    assert (plan.n, plan.n_features, plan.shares) == (450, 5, (1 / 3,) * 3), "900 rows are of 450 people"
     assert plan.rows_per_person == 2
     assert plan.curves is True
-    assert "900 people with 2 rows each, 5 features, curves, 3 classes." in plan.heading
+    assert "450 people with 2 rows each, 5 features, curves, 3 classes." in plan.heading
 
 
 @pytest.mark.slow

@@ -83,10 +83,11 @@ class Assumptions:
             plain = schema.without_curves()
             n_features = len(plain.feature_names)
             numbers = sum(isinstance(column, Curved) for column in plain.features)
-            n = schema.records if n is None else n
             curves = schema.has_curves if curves is None else curves
             of_person = None if schema.identifier is None else schema.identifier.rows_per_person
             rows_per_person = of_person if rows_per_person is None else rows_per_person
+            if n is None and schema.records is not None:
+                n = schema.records // (rows_per_person or 1)  # the schema declares rows
             classes, model = _by_label(schema, classes, positives, model)
         if n_features is None:
             raise ValueError("Say how many encoded columns there are, n_features=20, or give a schema.")

@@ -231,7 +231,7 @@ def plan(
     ----------
     n, n_features : int
         Number of people to train on, and of encoded columns, without the edges of curves. A schema tells the
-        second, and the first if it declares the number of records.
+        second, and the first if it declares the number of records, which is divided by `rows_per_person`.
     epsilons : iterable of float
         The budgets to compare.
     delta : float
