@@ -183,6 +183,7 @@ def test_ctrl_c_says_that_what_is_finished_is_kept(tmp_path, monkeypatch):
     assert f"Interrupted. Finished cells are in {tmp_path}; run the same command again" in result.stderr
 
 
+@pytest.mark.slow
 def test_table_1_is_recorded_with_its_seed(tmp_path):
     assert reproduce("table1", "--out", tmp_path, "--seed", 3).exit_code == 0
     (run,) = read(tmp_path)

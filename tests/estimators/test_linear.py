@@ -329,6 +329,7 @@ def test_grid_search_draws_every_fit_from_the_ledger_and_stops_when_it_is_empty(
     assert 0.015 < small.spent <= 0.022
 
 
+@pytest.mark.slow
 def test_grid_search_in_worker_processes_is_refused_rather_than_multiplied(table):
     ledger = Ledger(rho=1.0)
     model = DPLogisticRegression(rho=0.005, ledger=ledger)
