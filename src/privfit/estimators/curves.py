@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 COUNT_SHARE, TARGET_SHARE = 0.002, 0.01  # of the budget: the reach is then known to 22, a mean to 7 / reach
 LEAST_FOR_A_CURVE = 4.0  # of the smaller of the two: with less, noise and chance cost more than a curve tells
 FEWEST_EDGES = 6  # of a curve: fewer may lie where the curve does not bend, and were no better anywhere
-AMOUNT_FOR_MORE = 500.0  # from here on, more edges: with less, they gained nothing
+AMOUNT_FOR_MORE = 150.0  # from here on, more edges: with less, they gained nothing
 MOST_DECIDED = 16  # edges that the rule gives a curve: more gained nothing at any budget
 RECORD = 0.2  # what a record counts for against chance, in the unit of the reach
 
