@@ -11,6 +11,7 @@ Only the noise source and the ledger are hooked, so this knows nothing of engine
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import functools
 import io
 import logging
@@ -220,7 +221,7 @@ def _plain(value: Any) -> Any:
         return [type(value).__name__, fields, "" if "when" in vars(value) else str(value)]
     if isinstance(value, float):
         return value.hex()
-    if value is None or isinstance(value, str | bool | int | np.generic):
+    if value is None or isinstance(value, str | bool | int | np.generic | datetime.date):
         return value
     raise TypeError(f"Teach tests/replay.py to compare a fitted {type(value).__name__}.")
 

@@ -180,6 +180,28 @@ def test_weights_for_another_number_of_columns_are_refused_before_a_charge():
     assert ledger.spent == 0.0
 
 
+def test_weights_that_suit_one_number_of_edges_are_refused_before_a_charge():
+    """Those of the most edges passed once, and failed when fewer edges had been bought."""
+    widths = {len(schema(curve=True).with_curves(True).with_edges(k).feature_names) for k in range(17)}
+    for width in widths:
+        for declared in ({"start": (np.zeros(width), 0.0)}, {"constraint": Box(-1.0, [1.0] * width)}):
+            ledger = Ledger(epsilon=1.0, delta=1e-6)
+            with pytest.raises(ValueError, match="declare a number of edges instead of true"):
+                fitted(ledger=ledger, curves=True, **declared)
+            assert ledger.spent == 0.0
+
+
+def test_a_column_named_like_a_piece_is_refused_before_a_charge():
+    """The names clash at one number of edges, of which nobody knows before the charge whether it comes."""
+    for count in range(FEWEST_EDGES, MOST_DECIDED + 1):
+        piece = schema(curve=True).with_edges(count).feature_names[1]
+        columns = [Numeric("age", 17, 90, curve=True), Numeric(piece, 0, 1)]
+        table, ledger = TABLE | {piece: TABLE["age"] / 100.0}, Ledger(epsilon=1.0, delta=1e-6)
+        with pytest.raises(ValueError, match="would both become the feature"):
+            fitted(Schema(columns, Label("ill", [False, True])), table=table, ledger=ledger, epsilon=1.0)
+        assert ledger.spent == 0.0
+
+
 # -- every estimator, weights, people
 
 
@@ -273,25 +295,40 @@ def test_a_score_is_the_sum_of_the_curves():
 # -- privacy
 
 
-def replay(kind):
-    """Fit 60 records, and force what was released on neighbours and on a tenth of the records."""
+def replay(kind, people=False, **settings):
+    """Fit 60 records, and force what was released on neighbours and on a tenth of the records.
+
+    Neighbours differ in a record or, if so said, in a person with three records that have weights.
+    """
     label = Label("ill", [False, True]) if kind._link.predicts_classes else NumberLabel("cost", -10, 20)
-    facts = Schema([Numeric("age", 17, 90), Numeric("income", 0, 100_000, missing="indicator")], label)
-    names = ("age", "income", label.name)
+    columns = [
+        Numeric("age", 17, 90),
+        Numeric("income", 0, 100_000, missing="indicator"),
+        Date("day", "1950-01-01", "2050-01-01"),
+    ]
+    all_of = TABLE | {"day": np.datetime64("1950-01-01") + (TABLE["age"] * 365).astype(int)}
+    extreme = {"age": 1e300, "income": np.nan, "day": np.datetime64("NaT"), "ill": True, "cost": 1e9}
+    names, n_own = ["age", "income", "day", label.name], 1
+    if people:
+        columns += [Identifier("id", rows_per_person=2), Weight("w", 3.0)]
+        all_of |= {"id": np.arange(N) // 3, "w": np.arange(N) % 4.0}
+        extreme |= {"id": N, "w": 1e300}
+        names, n_own = [*names, "id", "w"], 3
+    facts = Schema(columns, label)
 
     def fit_of(table):
-        return lambda: kind(20.0, 1e-3, schema=facts, curves=True).fit(table)
+        return lambda: kind(20.0, 1e-3, schema=facts, curves=True, **settings).fit(table)
 
-    small = {name: TABLE[name][:60] for name in names}
+    small = {name: all_of[name][:60] for name in names}
     original = run(fit_of(small))
-    extreme = {"age": 1e300, "income": np.nan, "ill": True, "cost": 1e9}
-    more = {name: np.append(small[name], extreme[name]) for name in names}
-    fewer = {name: small[name][:-1] for name in names}
+    assert "refusal" not in original.visible
+    more = {name: np.append(small[name], [extreme[name]] * n_own) for name in names}
+    fewer = {name: small[name][:-n_own] for name in names}
     for table in (more, fewer):
         again = run(fit_of(table), original=original)
         assert_same(original, again)
         assert_paid_for(original, again)
-    assert_same(original, run(fit_of({name: TABLE[name][:7] for name in names}), original=original))
+    assert_same(original, run(fit_of({name: all_of[name][:7] for name in names}), original=original))
 
 
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
@@ -300,6 +337,8 @@ def replay(kind):
 def test_nothing_but_what_was_released_decides_the_edges(kind):
     """The number of records, and whatever they hold, tells through the bought sums alone."""
     replay(kind)
+    replay(kind, people=True)
+    replay(kind, people=True, max_passes=30)
 
 
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")

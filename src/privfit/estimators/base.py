@@ -200,9 +200,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         declared.admit_leaks()
         # only what is wrong with the records themselves is left to be refused
         records = self._read(records, declared, relation)
-        widest = declared.with_most_edges(self)
-        n_features = widest.n_features(records.X)
-        widest.weights.check(n_features, bool(self.fit_intercept))
+        n_features = declared.most_features(self, records.X)
         targets, encoder = self._encoded(records.y, declared.target)
         loss = self._loss_for(encoder)
         require(solver, dataclasses.replace(facts, loss=loss, n_features=n_features))

@@ -10,6 +10,7 @@ benchmarks/curves.py shows what it does.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -123,6 +124,17 @@ def bought_information(curator: Curator, schema: Schema) -> Information:
 def n_undecided(schema: Schema) -> int:
     """Return how many curves have a number of edges that a fit decides."""
     return sum(column.is_undecided for column in schema.columns if isinstance(column, Curved))
+
+
+def possible_edges(schema: Schema) -> Sequence[int]:
+    """Return numbers of edges that the rule may give: what suits them suits every number that it may give.
+
+    These are the fewest and the most or, if a column is named like a piece of an undecided curve, all.
+    """
+    cut = [column.name for column in schema.columns if isinstance(column, Curved) and column.is_undecided]
+    named = schema.without_curves().feature_names
+    alike = any(name.startswith(f"{column}[") for column in cut for name in named)
+    return (0, *range(FEWEST_EDGES, MOST_DECIDED + 1)) if alike else (0, MOST_DECIDED)
 
 
 def decided(schema: Schema, known: Information) -> tuple[Schema, str]:

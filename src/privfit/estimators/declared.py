@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.estimators.curves import (
-    WITHOUT_PRIVACY,
     Information,
     bought_information,
     decided,
+    possible_edges,
     public_information,
     with_setting,
 )
@@ -101,9 +101,31 @@ class Declared:
         known = public_information(self.schema, terms, self.n_records)
         return self if known is None else self.with_edges(estimator, known)
 
-    def with_most_edges(self, estimator: Any) -> Declared:
-        """Return the same with as many edges as the rule may give."""
-        return self.with_edges(estimator, WITHOUT_PRIVACY) if self.has_undecided_curves else self
+    def most_features(self, estimator: Any, X: Any) -> int:
+        """Return the largest number of features that a table may have once its columns are cut.
+
+        What does not suit each number of edges that the rule may give is refused here, because whoever has
+        bought the number has been charged.
+        """
+        possible = [self]
+        if self.schema is not None and self.schema.has_undecided_curves:
+            schemas = map(self.schema.with_edges, possible_edges(self.schema))
+            possible = [
+                replace(self, schema=schema, weights=DeclaredWeights.by(estimator, schema))
+                for schema in schemas
+            ]
+        for each in possible:
+            try:
+                each.weights.check(each.n_features(X), bool(estimator.fit_intercept))
+            except ValueError:
+                if not self.has_undecided_curves:
+                    raise
+                raise ValueError(
+                    "The fit decides how many edges curves have, and so how many weights there are; to "
+                    "declare a start, or bounds for each of the weights, declare a number of edges instead "
+                    "of true."
+                ) from None
+        return max(each.n_features(X) for each in possible)
 
     def with_bought_edges(self, estimator: Any, curator: Curator) -> Declared:
         """Return the same with the edges of curves decided by what is declared and bought."""
