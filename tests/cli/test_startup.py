@@ -64,7 +64,7 @@ noise_source(None)
     assert "cryptography" in loaded_by(program)
 
 
-@pytest.mark.parametrize("first", ["numba", "privfit.losses"])
+@pytest.mark.parametrize("first", ["numba", pytest.param("privfit.losses", marks=pytest.mark.slow)])
 def test_compiled_code_can_call_a_loss_whichever_of_the_two_came_first(first):
     program = f"""
 import {first}

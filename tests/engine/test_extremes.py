@@ -37,7 +37,13 @@ def in_single(X: np.ndarray) -> np.ndarray:
     return np.clip(X, -largest, largest).astype(np.float32)
 
 
-layouts = pytest.mark.parametrize("arrange", LAYOUTS.values(), ids=LAYOUTS)
+layouts = pytest.mark.parametrize(
+    "arrange",
+    [
+        pytest.param(arrange, id=name, marks=() if name.endswith("f64") else pytest.mark.slow)
+        for name, arrange in LAYOUTS.items()
+    ],
+)
 
 # Where float64 and float32 begin and end, and where their squares do.
 SIZES = st.one_of(

@@ -316,7 +316,7 @@ def test_strict_mode_refuses_what_no_account_or_proof_stands_behind(settings, me
     assert ledger.spent == 0.0
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
+@pytest.mark.parametrize("backend", ["threading", pytest.param("loky", marks=pytest.mark.slow)])
 def test_strict_mode_reaches_into_threads_and_other_processes(backend):
     model = DPLogisticRegression(**ONE, classes=(0, 1), noise="seeded", random_state=1)
     with strict(), joblib.parallel_backend(backend, n_jobs=2), pytest.raises(PrivacyLeakError):

@@ -123,6 +123,7 @@ def test_stages_that_were_not_run_are_left_out():
     assert len(ax.patches) == len(WATERFALL) - 1
 
 
+@pytest.mark.slow
 def test_both_figures_are_drawn_at_a_width_that_can_be_read(tmp_path):
     draw(EXPERIMENT, invented(), tmp_path, seed=1)
     for name in ("waterfall", "waterfall-objective"):

@@ -42,8 +42,15 @@ QUESTIONS = {
 }
 
 
-@pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("name", QUESTIONS)
+# Quick tests ask every question with half of the losses, and every loss half of the questions.
+WITH_LOSSES = [
+    pytest.param(name, loss, marks=pytest.mark.slow if (i + k) % 2 else ())
+    for i, name in enumerate(QUESTIONS)
+    for k, loss in enumerate(LOSSES)
+]
+
+
+@pytest.mark.parametrize(("name", "loss"), WITH_LOSSES)
 @settings(max_examples=20)
 @given(
     X=X,

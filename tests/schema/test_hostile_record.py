@@ -137,7 +137,13 @@ READERS = {
 }
 
 
-@pytest.mark.parametrize("reader", READERS)
+QUICK_READERS = {"pandas", "polars", "path"}
+
+
+@pytest.mark.parametrize(
+    "reader",
+    [pytest.param(name, marks=() if name in QUICK_READERS else pytest.mark.slow) for name in READERS],
+)
 @settings(max_examples=40)
 @given(table=tables([WHOLE, LARGE, DECIMAL, TRUTH, WORDS, DOLLARS, COMMAS], DAYS, ODD))
 def test_record_of_a_text_file_changes_no_other_row(reader, table):
@@ -249,7 +255,13 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("maker", MAKERS)
+# Quick tests make a table in one way with each library, and read a file in one.
+QUICK_MAKERS = {"rows", "array", "arrays", "pandas", "polars", "arrow", "parquet"}
+
+
+@pytest.mark.parametrize(
+    "maker", [pytest.param(name, marks=() if name in QUICK_MAKERS else pytest.mark.slow) for name in MAKERS]
+)
 @settings(max_examples=40)
 @given(data=st.data())
 def test_record_in_memory_changes_no_other_row_unless_the_table_is_refused(maker, data):
