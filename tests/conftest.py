@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,17 +43,27 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run deep tests, which take hours, only where they are asked for, and trace no lines in slow ones.
-
-    Tracing makes a small fit take three times as long. The report then tells which lines quick tests reach.
-    """
-    for item in items:
-        if item.get_closest_marker("slow") is not None:
-            item.add_marker(pytest.mark.no_cover)
+    """Run deep tests, which take hours, only where they are asked for."""
     left_out = [item for item in items if is_deep(item) != config.getoption("--deep")]
     if left_out:
         items[:] = [item for item in items if is_deep(item) == config.getoption("--deep")]
         config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Trace no lines in slow tests, because tracing makes a small fit take three times as long.
+
+    The report of coverage then tells which lines quick tests reach. The mark `no_cover` would stop one of the
+    two tracers that a worker has, and the other would go on in its place.
+    """
+    tracer = sys.gettrace()
+    if item.get_closest_marker("slow") is not None:
+        sys.settrace(None)
+    try:
+        yield
+    finally:
+        sys.settrace(tracer)
 
 
 def is_deep(item: pytest.Item) -> bool:
