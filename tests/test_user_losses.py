@@ -395,7 +395,7 @@ def test_models_are_cloned_pickled_saved_and_loaded(tmp_path):
         loaded = privfit.load(tmp_path / "model.json")
         assert type(loaded) is type(model)
         np.testing.assert_array_equal(loaded.predict(X), fitted.predict(X))
-        with pytest.raises(ValueError, match="a model file does not keep it"):
+        with pytest.raises(ValueError, match="a model file does not keep the loss"):
             loaded.fit(X, y)
 
 
