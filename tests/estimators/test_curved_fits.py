@@ -16,6 +16,7 @@ from privfit.estimators.curves import (
     MOST_DECIDED,
     RECORD,
     Information,
+    decided,
 )
 from privfit.models.registry import MODELS
 from privfit.penalties import Box
@@ -86,6 +87,25 @@ def test_a_fit_decides_by_public_and_bought_numbers_and_keeps_the_edges():
     assert model.coef_.shape == (1, len(decided.feature_names))
     assert f"2 columns have up to {count} edges" in model.privacy_.notes[0]
     assert "number of records" not in model.privacy_.spending
+
+
+@pytest.mark.parametrize(
+    ("known", "reason"),
+    [
+        (Information(5000, 1180.0), "n / 5 is about 1,000"),
+        (Information(5000, 990.0, balance=0.9999), "n sqrt(2 rho) is about 990"),
+        (
+            Information(5000, 990.0, balance=0.5),
+            "n sqrt(2 rho) is about 990, times 0.5 for the shares of the labels",
+        ),
+        (Information(50, 5e4), "n / 5 is about 10"),
+        (Information(np.inf, np.inf), ""),
+    ],
+)
+def test_the_note_names_the_amount_that_decided(known, reason):
+    facts = Schema([Numeric("x", 0, 1, curve=True), Categorical("other", list("abcd"))], Label("y", [0, 1]))
+    assert known.reason(facts) == reason
+    assert decided(facts, known)[1].endswith(f", because {reason}" if reason else " edges")
 
 
 def test_a_curve_finds_what_a_line_cannot():

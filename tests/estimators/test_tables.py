@@ -75,6 +75,11 @@ TABLES = [
     ("wide integers", pl.DataFrame({"u": pl.Series([1] * N, dtype=pl.Int128)}), "'u' has dtype Int128"),
     ("one pandas column", FRAME["age"], "Expected 2D array, got 1D array instead"),
     ("no columns", np.empty((N, 0)), r"0 feature\(s\)"),
+    (
+        "two columns of one name",
+        pd.concat([FRAME, FRAME[["age"]]], axis=1),
+        "X has several columns that are named 'age'; give each its own name",
+    ),
     ("a frame without columns", FRAME[[]], r"0 feature\(s\)"),
     ("an integer beyond floats", objects(10**400), "Column 1 of X has dtype object"),
     ("a NumPy date in objects", objects(np.datetime64("2020-01-01")), "Column 1 of X holds objects"),

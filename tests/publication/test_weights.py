@@ -192,3 +192,38 @@ def test_columns_of_numbers_without_a_schema_add_up_too():
     assert [row.weight for row in unbounded] == model.coef_[0].tolist()
     assert unbounded.intercept == model.intercept_[0]
     assert "a record with zeros only" in str(unbounded)
+
+
+# -- bounds that a fit bought
+
+
+def skewed(kind=DPLogisticRegression, **curve):
+    """A model of amounts that stay far below the declared bound, so that a fit buys a lower one."""
+    amounts = np.random.default_rng(0).exponential(1_000.0, 4_000)
+    table = {"amount": amounts, "ill": amounts > 700.0}
+    schema = Schema([Numeric("amount", 0, 100_000, unit="$", **curve)], Label("ill", [False, True]))
+    settings = {"noise": "seeded", "random_state": 0, "n_records": 4_000}
+    return kind(epsilon=1.0, delta=1e-6, schema=schema, **settings).fit(table)
+
+
+def test_a_number_changes_the_score_no_further_than_to_the_bound_that_was_bought():
+    model = skewed()
+    bound = 100_000 * float(model.feature_bounds_[1][0])
+    assert bound < 50_000
+    (row,) = model.weights_
+    start, half, stop, end = model.decision_function({"amount": [0.0, bound / 2, bound, 100_000.0]})
+    assert row.weight == pytest.approx(end - start)
+    assert stop == end
+    assert abs(half - start) < abs(end - start)
+    assert row.unit == f"from 0 to 100000 $, all of that by {bound:.6g}"
+    assert model.weights_.intercept == pytest.approx(start)
+
+
+def test_a_curve_is_level_beyond_the_bound_that_was_bought():
+    model = skewed(curve=[50_000])
+    assert model.feature_bounds_[1][0] < 1.0
+    curve = model.curves_["amount"]
+    places = np.linspace(0.0, 100_000.0, 65)
+    scores = model.decision_function({"amount": places})
+    drawn = np.interp(places, curve.at, curve.to_dict()["effect"])
+    np.testing.assert_allclose(drawn, scores - scores[0], atol=1e-9)

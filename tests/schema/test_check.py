@@ -233,6 +233,11 @@ REMEDIES = {
         ["1'500 CHF", "22'500 CHF"],
         'unit = ... and thousands = "\'" would read most of them, if what stands beside the number is a unit',
     ),
+    "another minus sign": (
+        Numeric("x", -9, 9),
+        ["\N{MINUS SIGN}5", "\N{MINUS SIGN}7.5", "\N{EN DASH}1"],
+        "most of them have another minus sign than the hyphen, -, which is read; replace it in the table",
+    ),
     "another way to write dates": (
         Date("x", "1990-01-01", "1999-12-31"),
         ["24.12.1995", "31.01.1996"],

@@ -93,7 +93,7 @@ BY_SHAPE = {
     "two columns of one name": (
         pd.DataFrame([[1, 2, CANARY]], columns=["age", "age", "sex"]),
         ValueError,
-        NOT_A_SEQUENCE.format("age"),
+        "several columns that are named 'age'; give each its own name",
     ),
     "columns of two lengths": (ages([1]), ValueError, "'sex' and column 'age' differ in length"),
     "masked array": (np.ma.array([[YEAR, 1]]), TypeError, r"X is a masked array; .* X.filled\(numpy.nan\)"),

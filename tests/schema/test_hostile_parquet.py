@@ -76,7 +76,7 @@ REFUSED = {
         "'town' is declared categorical .* dtype struct,",
     ),
     "records in records": (table(town=nested(200)), ValueError, "not a Parquet file that can be read"),
-    "a column twice": (repeated("ill"), ValueError, "Column 'ill' must be one sequence"),
+    "a column twice": (repeated("ill"), ValueError, "several columns that are named 'ill'"),
     "no columns": (pa.table({}), ValueError, "The data have no column 'ill'"),
 }
 

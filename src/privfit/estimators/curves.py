@@ -57,12 +57,32 @@ class Information:
 
     def edges(self, schema: Schema) -> int:
         """Return how many edges each undecided curve of a schema has; 0 where plain columns are better."""
-        n_features = len(schema.without_curves().feature_names)
-        against_noise, against_chance = self.balance * self.reach, self.balance * RECORD * self.n
-        if min(against_noise / n_undecided(schema), against_chance / n_features) < LEAST_FOR_A_CURVE:
+        against_noise, against_chance = self._shares(schema)
+        if min(against_noise, against_chance) < LEAST_FOR_A_CURVE:
             return 0
-        finer = (min(against_noise, against_chance) / AMOUNT_FOR_MORE) ** (1.0 / 3.0)
+        finer = (self.balance * min(self.reach, RECORD * self.n) / AMOUNT_FOR_MORE) ** (1.0 / 3.0)
         return int(min(FEWEST_EDGES * max(finer, 1.0), MOST_DECIDED))
+
+    def reason(self, schema: Schema) -> str:
+        """Return the amount that decides how many edges there are, in words; "" without privacy."""
+        if math.isinf(self.reach):
+            return ""
+        amounts = self.reach, RECORD * self.n
+        against_noise, against_chance = amounts if self.edges(schema) else self._shares(schema)
+        name, amount = (
+            ("n sqrt(2 rho)", amounts[0]) if against_noise <= against_chance else ("n / 5", amounts[1])
+        )
+        balance = f"{self.balance:.2g}"
+        labels = "" if balance == "1" else f", times {balance} for the shares of the labels"
+        return f"{name} is about {float(f'{amount:.3g}'):,g}{labels}"
+
+    def _shares(self, schema: Schema) -> tuple[float, float]:
+        """Return what there is against noise for each curve, and against chance for each plain feature."""
+        n_features = len(schema.without_curves().feature_names)
+        return (
+            self.balance * self.reach / n_undecided(schema),
+            self.balance * RECORD * self.n / n_features,
+        )
 
 
 WITHOUT_PRIVACY = Information(math.inf, math.inf)
@@ -143,6 +163,5 @@ def decided(schema: Schema, known: Information) -> tuple[Schema, str]:
     edges = known.edges(schema)
     columns = "1 column" if n_curves == 1 else f"{n_curves} columns"
     note = f"curves of {columns} have up to {edges} edges" if edges else f"{columns} have no curve"
-    if math.isfinite(known.reach):
-        note += f", because n sqrt(2 rho) is about {known.reach:.3g}"
-    return schema.with_edges(edges), note
+    reason = known.reason(schema)
+    return schema.with_edges(edges), f"{note}, because {reason}" if reason else note

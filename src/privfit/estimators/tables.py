@@ -6,6 +6,7 @@ is named with its dtype and what to do about it, and nothing that a record says 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -58,6 +59,9 @@ def check_table(X: Any) -> Any:
     for name, dtype, number in columns:
         if not number:
             raise _no_numbers(f"column {name!r}", dtype)
+    for name, count in Counter(name for name, *_ in columns).items():
+        if count > 1:
+            raise ValueError(f"X has several columns that are named {name!r}; give each its own name.")
     return X
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from privfit.models.fitted_curve import FittedCurve, height_of
-from privfit.models.published import Published
+from privfit.models.published import Matrix, Published, Vector
 from privfit.models.shown_scores import ShownScores, shown_scores
 from privfit.schema import Schema
+from privfit.schema.curve import Curve
 from privfit.schema.curved import Curved
 
 # A part of a curve that rises or falls by less than one of these shares is a wiggle: of the curve's own
@@ -49,9 +50,9 @@ def curves_in(schema: Schema, shown: ShownScores) -> Curves:
     found, start = [], 0
     for fact in schema.features:
         if isinstance(fact, Curved) and fact.shape is not None:
-            pieces = shown.weights[:, start : start + fact.shape.n_pieces]
-            heights = np.stack([fact.shape.heights(weights) for weights in pieces])
-            found.append((fact, np.array(fact.shape.knots), heights, height_of(heights)))
+            pieces = slice(start, start + fact.shape.n_pieces)
+            knots, heights = _points(fact.shape, shown.weights[:, pieces], shown.ends[pieces])
+            found.append((fact, knots, heights, height_of(heights)))
         start += len(fact.levels)
     highest = max((height for *_, height in found), default=0.0)
     curves = Curves()
@@ -59,6 +60,17 @@ def curves_in(schema: Schema, shown: ShownScores) -> Curves:
         wiggle = max(WIGGLE_OF_ITS_HEIGHT * height, WIGGLE_OF_THE_HIGHEST * highest)
         curves[fact.name] = FittedCurve(fact, knots, heights, wiggle, shown.classes)
     return curves
+
+
+def _points(shape: Curve, weights: Matrix, ends: Vector) -> tuple[Vector, Matrix]:
+    """Return knots and the heights there, with one more knot in each piece that ends at a bound."""
+    knots = np.array(shape.knots)
+    heights = np.stack([shape.heights(own) for own in weights])
+    (pieces,) = np.nonzero(ends < 1.0)
+    bounds = knots[pieces] + ends[pieces] * np.diff(knots)[pieces]
+    return np.insert(knots, pieces + 1, bounds), np.insert(
+        heights, pieces + 1, heights[:, pieces + 1], axis=1
+    )
 
 
 def curves_of(model: Published) -> Curves:

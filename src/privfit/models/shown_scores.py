@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from privfit.models.links import SOFTMAX
 from privfit.models.published import Matrix, Published, Vector
 from privfit.schema import Label, Schema
@@ -17,9 +19,12 @@ class ShownScores:
     Attributes
     ----------
     weights : array of shape (number of scores, number of encoded columns)
-        A row for each score.
+        A row for each score. With a schema, how much the score changes while an encoded column goes from 0 to
+        1; what lies beyond the model's bounds counts as the bound.
     intercepts : array
         One for each score.
+    ends : array of shape (number of encoded columns,)
+        Where on its way from 0 to 1 an encoded column no longer changes the scores: 1, or the model's bound.
     classes : tuple
         If every class has a score: the classes.
     positive : object
@@ -28,6 +33,7 @@ class ShownScores:
 
     weights: Matrix
     intercepts: Vector
+    ends: Vector
     classes: tuple[Any, ...]
     positive: Any
 
@@ -52,17 +58,20 @@ def shown_scores(model: Published, schema: Schema | None, most_classes: int | No
     shown : ShownScores
         The scores.
     """
-    weights, intercepts = model.weights, model.intercepts
+    weights, intercepts, ends = model.weights, model.intercepts, np.ones(model.n_columns)
+    if schema is not None and model.bounds is not None:
+        starts, ends = np.clip(0.0, *model.bounds), np.clip(1.0, *model.bounds)
+        weights, intercepts = weights * (ends - starts), intercepts + weights @ starts
     if model.target.outputs > 1:
         if model.link is SOFTMAX:
             weights, intercepts = weights - weights.mean(axis=0), intercepts - intercepts.mean()
         return ShownScores(
-            weights[:most_classes], intercepts[:most_classes], model.classes[:most_classes], None
+            weights[:most_classes], intercepts[:most_classes], ends, model.classes[:most_classes], None
         )
     if not model.link.predicts_classes:
-        return ShownScores(weights, intercepts, (), None)
+        return ShownScores(weights, intercepts, ends, (), None)
     first, second = model.classes
     label = None if schema is None else schema.label
     if isinstance(label, Label) and label.positive is not None and label.positive == first:
-        return ShownScores(-weights, -intercepts, (), first)
-    return ShownScores(weights, intercepts, (), second)
+        return ShownScores(-weights, -intercepts, ends, (), first)
+    return ShownScores(weights, intercepts, ends, (), second)

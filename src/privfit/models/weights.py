@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -13,8 +14,8 @@ from privfit.models.published import Published
 from privfit.models.shown_scores import ShownScores, shown_scores
 from privfit.models.weight_table import Weight, Weights, signed
 from privfit.printable import printable
-from privfit.schema import Categorical, Schema
-from privfit.schema.column import OTHER
+from privfit.schema import Categorical, Date, Numeric, Schema
+from privfit.schema.column import OTHER, Feature
 from privfit.schema.quantities import Quantity
 
 MOST_INTERCEPTS = 6  # in a sentence
@@ -177,7 +178,8 @@ def _tables(
     if schema is not None:
         curves = curves_in(schema, shown)
         stretches = {name: curve.stretches for name, curve in curves.items()}
-        parts = [_in_words(schema, stretches, k, raw) for k, raw in enumerate(shown.weights.tolist())]
+        ends = shown.ends.tolist()
+        parts = [_in_words(schema, stretches, k, raw, ends) for k, raw in enumerate(shown.weights.tolist())]
     elif model.bounds is not None:
         parts = [_over_ranges(model, raw) for raw in shown.weights.tolist()]
     else:
@@ -190,7 +192,11 @@ def _tables(
 
 
 def _in_words(
-    schema: Schema, stretches: Mapping[str, Sequence[Stretch]], score: int, raw: Sequence[float]
+    schema: Schema,
+    stretches: Mapping[str, Sequence[Stretch]],
+    score: int,
+    raw: Sequence[float],
+    ends: Sequence[float],
 ) -> tuple[list[Weight], float]:
     """Return a row for each level of each column, and what the references add to every score.
 
@@ -199,9 +205,11 @@ def _in_words(
     the reference mean something, and the reference's weight goes into the intercept. A
     curve is 0 at the lowest declared value, and has a row for each stretch over which it rises or falls.
     """
-    rows, added, left = [], 0.0, iter(raw)
+    rows, added, left = [], 0.0, zip(raw, ends, strict=True)
     for fact in schema.features:
-        own = {level: next(left) for level in fact.levels}
+        own, end_of = {}, {"": 1.0}
+        for level in fact.levels:
+            own[level], end_of[level] = next(left)
         reference, base = "", 0.0
         if isinstance(fact, Categorical):
             reference = fact.reference_level
@@ -216,10 +224,26 @@ def _in_words(
             ]
         added += base
         rows += [
-            Weight(fact.name, level, weight - base + 0.0, fact.step(level), reference)
+            Weight(
+                fact.name,
+                level,
+                weight - base + 0.0,
+                fact.step(level) + _until(fact, end_of[level]),
+                reference,
+            )
             for level, weight in own.items()
         ]
     return rows, added
+
+
+def _until(fact: Feature, end: float) -> str:
+    """Say from which value on a number no longer changes a score, if a fit bought a bound for it."""
+    if end >= 1.0 or not isinstance(fact, Numeric | Date):
+        return ""
+    low, high = fact.ends
+    value = low + end * (high - low)
+    written = datetime.date.fromordinal(round(value)) if isinstance(fact, Date) else f"{value:.6g}"
+    return f", all of that by {written}"
 
 
 def _over_ranges(model: Published, raw: Sequence[float]) -> tuple[list[Weight], float]:

@@ -28,8 +28,8 @@ def to_sklearn(model: Published, *, encoded: bool = False) -> Any:
     model : Published
         What is to be converted.
     encoded : bool
-        Of a model with a schema: whether to take the encoded table, `privfit.schema.encode(table, schema)`,
-        instead of raw frames.
+        Of a model with a schema: whether to take the encoded table instead of raw frames:
+        `privfit.schema.encode(table, model.schema_, sparse=False, dtype=numpy.float64)`.
 
     Returns
     -------

@@ -20,8 +20,8 @@ def reading_curves(curves: Curves, link: Link) -> str:
         f"<p>A picture shows how much a column changes the {changed}, compared with its lowest declared "
         "value. All pictures have the same vertical scale. The marks at the bottom are where a curve may "
         "bend; they are public, and between two of them the curve is a straight line. The noise of the fit "
-        "is in the curves: small wiggles mean nothing, and a curve says little where there are few "
-        "records.</p>"
+        "is in the curves: small wiggles mean nothing, and where there are few records a curve may be high "
+        "and nothing but noise.</p>"
     )
 
 

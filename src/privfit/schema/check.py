@@ -14,7 +14,7 @@ from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
 from privfit.schema.quantities import Quantity
 from privfit.schema.schema import Schema
-from privfit.schema.spelling import other_spelling, unit_beside
+from privfit.schema.spelling import beside_the_number, other_spelling
 from privfit.schema.tally import Tally, tally
 from privfit.schema.weight import Weight
 
@@ -148,7 +148,7 @@ def _in_feature(fact: Feature, counted: Tally) -> Iterator[Finding]:
             verdict = Verdict.PROVIDED_FOR
         what, remedy = (
             _MISFITS.get(type(fact), "have a value that does not fit"),
-            spelling or unit_beside(fact, counted),
+            spelling or beside_the_number(fact, counted),
         )
         yield Finding(fact.name, what, counted.n_misfits, verdict, remedy, share)
     if isinstance(fact, Numeric | Date):
@@ -224,7 +224,7 @@ def _other_labels(label: Label, counted: Tally) -> Iterator[Finding]:
 
 def _in_quantity(label: Quantity, counted: Tally) -> Iterator[Finding]:
     if counted.n_misfits:
-        spelling = other_spelling(label, counted) or unit_beside(label, counted)
+        spelling = other_spelling(label, counted) or beside_the_number(label, counted)
         lost = _is_lost(counted.n_misfits, counted.n_said) or counted.n_misfits == counted.n_said
         yield Finding(
             label.name,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import re
 import sys
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
 from decimal import Decimal
 from types import NoneType
@@ -79,11 +80,14 @@ def column_names(X: Any) -> Collection[Any] | None:
 
 
 def _named(X: Any, names: list[str], present: Collection[Any]) -> list[Any]:
+    found = Counter(present)
     for name in names:
-        if name not in present:
+        if not found[name]:
             raise ValueError(f"The data have no column {name!r}, which the schema declares.")
-        if hasattr(X, "column_names") and list(present).count(name) > 1:
-            raise ValueError(f"Column {name!r} must be one sequence with one value per row.")
+        if found[name] > 1:
+            raise ValueError(
+                f"The data have several columns that are named {name!r}; give each its own name."
+            )
     return [X[name] for name in names]
 
 

@@ -19,6 +19,9 @@ from privfit.schema.quantities import Quantity
 from privfit.schema.tally import Tally
 
 _MOST_TRIED = 1000  # different values that are looked at for a remedy
+_OTHER_MINUS = re.compile(
+    "[\N{MINUS SIGN}\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{FULLWIDTH HYPHEN-MINUS}](?=.*[0-9])"
+)
 _BESIDE_A_NUMBER = re.compile(r"^[^0-9+-]+|[^0-9]+$")
 _FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y.%m.%d")
 
@@ -44,12 +47,17 @@ def other_spelling(fact: Feature | AnyLabel, counted: Tally) -> str:
     return ""
 
 
-def unit_beside(fact: Feature | AnyLabel, counted: Tally) -> str:
-    """Return that the schema could declare a unit, if most of the values that do not fit may have one."""
+def beside_the_number(fact: Feature | AnyLabel, counted: Tally) -> str:
+    """Return what most of the values that do not fit have beside a number: a unit, or another minus sign."""
     fact = fact.as_column if isinstance(fact, Quantity) else fact
     if not isinstance(fact, Numeric) or fact.unit:
         return ""
     said = [reading(cell) for cell in counted.misfits(_MOST_TRIED)]
+    with_hyphens = [_OTHER_MINUS.sub("-", text) if isinstance(text, str) else text for text in said]
+    if _most_fit(with_hyphens, fact):
+        return (
+            "most of them have another minus sign than the hyphen, -, which is read; replace it in the table"
+        )
     alone = [_BESIDE_A_NUMBER.sub("", text) if isinstance(text, str) else text for text in said]
     for written, other in [("", fact), *_other_marks(fact)]:
         if _most_fit(alone, other):
