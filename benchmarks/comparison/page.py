@@ -1,6 +1,6 @@
 """The tables of docs/comparison.md, made of the file of rows and of nothing else.
 
-The page has a mark for every part, `<!-- compare: NAME -->` before it and `<!-- end -->` after it.
+Every part of the page stands between the marks `<!-- compare: NAME -->` and `<!-- end of compare -->`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from comparison.results import (
 from comparison.tables import NAMES, NUMBERS, OTHER_TARGETS
 
 PAGE = Path(__file__).parents[2] / "docs" / "comparison.md"
-MARK = re.compile(r"(<!-- compare: ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+MARK = re.compile(r"(<!-- compare: ([\w-]+) -->\n).*?(<!-- end of compare -->)", re.DOTALL)
 HEADINGS = {
     CURVES: "privfit, curves",
     BEST: "Opacus, best of grid †",

@@ -1,6 +1,6 @@
 """What every engine promises of transformed features, against plain Python."""
 
-from math import inf
+from math import inf, isfinite
 
 import numpy as np
 import pytest
@@ -23,11 +23,16 @@ def test_gradient_sum_matches_oracle(view_case: ViewCase, clip: float) -> None:
     gradient = engine.at(w).gradient_sum(clip)
     # the column of years is 5000 biases from zero, hence its grid and the sums' cancellation
     rounding = 1e-9 if clip == inf else engine.n_records * clip * 6000 * 2.0**-20
+    # predictions of single precision are rounded, and a steep derivative of the loss magnifies that
+    smoothness = view_case.loss.smoothness
+    steepness = max(1.0, 2.0 * smoothness) if isfinite(smoothness) else 1.0
     expected = oracle.gradient_sum(w, clip)
-    np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-7 + rounding)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-7, atol=1e-7 * steepness + rounding)
     near = np.abs(view_case.center * view_case.scale) < 10
     tight = 1e-9 if clip == inf else engine.n_records * clip * 30 * 2.0**-20
-    np.testing.assert_allclose(gradient[:-1][near], expected[:-1][near], rtol=1e-7, atol=1e-7 + tight)
+    np.testing.assert_allclose(
+        gradient[:-1][near], expected[:-1][near], rtol=1e-7, atol=1e-7 * steepness + tight
+    )
 
 
 @values(clip=[1.0, 0.05, 1e4])
