@@ -51,8 +51,11 @@ class Oracle:
             np.vectorize(function, otypes=[float]) for function in (loss.value, loss.derivative)
         )
 
-    def gradient_sum(self, w: np.ndarray, clip: float = inf) -> np.ndarray:
-        gradients = self.derivative(self.X @ w, self.y)[:, None] * self.X
+    def gradient_sum(
+        self, w: np.ndarray, clip: float = inf, predictions: np.ndarray | None = None
+    ) -> np.ndarray:
+        predictions = self.X @ w if predictions is None else predictions
+        gradients = self.derivative(predictions, self.y)[:, None] * self.X
         norms = np.linalg.norm(gradients, axis=1)
         too_long = norms > clip
         gradients[too_long] *= (clip / norms[too_long])[:, None]
