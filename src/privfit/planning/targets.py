@@ -144,7 +144,7 @@ def shares_of(classes: int | Sequence[float]) -> tuple[float, ...]:
     if isinstance(classes, int | np.integer) and not isinstance(classes, bool) and classes >= 2:
         return (1.0 / int(classes),) * int(classes)
     try:
-        shares = tuple(float(share) for share in classes)  # type: ignore[union-attr]
+        shares = tuple(float(share) for share in classes)  # type: ignore[union-attr]  # a bool is refused here
     except (TypeError, ValueError):
         shares = ()
     if len(shares) < 2 or not all(0.0 < share < 1.0 for share in shares) or abs(sum(shares) - 1.0) > 1e-6:

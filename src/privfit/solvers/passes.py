@@ -60,13 +60,13 @@ def limited(solver: Solver, max_passes: Any) -> Solver:
     """Return the solver with this limit of passes, or refuse one that knows no such limit."""
     if max_passes is None:
         return solver
-    if "max_passes" not in {field.name for field in fields(solver)}:  # type: ignore[arg-type]
+    if "max_passes" not in {field.name for field in fields(solver)}:  # type: ignore[arg-type]  # all are dataclasses
         raise ValueError(
             f"The solver {solver.name!r} has no limit of passes over the data; "
             + remedy("leave max_passes out or use the default", "leave --max-passes out, or --solver")
             + "."
         )
-    return replace(solver, max_passes=max_passes)  # type: ignore[type-var]
+    return replace(solver, max_passes=max_passes)  # type: ignore[type-var]  # the same
 
 
 def check_passes(solver: Solver, facts: Facts | Curator) -> None:
