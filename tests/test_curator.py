@@ -28,6 +28,9 @@ from privfit.questions import (
     ClassSums,
     Count,
     CurveNorms,
+    EffectCurvature,
+    EffectGradient,
+    EffectSpread,
     Gradient,
     GradientAt,
     HessianAt,
@@ -131,6 +134,9 @@ QUESTIONS = {
     "SecondMoments": lambda c, q: c.measure(SecondMoments(q.clip), RHO),
     "SufficientStatistics": lambda c, q: c.measure(SufficientStatistics(q.clip, 0.7), RHO),
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
+    "EffectGradient": lambda c, q: c.measure(EffectGradient(q.clip, 0.9), RHO, of=c.at(q.w)),
+    "EffectCurvature": lambda c, q: c.measure(EffectCurvature(q.clip, 0.2), RHO, of=c.at(q.w)),
+    "EffectSpread": lambda c, q: c.measure(EffectSpread(q.clip, 0.9), RHO, of=c.at(q.w)),
 }
 ANSWERS = {"measure", "refine", "choose"}
 OPENED = {
@@ -425,6 +431,12 @@ def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, X, y, w, dir
     if name in ("RisesAlong", "ChangesOfLoss") and LOSSES[loss].lipschitz == math.inf:
         curator, ledger, _ = make_curator(X, signs, loss=loss)
         with pytest.raises(ValueError, match="inf"):
+            QUESTIONS[name](curator, Asked(w, direction, clip))
+        assert ledger.spent == 0.0
+        return
+    if name.startswith("Effect") and LOSSES[loss].second_derivative is None:
+        curator, ledger, _ = make_curator(X, signs, loss=loss)
+        with pytest.raises(ValueError, match="second derivative"):
             QUESTIONS[name](curator, Asked(w, direction, clip))
         assert ledger.spent == 0.0
         return

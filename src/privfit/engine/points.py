@@ -18,6 +18,7 @@ from privfit.engine.combination import shrunk
 from privfit.engine.exact.bounds import MAX_CANDIDATES, MAX_PRODUCT_CLIP, MIN_PRODUCT_CLIP, rise_bound
 from privfit.engine.exact.grids import FloatArray, magic, rounded_sum
 from privfit.engine.kernels.ladder import softplus_sums
+from privfit.engine.kernels.limits import LARGEST
 from privfit.engine.kernels.pointwise import loops, shift
 from privfit.engine.parallel import threads
 from privfit.engine.products import product_sums
@@ -45,6 +46,17 @@ class Point:
     def slopes(self) -> FloatArray:
         """Return the derivative of each record's loss, whatever its weight is. No pass over X."""
         return general.derivatives(self.problem, self.predictions)
+
+    def second_derivatives(self) -> FloatArray:
+        """Return each record's weight times the second derivative of its loss. No pass over X.
+
+        The loss is convex, so what is below 0, or no number, is due to rounding, and counts as 0.
+        """
+        problem = self.problem
+        assert problem.loss.second_derivative is not None
+        found = problem.loss.second_derivative(self.slopes(), self.predictions, problem.targets)
+        found = np.fmin(np.fmax(found, 0.0), LARGEST)
+        return found if problem.weights is None else found * problem.weights
 
     def slope_sum(self, clip: float) -> FloatArray:
         """Sum the derivatives of the records' losses, clipped to norm `clip`, by output. No pass over X.

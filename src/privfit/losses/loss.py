@@ -60,6 +60,10 @@ class Loss:
         every record add up to 0, and noise on their sum can be taken off (`without_common_part`).
     of_classes : callable, optional
         Of a number of classes: the loss that does for so many what this one does for two labels.
+    second_derivative : callable, optional
+        Of arrays of (slopes, predictions, targets): the second derivative with respect to the prediction,
+        from the first. It uses the four basic operations alone, so that what it computes for a record does
+        not depend on other records. Standard errors need it.
     """
 
     name: str
@@ -77,6 +81,7 @@ class Loss:
     made_by: tuple[Callable[..., Loss], tuple[float, ...]] | None = None
     only_differences: bool = False
     of_classes: Callable[[int], Loss] | None = field(default=None, compare=False)
+    second_derivative: Callable[..., NDArray[np.float64]] | None = field(default=None, compare=False)
 
     def __reduce__(self) -> Any:
         return super().__reduce__() if self.made_by is None else self.made_by

@@ -4,6 +4,7 @@ A question is asked of a problem or its table, of a point, or of a line. To add 
 """
 
 from privfit.questions.count import Count, PeopleCount
+from privfit.questions.effects import EffectCurvature, EffectGradient, EffectSpread
 from privfit.questions.gradients import Gradient, GradientAt, PersonGradientAt
 from privfit.questions.histograms import Histograms
 from privfit.questions.losses import ChangesOfLoss, LossesAlong, RisesAlong
@@ -23,6 +24,9 @@ __all__ = [
     "ClassSums",
     "Count",
     "CurveNorms",
+    "EffectCurvature",
+    "EffectGradient",
+    "EffectSpread",
     "Gradient",
     "GradientAt",
     "HessianAt",

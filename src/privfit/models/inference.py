@@ -1,0 +1,310 @@
+"""Standard errors, intervals and p-values of a model's effects, computed from released numbers alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector = NDArray[np.float64]
+
+# An effect is refused where one of these ratios, explained in `Inference`, is beyond its limit.
+CURVATURE_LIMIT = 0.25  # noise of the curvature along the effect, beside the curvature
+SPREAD_LIMIT = 0.5  # noise of the score's variance along the effect, beside that variance
+BIAS_LIMIT = 0.1  # shift of the inverse of a noisy curvature, beside the inverse
+REMAINDER_LIMIT = 0.15  # what a last step leaves to go, beside the standard error
+REMAINDER_FACTOR = 0.25  # of u'Hu: what is left after a last step u, for losses with a third derivative
+
+TOO_SMALL = "The budget is too small to say {}: {}."
+_NAN = math.nan
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One effect of a model: its estimate, and how far it may be from what it estimates.
+
+    Attributes
+    ----------
+    estimate : float
+        How much the score changes.
+    sampling, privacy : float
+        The two parts of the standard error: other people might have been in the table, and the noise that
+        protects those who are. NaN if the effect is refused.
+    refused : str or None
+        Why the budget is too small to say how exact the estimate is, in one sentence.
+    """
+
+    estimate: float
+    sampling: float
+    privacy: float
+    refused: str | None = None
+
+    @property
+    def std_err(self) -> float:
+        """The standard error: the root of the sum of the squares of both parts."""
+        return math.hypot(self.sampling, self.privacy)
+
+    @property
+    def z(self) -> float:
+        """The estimate in standard errors; NaN if refused, or for a reference level."""
+        return self.estimate / self.std_err if self.std_err > 0.0 else _NAN
+
+    @property
+    def pvalue(self) -> float:
+        """The probability of an estimate at least as far from 0 if the effect were 0; NaN as `z` is."""
+        return math.erfc(abs(self.z) / math.sqrt(2.0))
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Return the ends of a confidence interval.
+
+        Parameters
+        ----------
+        level : float
+            In what share of repetitions the interval is to hold what is estimated; between 0 and 1.
+
+        Returns
+        -------
+        low, high : float
+            The ends; NaN if the effect is refused, and (0, 0) for a reference level.
+
+        Raises
+        ------
+        ValueError
+            If the level is not between 0 and 1.
+        """
+        if not 0.0 < level < 1.0:
+            raise ValueError(f"level must be between 0 and 1, both excluded, got {level!r}.")
+        width = NormalDist().inv_cdf(0.5 + 0.5 * level) * self.std_err
+        return self.estimate - width, self.estimate + width
+
+
+REFERENCE = Effect(0.0, 0.0, 0.0)  # a level is compared with the reference; of itself nothing is left
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Inference:
+    """What was released about the effects of a model, and what follows from it.
+
+    A model was corrected by a last Newton step from released weights, whose gradient sum g, curvature sum H
+    and sum V of squared scores were released with Gaussian noise. With v = H^-1 a the variance of the effect
+    a.w is v'Vv (sampling) and v'(s^2 I + sigma_H^2/2 (|u|^2 I + u u'))v (privacy), where s and sigma_H are
+    the noises' scales and u is the step. All matrices are in coordinates of q free directions, in which the
+    noise is isotropic; `directions` maps these to the weights.
+
+    An effect is refused where it cannot be right: if sigma_H |v|^2/(a.v), sigma_V |v|^2/(v'Vv),
+    sigma_H^2 tr(H^-1) |v|^2/(2 a.v), or what the step leaves to go, in standard errors, is above its limit.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The effects: a name for each column of `coef_`, the intercept, if any, last.
+    estimate : array of shape (d,)
+        The weights; a level's weight is its difference from the reference level, whose weight is 0.
+    is_reference : array of bool of shape (d,)
+        Which weights are those of reference levels.
+    directions : array of shape (d, q)
+        How much each weight changes along each of the free directions.
+    curvature, spread : arrays of shape (q, q)
+        The released H, the penalty's part included, and V.
+    sigma_curvature, sigma_spread, sigma_gradient : float
+        The noises' scales of H, V and g.
+    step : array of shape (q,)
+        The last step u.
+    mass : float
+        The sum of second derivatives of the losses, which tells how many records a direction is about.
+    remainder : float
+        REMAINDER_FACTOR, or 0 for a loss whose Newton step leaves nothing to go.
+    chosen : tuple of str, optional
+        The effects of interest; the others are not judged. None: all.
+    """
+
+    names: tuple[str, ...]
+    estimate: Vector
+    is_reference: NDArray[np.bool_]
+    directions: Vector
+    curvature: Vector
+    spread: Vector
+    sigma_curvature: float
+    sigma_spread: float
+    sigma_gradient: float
+    step: Vector
+    mass: float
+    remainder: float = REMAINDER_FACTOR
+    chosen: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        d, q = self.directions.shape
+        shapes = {"estimate": (d,), "is_reference": (d,), "curvature": (q, q), "spread": (q, q), "step": (q,)}
+        for name, shape in shapes.items():
+            if getattr(self, name).shape != shape:
+                raise ValueError(f"{name} must have shape {shape}, got {getattr(self, name).shape}.")
+        if len(self.names) != d:
+            raise ValueError(f"names must be {d}, one for each weight, got {len(self.names)}.")
+
+    @cached_property
+    def _inverse(self) -> Vector:
+        """The inverse of the curvature."""
+        return inverted(self.curvature, self.sigma_curvature)
+
+    @cached_property
+    def _privacy(self) -> Vector:
+        """The covariance of the noise of the last step's gradient and of the curvature times the step."""
+        half = 0.5 * self.sigma_curvature**2
+        noise = self.sigma_gradient**2 + half * float(self.step @ self.step)
+        covariance: Vector = noise * np.eye(len(self.step)) + half * np.outer(self.step, self.step)
+        return covariance
+
+    # -- effects ---------------------------------------------------------------------------------------------
+
+    def effect(self, a: int | str | ArrayLike) -> Effect:
+        """Return one effect.
+
+        Parameters
+        ----------
+        a : int, str or array of shape (d,)
+            The number or the name of a weight, or how often each weight is in a sum of weights, which is
+            judged by itself: the difference of two levels, or ten years of age.
+
+        Returns
+        -------
+        effect : Effect
+            Its estimate and standard error, or why it is refused.
+
+        Raises
+        ------
+        KeyError
+            If no weight has this name.
+        ValueError
+            If the array has another length.
+        """
+        a = self._coefficients(a)
+        along = self.directions.T @ a
+        estimate = float(a @ self.estimate)
+        if not along.any():
+            return replace(REFERENCE, estimate=estimate)
+        v = self._inverse @ along
+        sampling, privacy = float(v @ self.spread @ v), float(v @ self._privacy @ v)
+        doubt = self._doubt(v, float(along @ v), sampling, privacy)
+        if doubt is not None:
+            return Effect(estimate, _NAN, _NAN, TOO_SMALL.format("how exact this effect is", doubt))
+        return Effect(estimate, math.sqrt(sampling), math.sqrt(privacy))
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        """The effects of all weights, in order; those that are not of interest are refused."""
+        return tuple(self.effect(j) if self._is_chosen(j) else self._unasked(j) for j in range(len(self)))
+
+    @property
+    def covariance(self) -> Vector:
+        """The covariance of the weights: NaN in rows and columns of refused ones, 0 for reference levels."""
+        around = self._inverse @ (self.spread + self._privacy) @ self._inverse
+        found: Vector = self.directions @ around @ self.directions.T
+        refused = np.array([effect.refused is not None for effect in self.effects])
+        found[refused] = found[:, refused] = _NAN
+        return found
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def _coefficients(self, a: int | str | ArrayLike) -> Vector:
+        if isinstance(a, str):
+            if a not in self.names:
+                raise KeyError(f"there is no effect {a!r}; there are {', '.join(self.names)}")
+            a = self.names.index(a)
+        if isinstance(a, int | np.integer):
+            unit = np.zeros(len(self))
+            unit[a] = 1.0
+            return unit
+        found = np.asarray(a, dtype=np.float64)
+        if found.shape != (len(self),):
+            raise ValueError(f"a contrast must have a number for each of {len(self)} weights.")
+        return found
+
+    def _is_chosen(self, j: int) -> bool:
+        return self.chosen is None or self.names[j] in self.chosen or bool(self.is_reference[j])
+
+    def _unasked(self, j: int) -> Effect:
+        return Effect(float(self.estimate[j]), _NAN, _NAN, "This effect was not asked for.")
+
+    def _doubt(self, v: Vector, along: float, sampling: float, privacy: float) -> str | None:
+        """Return why an effect cannot be right, if it cannot; `along` is a.v, the inverse curvature."""
+        length = float(v @ v)
+        if not (along > 0.0 and sampling > 0.0):
+            return "noise hides how much the records tell about it"
+        if self.sigma_curvature * length > CURVATURE_LIMIT * along:
+            return "noise hides the curvature of the loss along it"
+        if self.sigma_spread * length > SPREAD_LIMIT * sampling:
+            return "noise hides how much it varies between samples"
+        if self.sigma_curvature**2 * float(np.trace(self._inverse)) * length > 2.0 * BIAS_LIMIT * along:
+            return "noise of the curvature moves it"
+        left = self.remainder * float(self.step @ self.curvature @ self.step)
+        if left * math.sqrt(along / max(self.mass, 1.0)) > REMAINDER_LIMIT * math.sqrt(sampling + privacy):
+            return "the last step was too long"
+        return None
+
+    # -- other units, and files ------------------------------------------------------------------------------
+
+    def rescaled(self, estimate: Vector, unit: float) -> Inference:
+        """Return the same in other units of the target: with these weights, each `unit` times as large."""
+        return replace(self, estimate=estimate, directions=unit * self.directions)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all that was released, as numbers and lists, for a model file.
+
+        Returns
+        -------
+        document : dict
+            What `from_dict` takes.
+        """
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else _listed(value)
+            for name, value in found.items()
+        }
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Inference:
+        """Return what `to_dict` wrote.
+
+        Parameters
+        ----------
+        document : dict
+            Of a model file.
+
+        Returns
+        -------
+        inference : Inference
+            The same as was written.
+        """
+        arrays = ("estimate", "directions", "curvature", "spread", "step")
+        chosen = document.get("chosen")
+        return cls(
+            names=tuple(document["names"]),
+            is_reference=np.array(document["is_reference"], dtype=bool),
+            chosen=None if chosen is None else tuple(chosen),
+            **{name: np.array(document[name], dtype=np.float64) for name in arrays},
+            **{
+                name: float(document[name])
+                for name in ("sigma_curvature", "sigma_spread", "sigma_gradient", "mass", "remainder")
+            },
+        )
+
+
+def inverted(curvature: Vector, least: float) -> Vector:
+    """Return the inverse of a noisy matrix, with eigenvalues of at least `least`, the noise's scale.
+
+    Effects in directions whose curvature is lifted are refused: their curvature is hidden by its noise.
+    """
+    values, vectors = np.linalg.eigh(curvature)
+    inverse: Vector = (vectors / np.maximum(values, max(least, np.finfo(float).tiny))) @ vectors.T
+    return inverse
+
+
+def _listed(value: Any) -> Any:
+    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value

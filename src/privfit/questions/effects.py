@@ -1,0 +1,115 @@
+"""Sums for standard errors: gradient, curvature and squared scores at given weights, long records shrunk.
+
+A record whose features (z, bias) are longer than `radius` counts f = radius^2 / |(z, bias)|^2 < 1 times. That
+is a function of the features alone: a clip that depended on the target would move even the coefficients of
+a right model. Predictions are those of the record as it is. So the sums belong to the model that minimises
+the sum of f times the loss.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from privfit.engine.bounded import Bounded
+from privfit.engine.exact.bounds import product_bound
+from privfit.engine.exact.grids import FloatArray
+from privfit.questions.products import triangle
+
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
+    from privfit.engine.points import Point
+
+
+@dataclass(frozen=True)
+class EffectGradient:
+    """The sum of f r (z, bias), r being the slope of a record's loss, at most `slope` in size (Q33)."""
+
+    what: ClassVar[str] = "gradient for the effects"
+
+    radius: float
+    slope: float
+
+    def bounded(self, of: Point) -> Bounded:
+        """Return the sum. Sensitivity: `slope` times `radius`, and rounding. One pass over the data."""
+        _check(of)
+        clip = self.slope * self.radius
+        bound = of.problem.gradient_bound(clip)
+        return Bounded(lambda: of.problem.table.combination(_scores(of, self), clip), bound, "Q33")
+
+
+@dataclass(frozen=True)
+class EffectCurvature:
+    """The sum of f l'' (z, bias)(z, bias)', l'' being the second derivative of a record's loss (Q33).
+
+    l'' is at most `curvature`. It is released as a `triangle`.
+    """
+
+    what: ClassVar[str] = "curvature for the effects"
+
+    radius: float
+    curvature: float
+
+    def sums(self, of: Point) -> FloatArray:
+        """Return the matrix. One pass over the data and a matrix product."""
+        from privfit.engine.products import product_sums
+
+        rows = np.sqrt(shares(of, self.radius) * of.second_derivatives())
+        return product_sums(of.problem.table, rows, self._longest)
+
+    @property
+    def _longest(self) -> float:
+        return self.radius * self.curvature**0.5
+
+    def bounded(self, of: Point) -> Bounded:
+        """Return the triangle. Sensitivity: `curvature` times the square of `radius`, and rounding."""
+        _check(of)
+        bound = product_bound(self._longest, of.problem.n_weights)
+        return Bounded(lambda: triangle(self.sums(of)), bound, "Q33")
+
+
+@dataclass(frozen=True)
+class EffectSpread:
+    """The sum of f^2 r^2 (z, bias)(z, bias)', the squares of what records add to the gradient (Q33).
+
+    r is the slope of a record's loss, at most `slope` in size. It is released as a `triangle`.
+    """
+
+    what: ClassVar[str] = "squared scores for the effects"
+
+    radius: float
+    slope: float
+
+    def sums(self, of: Point) -> FloatArray:
+        """Return the matrix. One pass over the data and a matrix product."""
+        from privfit.engine.products import product_sums
+
+        return product_sums(of.problem.table, np.abs(_scores(of, self)), self.slope * self.radius)
+
+    def bounded(self, of: Point) -> Bounded:
+        """Return the triangle. Sensitivity: the square of `slope` times `radius`, and rounding."""
+        _check(of)
+        bound = product_bound(self.slope * self.radius, of.problem.n_weights)
+        return Bounded(lambda: triangle(self.sums(of)), bound, "Q33")
+
+
+def shares(of: Point, radius: float) -> FloatArray:
+    """Return how much each record counts, by the length of its features alone."""
+    lengths = np.minimum(1.0, radius * of.problem.table.reciprocals)
+    return lengths * lengths
+
+
+def _scores(of: Point, question: EffectGradient | EffectSpread) -> FloatArray:
+    """Return what multiplies (z, bias) in a record's part of the gradient: f times its weighted slope."""
+    slopes = np.clip(np.nan_to_num(of.slopes()), -question.slope, question.slope)
+    if of.problem.weights is not None:
+        slopes = slopes * of.problem.weights
+    return shares(of, question.radius) * slopes
+
+
+def _check(of: Point) -> None:
+    if of.problem.loss.outputs > 1:
+        raise ValueError("the sums for effects are known of losses with one output only")
+    if of.problem.loss.second_derivative is None:
+        raise ValueError(f"the second derivative of the loss {of.problem.loss.name!r} is not known")

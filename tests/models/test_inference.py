@@ -1,0 +1,142 @@
+"""Standard errors, intervals and refusals, computed from released numbers."""
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from privfit.models.inference import REFERENCE, Inference
+
+H = np.array([[900.0, 100.0], [100.0, 400.0]])
+V = np.array([[850.0, 90.0], [90.0, 500.0]])
+# two levels beside an intercept: the first level is the reference
+DIRECTIONS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+KNOWN = Inference(
+    names=("sex=f", "sex=m", "intercept"),
+    estimate=np.array([0.0, 0.5, -1.0]),
+    is_reference=np.array([True, False, False]),
+    directions=DIRECTIONS,
+    curvature=H,
+    spread=V,
+    sigma_curvature=4.0,
+    sigma_spread=10.0,
+    sigma_gradient=7.0,
+    step=np.array([0.02, -0.01]),
+    mass=2000.0,
+)
+
+
+def test_the_standard_error_is_the_sandwich_with_the_noise_of_the_last_step():
+    u = KNOWN.step
+    noise = 49.0 * np.eye(2) + 8.0 * (u @ u * np.eye(2) + np.outer(u, u))
+    inverse = np.linalg.inv(H)
+    sampling, privacy = inverse @ V @ inverse, inverse @ noise @ inverse
+    for j in (1, 2):
+        effect = KNOWN.effect(j)
+        assert effect.sampling == pytest.approx(math.sqrt(sampling[j - 1, j - 1]))
+        assert effect.privacy == pytest.approx(math.sqrt(privacy[j - 1, j - 1]))
+        assert effect.std_err**2 == pytest.approx(effect.sampling**2 + effect.privacy**2)
+        assert KNOWN.effect(KNOWN.names[j]) == effect
+    np.testing.assert_allclose(KNOWN.covariance[1:, 1:], sampling + privacy)
+    assert not KNOWN.covariance[0].any()
+
+
+def test_intervals_and_p_values_are_those_of_a_normal_distribution():
+    effect = KNOWN.effect("sex=m")
+    for level in (0.9, 0.95):
+        expected = norm.interval(level, effect.estimate, effect.std_err)
+        assert effect.interval(level) == pytest.approx(expected)
+    assert effect.z == pytest.approx(0.5 / effect.std_err)
+    assert effect.pvalue == pytest.approx(2.0 * norm.sf(effect.z))
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+        effect.interval(95)
+
+
+def test_a_contrast_is_judged_by_itself():
+    both = KNOWN.effect([0.0, 1.0, 1.0])
+    assert both.estimate == -0.5
+    assert both.std_err == pytest.approx(math.sqrt(KNOWN.covariance[1:, 1:].sum()))
+    with pytest.raises(ValueError, match="a number for each of 3 weights"):
+        KNOWN.effect([1.0, 1.0])
+    with pytest.raises(KeyError, match="no effect 'age'"):
+        KNOWN.effect("age")
+
+
+def test_the_reference_level_is_zero_and_is_not_refused():
+    assert KNOWN.effect(0) == REFERENCE
+    assert KNOWN.effect(0).interval() == (0.0, 0.0)
+    assert math.isnan(KNOWN.effect(0).pvalue)
+
+
+@pytest.mark.parametrize(
+    ("noisier", "why"),
+    [
+        ({"sigma_curvature": 500.0}, "curvature of the loss"),
+        ({"sigma_spread": 400.0}, "varies between samples"),
+        ({"spread": -V}, "how much the records tell"),
+        ({"step": np.array([3.0, 3.0]), "sigma_curvature": 0.1}, "last step was too long"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_in_a_sentence(noisier, why):
+    inference = replace(KNOWN, **noisier)
+    effect = inference.effect("sex=m")
+    assert effect.refused.startswith("The budget is too small to say")
+    assert why in effect.refused
+    assert all(math.isnan(x) for x in (*effect.interval(), effect.std_err, effect.z, effect.pvalue))
+    assert effect.estimate == 0.5
+    assert np.isnan(inference.covariance[1]).all()
+    assert inference.covariance[0, 0] == 0.0
+
+
+def test_the_bias_of_an_inverted_noisy_matrix_is_judged_by_all_its_directions():
+    """Each direction alone is known; their number makes the inverse too large."""
+    q = 400
+    many = Inference(
+        names=tuple(map(str, range(q))),
+        estimate=np.zeros(q),
+        is_reference=np.zeros(q, dtype=bool),
+        directions=np.eye(q),
+        curvature=100.0 * np.eye(q),
+        spread=100.0 * np.eye(q),
+        sigma_curvature=8.0,
+        sigma_spread=1.0,
+        sigma_gradient=1.0,
+        step=np.zeros(q),
+        mass=1000.0,
+    )
+    assert "moves it" in many.effect(0).refused
+    few = {name: getattr(many, name)[:9, :9] for name in ("directions", "curvature", "spread")}
+    few |= {name: getattr(many, name)[:9] for name in ("names", "estimate", "is_reference", "step")}
+    assert replace(many, **few).effect(0).refused is None
+
+
+def test_only_effects_of_interest_are_judged():
+    chosen = replace(KNOWN, chosen=("sex=m",))
+    assert [effect.refused is None for effect in chosen.effects] == [True, True, False]
+    assert np.isnan(chosen.covariance[2]).all()
+
+
+def test_a_model_file_keeps_all_of_it():
+    again = Inference.from_dict(json.loads(json.dumps(KNOWN.to_dict())))
+    assert again.names == KNOWN.names
+    assert again.chosen is None
+    assert again.effects == KNOWN.effects
+    assert Inference.from_dict(replace(KNOWN, chosen=("sex=m",)).to_dict()).chosen == ("sex=m",)
+
+
+def test_another_unit_of_the_target_scales_estimates_and_errors():
+    there = KNOWN.rescaled(10.0 * KNOWN.estimate, 10.0)
+    for one, other in zip(KNOWN.effects, there.effects, strict=True):
+        assert other.estimate == pytest.approx(10.0 * one.estimate)
+        assert other.std_err == pytest.approx(10.0 * one.std_err)
+        assert other.z == pytest.approx(one.z, nan_ok=True)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(ValueError, match=r"step must have shape \(2,\)"):
+        replace(KNOWN, step=np.zeros(3))
+    with pytest.raises(ValueError, match="names must be 3"):
+        replace(KNOWN, names=("a",))
