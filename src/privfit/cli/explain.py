@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from privfit.cli.guard import Mistake
 from privfit.cli.options import Json, Model
 from privfit.cli.output import columns, show, wrapped
 from privfit.cli.tables import read_model
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 def explain(
     model: Model,
     top: Annotated[int, typer.Option(min=1, help="How many weights to show, largest first.")] = 20,
+    intervals: Annotated[
+        bool,
+        typer.Option(
+            "--intervals",
+            help="Show a regression table with standard errors, p-values and intervals instead; for models "
+            "that were trained with --inference.",
+        ),
+    ] = False,
+    level: Annotated[float, typer.Option(help="With --intervals: the level of the intervals.")] = 0.95,
     as_json: Json = False,
 ) -> None:
     """Show a model's weights in the schema's words, and its promise.
@@ -28,8 +38,8 @@ def explain(
     for each stretch over which the curve rises or falls; --json has all of its points. With several classes
     there is a score for each. The weights of a model of numbers are in the units of what it predicts. The
     odds ratio of a logistic model is by what the odds are multiplied then, the rate ratio of a model of
-    counts by what the predicted count is. The noise of the fit is in the weights, and privfit has no
-    intervals for them yet: small ones may be nothing but noise.
+    counts by what the predicted count is. The noise of the fit is in the weights: small ones may be nothing
+    but noise, and --intervals shows which. There a number's row is for one more of its unit.
 
     Example: privfit explain model.json --top 10
     """
@@ -39,6 +49,9 @@ def explain(
     from privfit.models.weights import weights_of
 
     facts: Published = fitted.published()
+    if intervals:
+        _show_intervals(facts, model, level, as_json=as_json)
+        return
     weights = weights_of(facts)
     largest = weights.by_size()
     left = len(largest.lines) - top
@@ -70,6 +83,25 @@ def explain(
         f"{wrapped(' '.join(weights.meaning))}\n\n{table}{more}\n\n{wrapped(promise)}",
         as_json=as_json,
     )
+
+
+def _show_intervals(facts: Published, path: Path, level: float, *, as_json: bool) -> None:
+    """Print the effects with their intervals."""
+    from privfit.models.summary import Summary
+
+    if facts.inference is None:
+        raise Mistake(f"{path} has no intervals; train a model with: privfit train --inference")
+    if not 0.0 < level < 1.0:
+        raise Mistake("--level must be between 0 and 1, both excluded.")
+    summary = Summary.of(facts, level)
+    told = {
+        "level": level,
+        "changed": summary.changed,
+        "effects": summary.records(),
+        "notes": list(summary.notes),
+        "privacy": facts.privacy,
+    }
+    show(told, str(summary), as_json=as_json)
 
 
 def in_a_line(privacy: PrivacyStatement, path: Path) -> str:

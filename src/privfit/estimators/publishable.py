@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfit.estimators.publishing import published
+from privfit.models.contrast import Contrast
 from privfit.models.converters import CONVERTERS
 from privfit.models.curves import Curves, curves_of
+from privfit.models.effects import Effects
 from privfit.models.published import Published
+from privfit.models.summary import Summary
 from privfit.models.weight_table import Weights
 from privfit.models.weights import weights_of
 from privfit.schema import Schema
@@ -59,6 +62,59 @@ class Publishable:
         """The curves by column, for the schema's positive class; empty if no column has one."""
         check_is_fitted(self)
         return curves_of(published(self))
+
+    def summary(self, level: float = 0.95, *, per: Mapping[str, float] | None = None) -> Summary:
+        """Return the effects as a regression table, with standard errors, p-values and intervals.
+
+        Parameters
+        ----------
+        level : float
+            Of the intervals: in what share of repetitions they are to hold what is estimated.
+        per : mapping of str to float, optional
+            By column: how much a number grows, in its own unit. 1 by default, and 365 days for a date.
+
+        Returns
+        -------
+        summary : Summary
+            It prints as text and, in notebooks, as HTML; ``to_frame()`` returns a frame of pandas.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without `inference`, or the level or `per` makes no sense.
+        """
+        check_is_fitted(self)
+        return Summary.of(published(self), level, per)
+
+    def contrast(self, first: Any, second: Any = None, *, level: float = 0.95) -> Contrast:
+        """Return how much a change of one or several columns changes the score, with its interval.
+
+        With two rows it compares them: it tells how much the score changes from the first to the second.
+        What is printed names the values that differ, so compare invented people, not records.
+
+        Parameters
+        ----------
+        first : mapping, or a row
+            By column: how much a number grows in its own unit, ``{"age": 10}``; the category that applies
+            instead of the reference, ``{"sex": "m"}``; or a pair (from, to), ``{"sex": ("f", "m")}``. If
+            there is a second row: a dict, a pandas Series or a frame of one row.
+        second : row, optional
+            It names the same columns as the first. Columns that both do not name are the same in both.
+        level : float
+            Of the interval that is printed.
+
+        Returns
+        -------
+        contrast : Contrast
+            `estimate`, `ratio`, `std_err`, `z`, `pvalue` and `interval(level)`; it prints in words.
+
+        Raises
+        ------
+        ValueError
+            If the model was fitted without `inference`, has no such column, or a value is beyond its bounds.
+        """
+        check_is_fitted(self)
+        return Effects(published(self), level).of(first, second)
 
     def published(self) -> Published:
         """Return everything of the fit that may be published, and nothing else.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from privfit.models.inference import Inference
 from privfit.models.links import Link
 from privfit.models.targets import Classes, Target, TwoLabels
 
@@ -62,6 +63,8 @@ class Published:
     weighting : dict
         How much records counted, if not alike: the largest weight (None: read off the data), how far weights
         were moved towards their mean, that mean (None: bought), and the weights of classes, largest 1.
+    inference : Inference, optional
+        What was released about how sure the weights are.
     """
 
     kind: str
@@ -81,6 +84,7 @@ class Published:
     covariance: Matrix | None = None
     settings: dict[str, float] = field(default_factory=dict)
     weighting: dict[str, Any] = field(default_factory=dict)
+    inference: Inference | None = None
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -111,6 +115,8 @@ class Published:
         size = scores * (self.n_columns + self.has_intercept)
         if self.covariance is not None and self.covariance.shape != (size, size):
             return f"the covariance of its weights must have {size} rows and columns"
+        if self.inference is not None and len(self.inference) != size:
+            return f"what it says about how sure its weights are must name {size} weights"
         return None
 
     @property

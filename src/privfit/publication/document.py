@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from privfit.models import targets
+from privfit.models.inference import Inference
 from privfit.models.links import LINKS
 from privfit.models.published import Published
 from privfit.printable import printable
@@ -71,6 +72,7 @@ def to_json(model: Published) -> str:
         **({} if model.covariance is None else {"covariance": model.covariance.tolist()}),
         **({"settings": model.settings} if model.settings else {}),
         **({"weighting": model.weighting} if model.weighting else {}),
+        **({} if model.inference is None else {"inference": model.inference.to_dict()}),
         "preprocessing": {
             "schema": model.schema,
             "clip": None if bounds is None else {"low": bounds[0], "high": bounds[1]},
@@ -216,11 +218,26 @@ def _checked(written: dict[str, Any]) -> Published:
         weighting=written.get("weighting", {}),
         covariance=None if covariance is None else _matrix("covariances", covariance),
         settings={name: float(value) for name, value in written.get("settings", {}).items()},
+        inference=_inference(written.get("inference")),
     )
     misfit = model.misfit()
     if misfit is not None:
         raise ValueError(f"{misfit}.")
     return model
+
+
+def _inference(written: dict[str, Any] | None) -> Inference | None:
+    """Return what was released about how sure the weights are, if a file has it and it makes sense."""
+    if written is None:
+        return None
+    for name in ("directions", "curvature", "spread"):
+        _matrix(name, written[name])
+    for name in ("estimate", "step"):
+        _numbers(name, written[name])
+    try:
+        return Inference.from_dict(written)
+    except (ValueError, ArithmeticError, np.linalg.LinAlgError):
+        raise ValueError("its intervals do not fit together.") from None
 
 
 def _matrix(name: str, written: list[list[float]]) -> np.ndarray[Any, np.dtype[np.float64]]:

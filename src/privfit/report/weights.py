@@ -11,10 +11,12 @@ from privfit.models.published import Published
 from privfit.models.weight_table import Weight, Weights, signed
 from privfit.report.charts import bars, table
 from privfit.report.curves import pictures, reading_curves
+from privfit.report.effects import effects_chart, effects_table
 
 WEIGHTS_DRAWN, WEIGHTS_LISTED = 20, 5_000  # of a page that stays below a megabyte
 CURVES_DRAWN = 60
 CLASSES_DRAWN, DRAWN_OF_A_CLASS = 20, 10
+NOISE = "The noise of the fit is in these numbers, so small ones may be nothing but noise."
 CLASSES_SIDE_BY_SIDE = 6  # the charts of more classes are folded, all but the first
 
 
@@ -29,13 +31,16 @@ def weights_section(model: Published, weights: Weights) -> str:
     intro = (
         f"<p>{' '.join(meaning)} {_directions(model, weights) if barred else ''} {of_the_intercept} "
         f"{_doubled(model, weights)}"
-        "The noise of the fit is in these numbers, so small ones may be nothing but noise.</p>"
+        f"{NOISE if model.inference is None else ''}</p>"
     )
     charts = reading_curves(curves, model.link)
     if weights.classes:
         charts += _of_classes(model, barred, curves)
     else:
         charts += pictures(list(curves.values()), curves.scale, CURVES_DRAWN)
+        if model.inference is not None:
+            charts += effects_chart(model, WEIGHTS_DRAWN, curves)
+            return f"{intro}{charts}{effects_table(model)}"
         charts += _drawn(barred, WEIGHTS_DRAWN, _title(curves))
     return f"{intro}{charts}{_listed(model, weights)}"
 
@@ -46,13 +51,14 @@ def _title(curves: Curves) -> str:
 
 
 def _directions(model: Published, weights: Weights) -> str:
-    """Say what bars to the right and to the left mean."""
+    """Say what bars, or the dots of effects with intervals, mean on the right and on the left."""
     if weights.classes:
         return "Bars to the right raise the score of the class, bars to the left lower it."
     others = [value for value in model.classes if value != weights.positive]
+    marks = "bars" if model.inference is None else "dots"
     if not others:
-        return "Bars to the right raise the prediction, bars to the left lower it."
-    return f"Their bars go to the right; bars to the left speak for <b>{escape(str(others[0]))}</b>."
+        return f"{marks.capitalize()} to the right raise the prediction, {marks} to the left lower it."
+    return f"Their {marks} are on the right; {marks} on the left speak for <b>{escape(str(others[0]))}</b>."
 
 
 def _doubled(model: Published, weights: Weights) -> str:

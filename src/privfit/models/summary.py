@@ -1,0 +1,332 @@
+"""A regression table with intervals, on a terminal, in a notebook and as a frame."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+from textwrap import fill, wrap
+from typing import TYPE_CHECKING, Any
+
+from privfit.accounting.amounts import written_up
+from privfit.models.contrast import TOO_LITTLE, Contrast, pvalue_text, ratio_texts
+from privfit.models.effects import INTERCEPT, NOT_ASKED, EffectRow, Effects
+from privfit.models.published import Published
+from privfit.models.registry import title_of
+from privfit.models.weight_table import signed
+from privfit.printable import printable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDTH = 100  # columns of a terminal
+SHORTEST_NAME = 16  # columns, for names that are broken into lines
+REFERENCE = "(reference)"
+LEFT = "not asked for"
+
+
+class Summary(tuple[EffectRow, ...]):
+    """The effects of a model with their intervals: a tuple of `EffectRow` that prints as a table.
+
+    Attributes
+    ----------
+    level : float
+        Of the intervals.
+    changed : str
+        What an effect is a change of.
+    ratio : str
+        "odds ratio" or "rate ratio"; "" if the model has none.
+    title : str
+        What kind of model it is.
+    facts : tuple of pairs of str
+        Names and texts of the header: what is predicted, the number of records if it is public, the promise.
+    notes : tuple of str
+        Sentences that say how the table is read.
+    """
+
+    level: float
+    changed: str
+    ratio: str
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: Published, level: float = 0.95, per: Mapping[str, float] | None = None) -> Summary:
+        """Return the table of a model's effects.
+
+        Parameters
+        ----------
+        model : Published
+            A model with an inference.
+        level : float
+            Of the intervals.
+        per : mapping of str to float, optional
+            By column: how much a number grows, in its own unit, instead of 1.
+
+        Returns
+        -------
+        summary : Summary
+            A row for each number and category, and the intercept.
+        """
+        effects = Effects(model, level)
+        summary = cls(effects.rows(per))
+        summary.level = effects.level
+        summary.changed, summary.ratio = effects.reading.changed, effects.reading.ratio
+        kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
+        summary.title = f"{title_of(model.kind)} {kept}"
+        summary.facts = tuple(_facts(model, effects))
+        summary.notes = tuple(_notes(effects, summary))
+        return summary
+
+    @property
+    def _percent(self) -> str:
+        return f"{100.0 * self.level:g}%"
+
+    def heading(self) -> tuple[str, ...]:
+        """Return the names of the columns of numbers.
+
+        Returns
+        -------
+        names : tuple of str
+            The last two are the ends of the interval.
+        """
+        ratio = (self.ratio,) if self.ratio else ()
+        tails = (0.5 - 0.5 * self.level, 0.5 + 0.5 * self.level)
+        return ("coef", "std err", "privacy", "z", "p", *ratio, *(f"{tail:.4g}" for tail in tails))
+
+    def cells(self, row: EffectRow) -> tuple[str, ...] | str:
+        """Return the numbers of a row as texts.
+
+        Parameters
+        ----------
+        row : EffectRow
+            One of the rows.
+
+        Returns
+        -------
+        texts : tuple of str, or str
+            As many as `heading` has names, or one text for a reference level or a refused effect.
+        """
+        contrast = row.contrast
+        if contrast is None:
+            return REFERENCE
+        if contrast.refused is not None:
+            return LEFT if contrast.refused == NOT_ASKED else TOO_LITTLE
+        ends = contrast.interval()
+        last = tuple(map(signed, ends))
+        if contrast.ratio is not None:
+            last = ratio_texts([contrast.ratio, *(contrast.ratio_interval() or ())], contrast.std_err)
+        return (
+            signed(contrast.estimate),
+            f"{contrast.std_err:.3g}",
+            f"{contrast.privacy:.3g}",
+            f"{contrast.z:.2f}",
+            pvalue_text(contrast.pvalue),
+            *last,
+        )
+
+    # -- a terminal ----------------------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        heading, cells = self.heading(), [self.cells(row) for row in self]
+        numbers = [texts for texts in cells if not isinstance(texts, str)]
+        widths = [max(map(len, column)) for column in zip(heading, *numbers, strict=True)]
+        of_numbers = sum(widths) + 2 * len(widths)
+        longest = max((len(row.name) for row in self), default=0)
+        room = max(min(longest, WIDTH - of_numbers), SHORTEST_NAME)
+        lines = [_line("", heading, room, widths), "-" * (room + of_numbers)]
+        for row, texts in zip(self, cells, strict=True):
+            *begin, end = wrap(row.name, room) or [""]
+            lines += begin
+            lines.append(
+                f"{end.ljust(room)}  {texts}" if isinstance(texts, str) else _line(end, texts, room, widths)
+            )
+        width = max(room + of_numbers, 60)
+        rule = "=" * width
+        return "\n".join(
+            [
+                self.title.center(width).rstrip(),
+                rule,
+                *_header(self.facts, width),
+                rule,
+                *lines,
+                rule,
+                *(fill(note, WIDTH, break_long_words=False) for note in self.notes),
+            ]
+        )
+
+    __str__ = __repr__
+
+    # -- a notebook ----------------------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        heading = self.heading()
+        left, right = 'style="text-align:left"', 'style="text-align:right"'
+        facts = "".join(
+            f'<tr><th scope="row" {left}>{escape(name)}</th><td {left}>{escape(text)}</td></tr>'
+            for name, text in self.facts
+        )
+        heads = "".join(f'<th scope="col" {right}>{escape(name)}</th>' for name in ("", *heading))
+        rows = []
+        for row in self:
+            texts = self.cells(row)
+            name = f'<th scope="row" {left}>{escape(row.name)}</th>'
+            if isinstance(texts, str):
+                cells = (
+                    f'<td colspan="{len(heading)}" style="text-align:left;opacity:.7">{escape(texts)}</td>'
+                )
+            else:
+                sure = row.contrast is not None and row.contrast.is_sure
+                style = right if sure else 'style="text-align:right;opacity:.7"'
+                cells = "".join(f"<td {style}>{escape(text)}</td>" for text in texts)
+            rows.append(f"<tr>{name}{cells}</tr>")
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return (
+            f"<table><caption>{escape(self.title)}</caption><tbody>{facts}</tbody></table>"
+            f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(rows)}</tbody></table>{notes}"
+        )
+
+    # -- programs ------------------------------------------------------------------------------------------
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return the rows as plain data, for JSON and for frames.
+
+        Returns
+        -------
+        records : list of dict
+            Numbers are None where an effect is refused; a reference level has the estimate 0 and no other.
+        """
+        return [_record(row, self.ratio) for row in self]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the rows as a frame of pandas.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            A row for each effect, indexed by its name; NaN where an effect is refused.
+        """
+        import pandas as pd  # imported late: only frames need it
+
+        records = self.records()
+        index = pd.Index([record.pop("name") for record in records], name="effect")
+        frame = pd.DataFrame(records, index=index)
+        texts = ["column", "level", "change", "refused"]
+        return frame.astype({name: float for name in frame.columns if name not in (*texts, "is_reference")})
+
+
+def _record(row: EffectRow, ratio: str) -> dict[str, Any]:
+    """Return a row as plain data."""
+    named = {"name": row.name, "column": row.column, "level": row.level}
+    contrast, ratio = row.contrast, ratio.replace(" ", "_")
+    numbers: dict[str, float | None] = dict.fromkeys(
+        ("coef", "std_err", "sampling", "privacy", "z", "pvalue", "low", "high"), None
+    )
+    ratios = dict.fromkeys((ratio, f"{ratio}_low", f"{ratio}_high"), None) if ratio else {}
+    if contrast is None:
+        numbers["coef"] = 0.0
+        return {**named, "change": "", **numbers, **ratios, "is_reference": True, "refused": None}
+    low, high = contrast.interval()
+    found = {
+        "coef": contrast.estimate,
+        "std_err": contrast.std_err,
+        "sampling": contrast.sampling,
+        "privacy": contrast.privacy,
+        "z": contrast.z,
+        "pvalue": contrast.pvalue,
+        "low": low,
+        "high": high,
+    }
+    ends = contrast.ratio_interval()
+    if ends is not None and contrast.ratio is not None:
+        found |= dict(zip(ratios, (contrast.ratio, *ends), strict=True))
+    shown = contrast.refused is None
+    kept = {name: value if shown and math.isfinite(value) else None for name, value in found.items()}
+    return {
+        **named,
+        "change": contrast.words,
+        **kept,
+        "is_reference": False,
+        "refused": contrast.refused,
+    }
+
+
+def _line(name: str, texts: Sequence[str], room: int, widths: Sequence[int]) -> str:
+    numbers = (text.rjust(width) for text, width in zip(texts, widths, strict=True))
+    return "  ".join([name.ljust(room), *numbers]).rstrip()
+
+
+def _header(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
+    """Return the facts two in a line where they fit, otherwise one below the other."""
+    named = max(len(name) for name, _ in facts) + 1
+    texts = [f"{(name + ':').ljust(named)} {text}" for name, text in facts]
+    half = width // 2 - 1
+    if max(map(len, texts)) > half:
+        return [line for text in texts for line in wrap(text, WIDTH, subsequent_indent=" " * (named + 1))]
+    rows = (len(texts) + 1) // 2
+    beside = [*texts[rows:], *[""] * (2 * rows - len(texts))]
+    return [f"{a.ljust(half)}  {b}".rstrip() for a, b in zip(texts[:rows], beside, strict=True)]
+
+
+# -- words --------------------------------------------------------------------------------------------------
+
+
+def _facts(model: Published, effects: Effects) -> Sequence[tuple[str, str]]:
+    """Return what the header says, all of it public or released."""
+    privacy, facts = model.privacy, []
+    label = None if effects.schema is None else effects.schema.label.name
+    if label is not None:
+        facts.append(("Predicts", printable(label)))
+    if effects.positive is not None:
+        facts.append(("Positive class", printable(str(effects.positive))))
+    records = privacy.get("origin", {}).get("records") or (model.schema or {}).get("records")
+    facts.append(("Records", "number not declared as public" if records is None else f"{records:,}"))
+    facts.append(("Intervals", f"{100.0 * effects.level:g}%"))
+    promise = privacy["promise"]
+    if promise is None:
+        return [*facts, ("Privacy", "none")]
+    most = privacy.get("records_per_person")
+    unit = "one record" if most is None else f"one person, up to {most:,} records each"
+    facts.append(("Unit of privacy", unit))
+    if promise["epsilon"] is not None:
+        facts += [("Epsilon", written_up(promise["epsilon"])), ("Delta", written_up(promise["delta"]))]
+    return facts
+
+
+def _notes(effects: Effects, rows: Sequence[EffectRow]) -> Sequence[str]:
+    """Return sentences that say how the table is read."""
+    ratio = effects.reading.ratio
+    number = (
+        "A number's row is for the growth that stands beside its name, in its own unit"
+        if effects.schema is not None
+        else "A row is for the growth that stands beside the column's name"
+    )
+    categories = any(row.contrast is None for row in rows)
+    change = f"coef is the change of {effects.reading.changed}, other columns being the same. {number}."
+    if categories:
+        change += " A category's row compares it with the reference of its column."
+    if rows and rows[-1].name == INTERCEPT and rows[-1].contrast is not None:
+        change += (
+            f" The intercept is no change: it is {effects.reading.changed} of {rows[-1].contrast.words}."
+        )
+    notes = [change]
+    if ratio:
+        percent = f"{100.0 * effects.level:g}%"
+        notes.append(
+            f"The {ratio} is e to the power of coef; the last two columns are its {percent} interval."
+        )
+    notes.append(
+        "std err has two parts, whose squares add up: sampling, and privacy, the noise of the fit. Intervals "
+        "and p-values count both. They hold for many records, not for few: see docs/inference.md."
+    )
+    if any(_is_refused(row.contrast) for row in rows):
+        notes.append(
+            f'"{TOO_LITTLE}": noise hides how exact the effect is, so that no interval would be right. More '
+            "records, a larger epsilon or fewer columns help."
+        )
+    return notes
+
+
+def _is_refused(contrast: Contrast | None) -> bool:
+    return contrast is not None and contrast.refused not in (None, NOT_ASKED)

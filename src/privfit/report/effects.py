@@ -1,0 +1,150 @@
+"""The page's picture of effects with their intervals: sure ones stand out, noise fades."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from privfit.models.contrast import TOO_LITTLE, Contrast, ratio_texts
+from privfit.models.curve_picture import ticks
+from privfit.models.effects import Effects
+from privfit.models.published import Published
+from privfit.models.summary import Summary
+from privfit.models.weight_table import signed
+from privfit.report.charts import table
+
+EFFECTS_LISTED = 5_000  # of a page that stays below a megabyte
+
+
+def effects_chart(model: Published, most: int, drawn_elsewhere: Iterable[str] = ()) -> str:
+    """Draw the effects of a model with error bars, all to one scale.
+
+    Parameters
+    ----------
+    model : Published
+        A model with an inference and one score.
+    most : int
+        How many effects are drawn.
+    drawn_elsewhere : iterable of str
+        Columns that have a picture of their own.
+
+    Returns
+    -------
+    html : str
+        A list with a line for each effect: the sure ones first, the largest first, then the others.
+    """
+    effects, curved = Effects(model), set(drawn_elsewhere)
+    found = [
+        (row.name, row.contrast)
+        for row in effects.over_ranges()
+        if row.contrast is not None and not (row.column in curved and row.level.find(" to ") > 0)
+    ]
+    found.sort(key=lambda each: _order(each[1]))
+    shown = found[:most]
+    if not shown:
+        return ""
+    low, high = _scale([contrast for _, contrast in shown])
+    lines = "".join(_line(name, contrast, low, high) for name, contrast in shown)
+    count = f"the first {len(shown):,} of {len(found):,}" if len(found) > len(shown) else "all of them"
+    percent = f"{100.0 * effects.level:g}%"
+    ratio = effects.reading.ratio
+    numbers = f" The numbers are {ratio}s; the axis is that of their logarithms." if ratio else ""
+    return (
+        f'<figure class="effects"><figcaption>Effects with {percent} intervals, {count}. The dot is the '
+        "estimate. The thick bar is what sampling alone leaves open, the thin line what sampling and the "
+        "noise of the fit leave open together. Where the line crosses zero the effect is faded: it may be "
+        f"nothing but noise.{numbers}</figcaption><ul>{lines}</ul>{_axis(low, high)}</figure>"
+    )
+
+
+def effects_table(model: Published) -> str:
+    """Return the regression table with its intervals, and how it is read.
+
+    Parameters
+    ----------
+    model : Published
+        A model with an inference and one score.
+
+    Returns
+    -------
+    html : str
+        It scrolls by itself where it is too wide.
+    """
+    summary = Summary.of(model)
+    heading, rows = ("effect", *summary.heading()), []
+    for row in summary[:EFFECTS_LISTED]:
+        texts = summary.cells(row)
+        rows.append((row.name, *((texts,) if isinstance(texts, str) else texts)))
+    filled = [(*row, *[""] * (len(heading) - len(row))) for row in rows]
+    notes = "".join(f"<p>{escape(note)}</p>" for note in summary.notes)
+    shown = table(heading, filled, f"Effects with {100.0 * summary.level:g}% intervals")
+    return f'<details open class="regression"><summary>The regression table</summary>{shown}{notes}</details>'
+
+
+def _order(contrast: Contrast) -> tuple[bool, bool, float]:
+    return contrast.refused is not None, not contrast.is_sure, -abs(contrast.estimate)
+
+
+def _scale(shown: Sequence[Contrast]) -> tuple[float, float]:
+    """Return the ends of the axis: those of sure effects, and the estimates of all.
+
+    The interval of an effect that is mostly noise may be many times as long as the sure effects, and is cut.
+    """
+    answered = [contrast for contrast in shown if contrast.refused is None]
+    values = [0.0, *(contrast.estimate for contrast in answered)]
+    sure = [contrast for contrast in answered if contrast.is_sure]
+    for contrast in sure or answered:
+        values += contrast.interval()
+    values = [value for value in values if math.isfinite(value)]
+    low, high = min(values), max(values)
+    room = 0.03 * (high - low) or 1.0
+    return low - room, high + room
+
+
+def _line(name: str, contrast: Contrast, low: float, high: float) -> str:
+    """Draw one effect."""
+    name = escape(name)
+    if contrast.refused is not None:
+        return f'<li class="unsure"><span>{name}</span><i></i><span class="ends">{TOO_LITTLE}</span></li>'
+
+    def place(value: float) -> float:
+        return 100.0 * min(max((value - low) / (high - low), 0.0), 1.0)
+
+    start, end = map(place, contrast.interval())
+    share = contrast.sampling / contrast.std_err if contrast.std_err else 0.0
+    ends = contrast.interval()
+    inner = [place(contrast.estimate + share * (side - contrast.estimate)) for side in ends]
+    cut = "".join(
+        f" cut-{side}"
+        for side, value, limit in (("left", ends[0], low), ("right", -ends[1], -high))
+        if value < limit
+    )
+    kind = "sure" if contrast.is_sure else "unsure"
+    kind += " minus" if contrast.estimate < 0.0 else ""
+    return (
+        f'<li class="{kind}"><span>{name}</span><i aria-hidden="true">'
+        f'<b class="zero" style="left:{place(0.0):.2f}%"></b>'
+        f'<b class="whole{cut}" style="left:{start:.2f}%;width:{max(end - start, 0.3):.2f}%"></b>'
+        f'<b class="inner" style="left:{inner[0]:.2f}%;width:{max(inner[1] - inner[0], 0.3):.2f}%"></b>'
+        f'<b class="dot" style="left:{place(contrast.estimate):.2f}%"></b></i>'
+        f'<span class="ends">{escape(_ends(contrast))}</span></li>'
+    )
+
+
+def _ends(contrast: Contrast) -> str:
+    """Write an estimate and its interval: the ratio, if there is one."""
+    if contrast.ratio is not None:
+        ratio, low, high = ratio_texts([contrast.ratio, *(contrast.ratio_interval() or ())], contrast.std_err)
+        return f"{ratio} ({low} to {high})"
+    low, high = map(signed, contrast.interval())
+    return f"{signed(contrast.estimate)} ({low} to {high})"
+
+
+def _axis(low: float, high: float) -> str:
+    """Return round numbers below the picture, where they are on the scale of the score."""
+    marks = "".join(
+        f'<b style="left:{100.0 * (tick - low) / (high - low):.2f}%">{signed(tick)}</b>'
+        for tick in ticks(low, high)
+    )
+    return f'<div class="axis" aria-hidden="true"><span></span><i>{marks}</i><span></span></div>'
