@@ -14,8 +14,9 @@ from privfit import DPLogisticRegression, Schema
 from privfit.estimators.publishing import restored
 from privfit.models.contrast import ratio_texts
 from privfit.models.effects import INTERCEPT, NOT_ASKED, Effects
-from privfit.models.summary import WIDTH, Summary
+from privfit.models.summary import FOR_THE_EFFECTS, WIDTH, Summary
 from privfit.models.weights import weights_of
+from privfit.questions import EffectCurvature, EffectGradient, EffectSpread
 from privfit.schema import Categorical, Label, Numeric
 
 LINKS = list(LABELS)
@@ -352,6 +353,25 @@ def test_the_text_is_a_table_of_at_most_a_hundred_columns(kind):
     assert reference.endswith("(reference)")
     unit = {"identity": "the predicted wage, in euros", "log": "the logarithm of the predicted visits"}
     assert f"change of {unit.get(kind, 'the log odds of ')}" in " ".join(lines)
+
+
+def test_the_header_says_which_part_of_the_budget_went_into_intervals():
+    names = [question.what for question in (EffectGradient, EffectCurvature, EffectSpread)]
+    assert all(name.endswith(FOR_THE_EFFECTS) for name in names)
+    facts = published_model("logit").published()
+    spending = {"gradient": 0.4, **dict.fromkeys(names, 0.1), "norms": 0.3}
+    told = dict(Summary.of(replace(facts, privacy=facts.privacy | {"spending": spending})).facts)
+    assert told["Spent on intervals"] == "30% of the privacy budget"
+    assert "Spent on intervals" not in dict(Summary.of(facts).facts)
+
+
+def test_the_header_says_whom_the_promise_is_about():
+    facts = published_model("logit").published()
+    people = replace(facts, privacy=facts.privacy | {"records_per_person": 4})
+    assert dict(Summary.of(people).facts)["Unit of privacy"] == "one person, up to 4 records each"
+    none = replace(facts, privacy=facts.privacy | {"promise": None}, schema=facts.schema | {"records": None})
+    assert dict(Summary.of(none).facts)["Privacy"] == "none"
+    assert dict(Summary.of(none).facts)["Records"] == "number not declared as public"
 
 
 def test_a_refused_effect_says_so_and_shows_no_number():

@@ -125,6 +125,7 @@ def test_what_is_published_is_released_or_public():
         "weights",
         "intercepts",
         "covariance",
+        "inference",
         "bounds",
         "steps",
     }  # by the solver, through the curator

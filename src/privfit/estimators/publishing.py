@@ -54,8 +54,7 @@ def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     model.loss_settings_ = {name: float(getattr(model, name)) for name in model._loss_settings}
     model._keep_weights(facts.weights.copy(), facts.intercepts.copy())
     model.weighting_ = facts.weighting
-    if facts.inference is not None:
-        model.inference_ = facts.inference
+    model.inference_ = facts.inference
     model.n_iter_, model.trace_ = len(facts.steps), tuple(Step(**step) for step in facts.steps)
     model.preparation_ = Preparation(facts.bounds, facts.has_intercept, facts.unit_rows)
     model.schema_ = Schema.of(model.schema) if model.schema is not None else None

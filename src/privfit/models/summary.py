@@ -23,6 +23,7 @@ WIDTH = 100  # columns of a terminal
 SHORTEST_NAME = 16  # columns, for names that are broken into lines
 REFERENCE = "(reference)"
 LEFT = "not asked for"
+FOR_THE_EFFECTS = "for the effects"  # so ends what questions about standard errors are called in the ledger
 
 
 class Summary(tuple[EffectRow, ...]):
@@ -291,6 +292,10 @@ def _facts(model: Published, effects: Effects) -> Sequence[tuple[str, str]]:
     facts.append(("Unit of privacy", unit))
     if promise["epsilon"] is not None:
         facts += [("Epsilon", written_up(promise["epsilon"])), ("Delta", written_up(promise["delta"]))]
+    spending = privacy["spending"]
+    bought = sum(rho for what, rho in spending.items() if what.endswith(FOR_THE_EFFECTS))
+    if bought:
+        facts.append(("Spent on intervals", f"{bought / sum(spending.values()):.0%} of the privacy budget"))
     return facts
 
 

@@ -58,7 +58,7 @@ def _directions(model: Published, weights: Weights) -> str:
     marks = "bars" if model.inference is None else "dots"
     if not others:
         return f"{marks.capitalize()} to the right raise the prediction, {marks} to the left lower it."
-    return f"Their {marks} are on the right; {marks} on the left speak for <b>{escape(str(others[0]))}</b>."
+    return f"Their {marks} go to the right; {marks} to the left speak for <b>{escape(str(others[0]))}</b>."
 
 
 def _doubled(model: Published, weights: Weights) -> str:
