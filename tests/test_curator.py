@@ -35,6 +35,7 @@ from privfit.questions import (
     GradientAt,
     HessianAt,
     Histograms,
+    LossDifferences,
     LossesAlong,
     Magnitudes,
     Moments,
@@ -122,6 +123,10 @@ QUESTIONS = {
     "ScoreSums": lambda c, q: c.measure(ScoreSums(SHARES, FACTORS[: c.n_features - 1]), RHO),
     "ScoreSums, weighted": lambda c, q: c.measure(
         ScoreSums(SHARES, FACTORS[: c.n_features - 2], weighted=True), RHO
+    ),
+    "LossDifferences": lambda c, q: c.measure(LossDifferences(0.5 * q.clip, 0.125), RHO),
+    "LossDifferences, weighted": lambda c, q: c.measure(
+        LossDifferences(0.5 * q.clip, 0.125, weighted=True), RHO
     ),
     "Moments": lambda c, q: c.measure(Moments(q.clip, 0.3 * q.clip, q.folds, 0.7), RHO),
     "TargetSums": lambda c, q: c.measure(TargetSums(), RHO),

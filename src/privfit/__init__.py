@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from privfit import schema as schema
     from privfit import solvers as solvers
     from privfit import testing as testing
+    from privfit import tuning as tuning
     from privfit.accounting import BudgetExceeded, Ledger
     from privfit.estimators import (
         DPHuberRegressor,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from privfit.planning import people_needed, plan
     from privfit.publication import load
     from privfit.schema import Schema
+    from privfit.tuning import DPSearchCV
 
 __version__ = "0.1.0"
 
@@ -45,6 +47,7 @@ __all__ = [
     "DPLogisticRegression",
     "DPPoissonRegressor",
     "DPQuantileRegressor",
+    "DPSearchCV",
     "Ledger",
     "PrivacyLeakError",
     "PrivacyLeakWarning",
@@ -68,6 +71,7 @@ _MODULE_OF = {
     "DPLogisticRegression": "estimators",
     "DPPoissonRegressor": "estimators",
     "DPQuantileRegressor": "estimators",
+    "DPSearchCV": "tuning",
     "Ledger": "accounting",
     "PrivacyLeakError": "leaks",
     "PrivacyLeakWarning": "leaks",
@@ -90,6 +94,7 @@ _SUBPACKAGES = (
     "schema",
     "solvers",
     "testing",
+    "tuning",
 )
 
 

@@ -180,7 +180,8 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             records = Records.given(X, y, sample_weight, groups)
             return self._fit(records)
 
-    def _fit(self, records: Records) -> Self:
+    def _fit(self, records: Records, *, check_only: bool = False) -> Self:
+        """Fit; with `check_only` refuse what a fit refuses, and charge and release nothing."""
         from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
         from privfit.engine.table import Table
 
@@ -210,6 +211,8 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         if declared.schema is None and declared.feature_bounds is not None:
             bounds = check_bounds(X, declared.feature_bounds, getattr(self, "feature_names_in_", None))
         weights = declared.weighting.of(records.sample_weight, encoder, declared.target)
+        if check_only:
+            return self
         ledger = self._open_ledger(terms)
         with budget_bar(f"Fitting {self._noun}", self.verbose) as show:
             curator_of = partial(

@@ -270,8 +270,8 @@ class PrivateFit(Kin, PickledForOneVersion):
             params["random_state"] = HiddenSeed(self.random_state)
         return params
 
-    def _get_params_html(self, deep: bool = True, **display: Any) -> Any:
-        return super()._get_params_html(deep=False, **display)  # what notebooks show
+    def _get_params_html(self, deep: bool = True, *display: Any, **named: Any) -> Any:
+        return super()._get_params_html(False, *display, **named)  # what notebooks show
 
     # -- notebooks: scikit-learn's diagram, and below it what was promised ---------------------------------
 

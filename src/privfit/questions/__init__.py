@@ -3,6 +3,7 @@
 A question is asked of a problem or its table, of a point, or of a line. To add one, add a file here.
 """
 
+from privfit.questions.comparisons import LossDifferences
 from privfit.questions.count import Count, PeopleCount
 from privfit.questions.effects import EffectCurvature, EffectGradient, EffectSpread
 from privfit.questions.gradients import Gradient, GradientAt, PersonGradientAt
@@ -31,6 +32,7 @@ __all__ = [
     "GradientAt",
     "HessianAt",
     "Histograms",
+    "LossDifferences",
     "LossesAlong",
     "Magnitudes",
     "Moments",

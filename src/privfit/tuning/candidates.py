@@ -1,0 +1,95 @@
+"""Which settings a search tries: public ones that change nothing about who is promised what."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.model_selection import ParameterGrid
+
+from privfit.accounting import Concentrated, Direct, Gaussian
+from privfit.estimators.base import DPLinearModel
+from privfit.estimators.validation import shown
+from privfit.solvers import get_solver
+
+MOST_SETTINGS = 100  # each of which gets a hundredth of the privacy budget
+
+# Settings of the fit alone. All that is not here says what is promised, what is public about the table, or
+# what is predicted, and is the same for all fits of a search.
+TRIED = (
+    "alpha",
+    "class_weight",
+    "constraint",
+    "curves",
+    "fit_intercept",
+    "max_passes",
+    "solver",
+    "start",
+    "tau",
+    "weight_shrinkage",
+)
+PRIVACY = ("epsilon", "delta", "rho", "ledger", "noise", "random_state")  # what a search says for all fits
+
+
+def check_estimator(estimator: Any) -> DPLinearModel:
+    """Return the estimator whose settings are tried, or refuse it."""
+    if not isinstance(estimator, DPLinearModel):
+        kind = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
+        raise ValueError(
+            f"DPSearchCV tries settings of one of privfit's own models, not of {kind}; give it, for example, "
+            "DPLogisticRegression(schema=...)."
+        )
+    defaults = type(estimator)().get_params()
+    for name in PRIVACY:
+        if getattr(estimator, name) is not None and getattr(estimator, name) != defaults[name]:
+            raise ValueError(
+                f"{name} is said to DPSearchCV, which promises one thing for all fits together; leave it out "
+                f"of {type(estimator).__name__}."
+            )
+    return estimator
+
+
+def settings_of(estimator: DPLinearModel, grid: Any) -> list[dict[str, Any]]:
+    """Return the settings that are tried, one dictionary for each fit, or refuse the grid."""
+    try:
+        settings = [dict(setting) for setting in ParameterGrid(grid)]
+    except (TypeError, ValueError):
+        raise ValueError(
+            "grid must name settings with a list of values each, such as {'alpha': [0, 0.01]}, or be a list "
+            "of such dictionaries."
+        ) from None
+    if not 2 <= len(settings) <= MOST_SETTINGS:
+        raise ValueError(
+            f"grid must name 2 to {MOST_SETTINGS} settings to choose among, got {len(settings)}; to fit one, "
+            f"call {type(estimator).__name__}.fit."
+        )
+    known = estimator.get_params(deep=False)
+    for name in dict.fromkeys(name for setting in settings for name in setting):
+        if name not in known:
+            raise ValueError(
+                f"grid names {shown(name)}, which is no setting of {type(estimator).__name__}; a search can "
+                f"try {', '.join(sorted(set(TRIED) & set(known)))}."
+            )
+        if name in PRIVACY:
+            raise ValueError(
+                f"grid names {name}, which decides what is promised and cannot be tried; say it to "
+                "DPSearchCV."
+            )
+        if name not in TRIED:
+            raise ValueError(
+                f"grid names {name}, which says what is public or what is predicted and cannot be tried; say "
+                f"it to {type(estimator).__name__}."
+            )
+    return settings
+
+
+def kind_of_promise(models: list[DPLinearModel], delta: float) -> Any:
+    """Return what makes a promise that all these fits can be paid by, or refuse a solver."""
+    kinds = set()
+    for model in models:
+        solver = get_solver(model.solver)
+        promise = solver.promise(epsilon=1.0, delta=delta or 1e-6)
+        if promise is None or isinstance(promise, Direct):
+            why = "promises no privacy" if promise is None else "is one release with a proof of its own"
+            raise ValueError(f"solver={solver.name!r} {why} and cannot be tried; choose another solver.")
+        kinds.add(type(promise))
+    return Gaussian.of if kinds == {Gaussian} else Concentrated.of

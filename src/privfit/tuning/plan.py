@@ -1,0 +1,57 @@
+"""What a search decides before it looks at the records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from privfit.accounting.relation import Relation
+from privfit.estimators.declared import Declared
+from privfit.estimators.private import Terms
+from privfit.questions.scores import SHARE_GRID
+from privfit.tuning.results import LEVEL_SHARE
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers of a search, which are the same for every table.
+
+    Attributes
+    ----------
+    settings : list of dict
+        What is tried.
+    scoring : str
+        The loss that settings are compared by.
+    clip : float
+        How far the losses of one record may lie from their mean, as a share of the range of the loss.
+    declared : Declared
+        What is public about the table.
+    relation : Relation
+        Which tables are neighbours.
+    terms : Terms
+        What the whole search promises.
+    refit : float
+        The rho of the refit, 0 without one.
+    seeds : list
+        A seed for each fit and for the refit; None for secure noise.
+    """
+
+    settings: list[dict[str, Any]]
+    scoring: str
+    clip: float
+    declared: Declared
+    relation: Relation
+    terms: Terms
+    refit: float
+    seeds: list[int | None]
+
+    @property
+    def search(self) -> float:
+        """Rho of the fits and, of other records, of the scores."""
+        assert self.terms.promise is not None
+        return self.terms.promise.rho - self.refit
+
+    @property
+    def level(self) -> float:
+        """What a held-out record adds for itself and for its mean loss, on the grid that makes sums exact."""
+        return max(round(LEVEL_SHARE * self.clip / SHARE_GRID), 1) * SHARE_GRID

@@ -1,0 +1,70 @@
+"""What a search releases of its scores: noisy losses, and how large their noise is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.ma import MaskedArray
+from numpy.typing import NDArray
+
+from privfit.curator import Measurement
+
+Vector = NDArray[np.float64]
+
+LEVEL_SHARE = 0.25  # what a record adds for its count and for its mean loss, as a share of the clip
+
+
+def differences_in(released: Measurement) -> tuple[Vector, float]:
+    """Return the sums of differences from the mean of all settings, and the standard error of their noise.
+
+    The exact ones add up to nothing, so what all noisy ones have in common is noise and is taken off.
+    """
+    differences = released.value[2:]
+    count = len(differences)
+    return differences - differences.mean(), released.sigma * math.sqrt(1.0 - 1.0 / count)
+
+
+def table_of(
+    settings: list[dict[str, Any]], released: Measurement, level: float, within: tuple[float, float]
+) -> dict[str, Any]:
+    """Return a column for each setting and for what is known of its loss, as scikit-learn's searches do.
+
+    Parameters
+    ----------
+    settings : list of dict
+        What was tried.
+    released : Measurement
+        The answer to `LossDifferences`.
+    level : float
+        What a record adds for itself.
+    within : pair of float
+        The ends of the range of the loss.
+
+    Returns
+    -------
+    columns : dict
+        What `DPSearchCV.cv_results_` documents.
+    """
+    low, high = within
+    differences, noise = differences_in(released)
+    n, sigma = released.value[0] / level, released.sigma / level
+    columns: dict[str, Any] = {}
+    for name in dict.fromkeys(name for setting in settings for name in setting):
+        tried = MaskedArray(np.empty(len(settings)), mask=True, dtype=object)
+        for row, setting in enumerate(settings):
+            if name in setting:
+                tried[row] = setting[name]
+        columns[f"param_{name}"] = tried
+    columns["params"] = settings
+    known = n > 2.0 * sigma  # else the number of held-out records is noise, and so are means over them
+    mean = released.value[1] / released.value[0] if known else math.nan
+    share = high - low if known else math.nan
+    of_mean = 0.5 * math.hypot(1.0, mean) * sigma / n
+    columns["difference"] = share * differences / n
+    columns["difference_noise"] = np.full(len(settings), share * noise / n)
+    columns["mean_test_loss"] = low + share * (0.5 * (mean + 1.0) + differences / n)
+    columns["loss_noise"] = np.full(len(settings), share * math.hypot(of_mean, noise / n))
+    columns["rank_test_loss"] = np.argsort(np.argsort(differences, kind="stable"), kind="stable") + 1
+    return columns
