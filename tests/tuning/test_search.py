@@ -228,7 +228,7 @@ def test_an_interrupted_search_says_what_was_spent(monkeypatch):
     (note,) = raised.value.__notes__
     assert note.startswith("The search was interrupted and released nothing.")
     searching = 0.3 * Gaussian.of(epsilon=EPSILON, delta=1e-6).rho
-    assert ledger.spent == pytest.approx(searching)  # all that fits and scores may cost, and nothing of the refit
+    assert ledger.spent == pytest.approx(searching)  # and nothing of the refit
 
 
 def test_what_a_single_fit_says_when_interrupted_is_left_to_the_search(monkeypatch):
