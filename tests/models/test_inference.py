@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import t
 
 from privfit.models.inference import REFERENCE, Inference
 
@@ -34,25 +34,47 @@ def test_the_standard_error_is_the_sandwich_with_the_noise_of_the_last_step():
     noise = 49.0 * np.eye(2) + 8.0 * (u @ u * np.eye(2) + np.outer(u, u))
     inverse = np.linalg.inv(H)
     sampling, privacy = inverse @ V @ inverse, inverse @ noise @ inverse
+    left = 0.15 * (u @ H @ u) * np.sqrt(np.diag(inverse) / KNOWN.mass)
     for j in (1, 2):
         effect = KNOWN.effect(j)
         assert effect.sampling == pytest.approx(math.sqrt(sampling[j - 1, j - 1]))
-        assert effect.privacy == pytest.approx(math.sqrt(privacy[j - 1, j - 1]))
+        assert effect.privacy == pytest.approx(math.hypot(math.sqrt(privacy[j - 1, j - 1]), left[j - 1]))
         assert effect.std_err**2 == pytest.approx(effect.sampling**2 + effect.privacy**2)
         assert KNOWN.effect(KNOWN.names[j]) == effect
-    np.testing.assert_allclose(KNOWN.covariance[1:, 1:], sampling + privacy)
+    np.testing.assert_allclose(KNOWN.covariance[1:, 1:], sampling + privacy + np.diag(left**2))
     assert not KNOWN.covariance[0].any()
 
 
-def test_intervals_and_p_values_are_those_of_a_normal_distribution():
+def test_intervals_and_p_values_are_those_of_a_t_distribution():
     effect = KNOWN.effect("sex=m")
     for level in (0.9, 0.95):
-        expected = norm.interval(level, effect.estimate, effect.std_err)
+        expected = t.interval(level, effect.freedom, effect.estimate, effect.std_err)
         assert effect.interval(level) == pytest.approx(expected)
     assert effect.z == pytest.approx(0.5 / effect.std_err)
-    assert effect.pvalue == pytest.approx(2.0 * norm.sf(effect.z))
+    assert effect.pvalue == pytest.approx(2.0 * t.sf(effect.z, effect.freedom))
     with pytest.raises(ValueError, match="level must be between 0 and 1"):
         effect.interval(95)
+
+
+def test_degrees_of_freedom_follow_from_the_noise_of_the_variance():
+    """The variance is computed again from matrices with fresh noise; its spread is what was said.
+
+    Of 20,000 repetitions the standard deviation of the variance is known to 1%, and it may be off by a
+    tenth because the formula is that of small noise. The false-alarm rate is below 1e-6.
+    """
+    rng = np.random.default_rng(0)
+
+    def noisy(matrix, sigma):
+        noise = rng.normal(size=(2, 2)) * sigma / math.sqrt(2.0)
+        return matrix + (noise + noise.T) / math.sqrt(2.0)
+
+    variances = []
+    for _ in range(20_000):
+        v = np.linalg.solve(noisy(H, 4.0), [1.0, 0.0])
+        variances.append(v @ noisy(V, 10.0) @ v)
+    effect = KNOWN.effect("sex=m")
+    relative = np.std(variances) / effect.std_err**2
+    assert effect.freedom == pytest.approx(2.0 / relative**2, rel=0.2)
 
 
 def test_a_contrast_is_judged_by_itself():
@@ -72,26 +94,27 @@ def test_the_reference_level_is_zero_and_is_not_refused():
 
 
 @pytest.mark.parametrize(
-    ("noisier", "why"),
+    "noisier",
     [
-        ({"sigma_curvature": 500.0}, "curvature of the loss"),
-        ({"sigma_spread": 400.0}, "varies between samples"),
-        ({"spread": -V}, "how much the records tell"),
-        ({"step": np.array([3.0, 3.0]), "sigma_curvature": 0.1}, "last step was too long"),
+        {"sigma_curvature": 500.0},
+        {"sigma_spread": 700.0},
+        {"spread": -V},
+        {"curvature": -H},
+        {"step": np.array([3.0, 3.0]), "sigma_curvature": 0.1},
     ],
+    ids=["curvature", "spread", "no spread", "no curvature", "long step"],
 )
-def test_what_cannot_be_right_is_refused_in_a_sentence(noisier, why):
+def test_what_cannot_be_right_is_refused_in_a_sentence(noisier):
     inference = replace(KNOWN, **noisier)
     effect = inference.effect("sex=m")
-    assert effect.refused.startswith("The budget is too small to say")
-    assert why in effect.refused
+    assert effect.refused == "The budget is too small to say how exact this effect is."
     assert all(math.isnan(x) for x in (*effect.interval(), effect.std_err, effect.z, effect.pvalue))
     assert effect.estimate == 0.5
     assert np.isnan(inference.covariance[1]).all()
     assert inference.covariance[0, 0] == 0.0
 
 
-def test_the_bias_of_an_inverted_noisy_matrix_is_judged_by_all_its_directions():
+def test_the_shift_of_an_inverted_noisy_matrix_is_judged_by_all_its_directions():
     """Each direction alone is known; their number makes the inverse too large."""
     q = 400
     many = Inference(
@@ -101,13 +124,13 @@ def test_the_bias_of_an_inverted_noisy_matrix_is_judged_by_all_its_directions():
         directions=np.eye(q),
         curvature=100.0 * np.eye(q),
         spread=100.0 * np.eye(q),
-        sigma_curvature=8.0,
+        sigma_curvature=4.0,
         sigma_spread=1.0,
         sigma_gradient=1.0,
         step=np.zeros(q),
         mass=1000.0,
     )
-    assert "moves it" in many.effect(0).refused
+    assert many.effect(0).refused is not None
     few = {name: getattr(many, name)[:9, :9] for name in ("directions", "curvature", "spread")}
     few |= {name: getattr(many, name)[:9] for name in ("names", "estimate", "is_reference", "step")}
     assert replace(many, **few).effect(0).refused is None

@@ -6,22 +6,20 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import stdtr, stdtrit
 
 Vector = NDArray[np.float64]
 
-# An effect is refused where one of these ratios, explained in `Inference`, is beyond its limit.
-CURVATURE_LIMIT = 0.25  # noise of the curvature along the effect, beside the curvature
-SPREAD_LIMIT = 0.5  # noise of the score's variance along the effect, beside that variance
-BIAS_LIMIT = 0.1  # shift of the inverse of a noisy curvature, beside the inverse
-REMAINDER_LIMIT = 0.15  # what a last step leaves to go, beside the standard error
-REMAINDER_FACTOR = 0.25  # of u'Hu: what is left after a last step u, for losses with a third derivative
+DOUBT_LIMIT = 0.25  # relative error of a standard error beyond which an effect is refused
+INFLATION_FACTOR = 1.5  # how much of the shift of a noisy inverse counts as such an error
+MOST_FREEDOM = 1e9  # beyond it a t distribution is normal
+REMAINDER_FACTOR = 0.15  # of u'Hu: what a last step u leaves to go, for losses with a third derivative
 
-TOO_SMALL = "The budget is too small to say {}: {}."
+TOO_SMALL = "The budget is too small to say how exact this effect is."
 _NAN = math.nan
 
 
@@ -36,6 +34,9 @@ class Effect:
     sampling, privacy : float
         The two parts of the standard error: other people might have been in the table, and the noise that
         protects those who are. NaN if the effect is refused.
+    freedom : float
+        Degrees of freedom of the t distribution that intervals and p-values are made with: the fewer, the
+        noisier the standard error itself is.
     refused : str or None
         Why the budget is too small to say how exact the estimate is, in one sentence.
     """
@@ -43,6 +44,7 @@ class Effect:
     estimate: float
     sampling: float
     privacy: float
+    freedom: float = math.inf
     refused: str | None = None
 
     @property
@@ -58,7 +60,7 @@ class Effect:
     @property
     def pvalue(self) -> float:
         """The probability of an estimate at least as far from 0 if the effect were 0; NaN as `z` is."""
-        return math.erfc(abs(self.z) / math.sqrt(2.0))
+        return float(2.0 * stdtr(min(self.freedom, MOST_FREEDOM), -abs(self.z)))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
         """Return the ends of a confidence interval.
@@ -80,7 +82,8 @@ class Effect:
         """
         if not 0.0 < level < 1.0:
             raise ValueError(f"level must be between 0 and 1, both excluded, got {level!r}.")
-        width = NormalDist().inv_cdf(0.5 + 0.5 * level) * self.std_err
+        quantile = float(stdtrit(min(self.freedom, MOST_FREEDOM), 0.5 + 0.5 * level))
+        width = quantile * self.std_err
         return self.estimate - width, self.estimate + width
 
 
@@ -93,12 +96,14 @@ class Inference:
 
     A model was corrected by a last Newton step from released weights, whose gradient sum g, curvature sum H
     and sum V of squared scores were released with Gaussian noise. With v = H^-1 a the variance of the effect
-    a.w is v'Vv (sampling) and v'(s^2 I + sigma_H^2/2 (|u|^2 I + u u'))v (privacy), where s and sigma_H are
-    the noises' scales and u is the step. All matrices are in coordinates of q free directions, in which the
-    noise is isotropic; `directions` maps these to the weights.
+    a.w is v'Vv (sampling), and v'(s^2 I + sigma_H^2/2 (|u|^2 I + u u'))v and the square of what the step may
+    have left to go (privacy); s and sigma_H are the noises' scales and u is the step. All matrices are in
+    coordinates of q free directions, in which the noise is isotropic; `directions` maps these to the
+    weights.
 
-    An effect is refused where it cannot be right: if sigma_H |v|^2/(a.v), sigma_V |v|^2/(v'Vv),
-    sigma_H^2 tr(H^-1) |v|^2/(2 a.v), or what the step leaves to go, in standard errors, is above its limit.
+    The noise of H and V makes the variance itself uncertain. Its relative standard deviation k gives the
+    degrees of freedom, 2 / k^2 (Satterthwaite). An effect is refused where k / 2, the shift of the noisy
+    inverse and what is left to go, together, may move its standard error by more than DOUBT_LIMIT.
 
     Parameters
     ----------
@@ -117,7 +122,7 @@ class Inference:
     step : array of shape (q,)
         The last step u.
     mass : float
-        The sum of second derivatives of the losses, which tells how many records a direction is about.
+        The sum of the second derivatives of the losses, as it was released.
     remainder : float
         REMAINDER_FACTOR, or 0 for a loss whose Newton step leaves nothing to go.
     chosen : tuple of str, optional
@@ -190,10 +195,19 @@ class Inference:
             return replace(REFERENCE, estimate=estimate)
         v = self._inverse @ along
         sampling, privacy = float(v @ self.spread @ v), float(v @ self._privacy @ v)
-        doubt = self._doubt(v, float(along @ v), sampling, privacy)
-        if doubt is not None:
-            return Effect(estimate, _NAN, _NAN, TOO_SMALL.format("how exact this effect is", doubt))
-        return Effect(estimate, math.sqrt(sampling), math.sqrt(privacy))
+        left = self._left_to_go(float(along @ v))
+        privacy += left**2
+        if not (self._is_curved and sampling > 0.0):
+            return Effect(estimate, _NAN, _NAN, refused=TOO_SMALL)
+        total, length = sampling + privacy, float(v @ v)
+        b = self._inverse @ (self.spread @ v)
+        of_curvature = 2.0 * self.sigma_curvature**2 * (float(b @ b) * length + float(b @ v) ** 2)
+        error = math.sqrt(of_curvature + (self.sigma_spread * length) ** 2) / total
+        shift = self.sigma_curvature**2 * float(np.trace(self._inverse)) * length / (2.0 * float(along @ v))
+        if 0.5 * error + INFLATION_FACTOR * shift + left**2 / (2.0 * total) > DOUBT_LIMIT:
+            return Effect(estimate, _NAN, _NAN, refused=TOO_SMALL)
+        freedom = 2.0 / error**2 if error > 0.0 else math.inf
+        return Effect(estimate, math.sqrt(sampling), math.sqrt(privacy), freedom)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -205,7 +219,9 @@ class Inference:
         """The covariance of the weights: NaN in rows and columns of refused ones, 0 for reference levels."""
         around = self._inverse @ (self.spread + self._privacy) @ self._inverse
         found: Vector = self.directions @ around @ self.directions.T
-        refused = np.array([effect.refused is not None for effect in self.effects])
+        effects = self.effects
+        np.fill_diagonal(found, [effect.std_err**2 for effect in effects])
+        refused = np.array([effect.refused is not None for effect in effects])
         found[refused] = found[:, refused] = _NAN
         return found
 
@@ -230,23 +246,19 @@ class Inference:
         return self.chosen is None or self.names[j] in self.chosen or bool(self.is_reference[j])
 
     def _unasked(self, j: int) -> Effect:
-        return Effect(float(self.estimate[j]), _NAN, _NAN, "This effect was not asked for.")
+        return Effect(float(self.estimate[j]), _NAN, _NAN, refused="This effect was not asked for.")
 
-    def _doubt(self, v: Vector, along: float, sampling: float, privacy: float) -> str | None:
-        """Return why an effect cannot be right, if it cannot; `along` is a.v, the inverse curvature."""
-        length = float(v @ v)
-        if not (along > 0.0 and sampling > 0.0):
-            return "noise hides how much the records tell about it"
-        if self.sigma_curvature * length > CURVATURE_LIMIT * along:
-            return "noise hides the curvature of the loss along it"
-        if self.sigma_spread * length > SPREAD_LIMIT * sampling:
-            return "noise hides how much it varies between samples"
-        if self.sigma_curvature**2 * float(np.trace(self._inverse)) * length > 2.0 * BIAS_LIMIT * along:
-            return "noise of the curvature moves it"
-        left = self.remainder * float(self.step @ self.curvature @ self.step)
-        if left * math.sqrt(along / max(self.mass, 1.0)) > REMAINDER_LIMIT * math.sqrt(sampling + privacy):
-            return "the last step was too long"
-        return None
+    @cached_property
+    def _is_curved(self) -> bool:
+        """Whether the curvature shows through its noise at all."""
+        return bool(np.linalg.eigvalsh(self.curvature)[0] > 0.0)
+
+    def _left_to_go(self, inverse: float) -> float:
+        """Return how far an effect may be from where further steps would take it; `inverse` is a.v."""
+        if not self.remainder:
+            return 0.0
+        gone = float(self.step @ self.curvature @ self.step)
+        return self.remainder * gone * math.sqrt(max(inverse, 0.0) / max(self.mass, 1.0))
 
     # -- other units, and files ------------------------------------------------------------------------------
 
@@ -283,16 +295,15 @@ class Inference:
             The same as was written.
         """
         arrays = ("estimate", "directions", "curvature", "spread", "step")
+        numbers = ("sigma_curvature", "sigma_spread", "sigma_gradient", "mass", "remainder")
         chosen = document.get("chosen")
+        known: dict[str, Any] = {name: np.array(document[name], dtype=np.float64) for name in arrays}
+        known |= {name: float(document[name]) for name in numbers}
         return cls(
             names=tuple(document["names"]),
             is_reference=np.array(document["is_reference"], dtype=bool),
             chosen=None if chosen is None else tuple(chosen),
-            **{name: np.array(document[name], dtype=np.float64) for name in arrays},
-            **{
-                name: float(document[name])
-                for name in ("sigma_curvature", "sigma_spread", "sigma_gradient", "mass", "remainder")
-            },
+            **known,
         )
 
 

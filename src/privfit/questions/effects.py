@@ -8,6 +8,7 @@ the sum of f times the loss.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -60,7 +61,7 @@ class EffectCurvature:
 
     @property
     def _longest(self) -> float:
-        return self.radius * self.curvature**0.5
+        return self.radius * math.sqrt(self.curvature)
 
     def bounded(self, of: Point) -> Bounded:
         """Return the triangle. Sensitivity: `curvature` times the square of `radius`, and rounding."""
