@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privfit.accounting.relation import Relation
 from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
+from privfit.estimators.effects import Asked, WithEffects, categories_of, refuse_unless_known
 from privfit.estimators.people import relation_of
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit
@@ -45,6 +46,7 @@ from privfit.schema.frames import columns_of, opened
 from privfit.schema.labelling import weights_in
 from privfit.schema.people import people_in
 from privfit.solvers import Facts, Solver, get_solver, require
+from privfit.solvers.last_steps import SOLVER_SHARE, last_steps
 from privfit.solvers.passes import limited
 from privfit.solvers.target_scale import bought_size
 from privfit.surroundings import budget_bar, look_around
@@ -53,7 +55,7 @@ _NAMES = ("Huber", "Poisson")  # of people, which titles of models may begin wit
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
 
 
-class DPLinearModel(Publishable, PrivateFit, ABC):
+class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
     """A linear model; its subclasses name the loss and the link, and say how targets become numbers."""
 
     _loss: ClassVar[str]
@@ -77,6 +79,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
     start: tuple[Any, Any] | None
     curves: bool | int | None
     max_passes: int | None
+    inference: bool | Sequence[str]
     verbose: int
 
     def __init_subclass__(cls, **settings: Any) -> None:
@@ -185,7 +188,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
         from privfit.engine.table import Table
 
-        solver = self._checked_solver()
+        solver, asked = self._checked_solver(), Asked.by(self.inference)
         declared = Declared.by(self, weighted=records.sample_weight is not None)
         penalty, loss = declared.weights.penalty(self._strength), self._loss_for(declared.target)
         relation = relation_of(self.rows_per_person, declared.schema, records.groups_name)
@@ -204,7 +207,11 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         n_features = declared.most_features(self, records.X)
         targets, encoder = self._encoded(records.y, declared.target)
         loss = self._loss_for(encoder)
-        require(solver, dataclasses.replace(facts, loss=loss, n_features=n_features))
+        facts = dataclasses.replace(facts, loss=loss, n_features=n_features)
+        require(solver, facts)
+        if asked is not None:
+            refuse_unless_known(solver, facts, declared)
+            asked = asked.of(self, declared.schema)
         records, persons = records.with_targets(targets).of_people(relation)
         X, targets = records.X, records.y
         bounds = None
@@ -256,7 +263,12 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
                 curator_of = partial(curator_of, penalty=penalty, bounds=bounds)
                 ask = curator_of if solver.private else None
                 problem, bought = weights.applied(preparation.of_fit(problem), ask)
-                solution = solver.solve(curator_of(problem))
+                budget, steps = ledger.unspent, None
+                part = ledger if asked is None else ledger.portion(SOLVER_SHARE * budget, what="the solver")
+                solution = solver.solve(curator_of(problem, ledger=part))
+                if asked is not None:
+                    categories = categories_of(declared.schema)
+                    steps = last_steps(curator_of(problem), solution, budget, categories)
             except KeyboardInterrupt as interrupt:
                 interrupt.add_note(
                     f"The fit was interrupted and released no model. {self._still_spent(ledger)}"
@@ -266,7 +278,13 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
         self.schema_ = declared.schema
         self._keep_target(encoder)
         self.loss_settings_ = {name: float(getattr(self, name)) for name in self._loss_settings}
-        self._set_weights(declared.weights.kept(encoder.in_units(solution.w), X.shape[1]))
+        w = declared.weights.kept(encoder.in_units(solution.w), X.shape[1])
+        notes, self.inference_ = solution.notes, None
+        if asked is not None and steps is not None:
+            self.inference_ = asked.answered(steps, encoder, loss)
+            self.solver_weights_, w = w, self.inference_.estimate  # predictions use the corrected weights
+            notes = (*notes, *steps.notes)
+        self._set_weights(w)
         self.weighting_ = weights.published
         self.n_iter_, self.trace_ = solution.n_iter, solution.trace
         self.preparation_ = preparation.completed(solution)
@@ -277,7 +295,7 @@ class DPLinearModel(Publishable, PrivateFit, ABC):
             ledger,
             family,
             assumptions,
-            (*declared.decisions, *bought, *solution.notes),
+            (*declared.decisions, *bought, *notes),
             schema=declared.schema or surroundings.schema,
             n_records=declared.n_records,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -52,6 +52,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         start: tuple[Any, Any] | None = None,
         curves: bool | int | None = None,
         max_passes: int | None = None,
+        inference: bool | Sequence[str] = False,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -76,6 +77,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         self.start = start
         self.curves = curves
         self.max_passes = max_passes
+        self.inference = inference
         self.ledger = ledger
         self.noise = noise
         self.random_state = random_state

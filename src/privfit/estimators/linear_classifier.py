@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
@@ -90,6 +90,10 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
         The default solver takes at most so many passes over the data, each of which reads the features of
         every record once. Without it a fit takes a few dozen to a few hundred. Reading the table, and
         checking it, is not counted.
+    inference : bool or list of str
+        Whether to buy standard errors, intervals and p-values of the effects, or the columns of interest.
+        About six tenths of the privacy budget are then spent on two last steps, which the effects follow
+        from; see `conf_int`. It needs a smooth loss, and refuses constraint sets and curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -185,6 +189,7 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
         start: tuple[Any, Any] | None = None,
         curves: bool | int | None = None,
         max_passes: int | None = None,
+        inference: bool | Sequence[str] = False,
         ledger: Ledger | None = None,
         noise: str = "secure",
         random_state: Any = None,
@@ -210,6 +215,7 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
             start=start,
             curves=curves,
             max_passes=max_passes,
+            inference=inference,
             ledger=ledger,
             noise=noise,
             random_state=random_state,

@@ -69,6 +69,10 @@ class DPLinearRegression(LinearRegressor):
         The default solver takes at most so many passes over the data, each of which reads the features of
         every record once. Without it a fit takes a few dozen to a few hundred. Reading the table, and
         checking it, is not counted.
+    inference : bool or list of str
+        Whether to buy standard errors, intervals and p-values of the effects, or the columns of interest.
+        About six tenths of the privacy budget are then spent on two last steps, which the effects follow
+        from; see `conf_int`. It needs a smooth loss, and refuses constraint sets and curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the

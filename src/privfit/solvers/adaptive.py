@@ -104,4 +104,11 @@ class Adaptive:
             decisions.append(calibration.decision)
         notes = (*features.notes, "; ".join(decisions))
         w = walker.regulariser.nearest(w)  # calibration may have scaled it beyond a border
-        return Solution(walker.raw_weights(w), tuple(trace), notes, walker.bounds)
+        return Solution(
+            walker.raw_weights(w),
+            tuple(trace),
+            notes,
+            walker.bounds,
+            view=walker.regulariser.view,
+            total=weight,
+        )

@@ -57,6 +57,10 @@ class Solution:
         Lowest and highest value of every column that the features were clipped to.
     unit_rows : bool
         Whether the weights are meant for rows scaled to norm 1, the intercept's column included.
+    view : privfit.engine.view.View, optional
+        The standardised features in which they were found, as a map of the clipped ones.
+    total : float, optional
+        The number of records or the sum of their weights, declared or bought.
     """
 
     w: NDArray[np.float64]
@@ -64,6 +68,8 @@ class Solution:
     notes: tuple[str, ...] = ()
     bounds: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
     unit_rows: bool = False
+    view: Any = None
+    total: float | None = None
 
     @property
     def n_iter(self) -> int:

@@ -109,7 +109,8 @@ class Newton:
         start = first_weights(walker, budget, n, weight, BIAS)
         w, trace = newton_steps(walker, weight, start)
         notes = (*features.notes, f"{len(trace)} Newton steps were planned for this table and rho")
-        return Solution(walker.raw_weights(w), trace, notes, walker.bounds)
+        view = walker.regulariser.view
+        return Solution(walker.raw_weights(w), trace, notes, walker.bounds, view=view, total=weight)
 
 
 def planned_steps(steepest: float, d: int, clip: float) -> int:

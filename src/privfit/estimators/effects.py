@@ -1,0 +1,207 @@
+"""Standard errors of a fit's effects: what is refused before a charge, and what a fitted model has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from privfit.estimators.validation import shown
+from privfit.losses import Loss, is_own
+from privfit.losses.squared import SQUARED
+from privfit.models.inference import REMAINDER_FACTOR, Inference
+from privfit.schema.levels import Categorical
+from privfit.solvers.contrasts import Category
+from privfit.solvers.last_steps import LastSteps
+
+if TYPE_CHECKING:
+    from privfit.estimators.declared import Declared
+    from privfit.estimators.targets import TargetEncoder
+    from privfit.schema import Schema
+    from privfit.solvers import Facts, Solver
+
+Vector = NDArray[np.float64]
+
+INTERCEPT = "intercept"
+WITH_A_VIEW = ("adaptive", "newton")  # solvers that say in which view of the features they worked
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which effects a fit is asked about.
+
+    Parameters
+    ----------
+    columns : tuple of str or None
+        The columns, or single features, of interest; None: all effects.
+    names : tuple of str
+        The names of all effects, the intercept, if any, last.
+    chosen : tuple of str or None
+        The names of those of interest; None: all.
+    """
+
+    columns: tuple[str, ...] | None
+    names: tuple[str, ...] = ()
+    chosen: tuple[str, ...] | None = None
+
+    @classmethod
+    def by(cls, setting: Any) -> Asked | None:
+        """Return what the setting `inference` asks for; None: nothing."""
+        if isinstance(setting, bool | np.bool_):
+            return cls(None) if setting else None
+        if isinstance(setting, str) or not isinstance(setting, Sequence) or not len(setting):
+            raise ValueError(
+                f"inference must be True, False or a list of names of columns, got {shown(setting)}."
+            )
+        if not all(isinstance(name, str) for name in setting):
+            raise ValueError("inference must be a list of names of columns, each of them a text.")
+        return cls(tuple(setting))
+
+    def of(self, estimator: Any, schema: Schema | None) -> Asked:
+        """Return the same with the names of a model's effects, or say which column there is not."""
+        numbered = [f"x{j}" for j in range(estimator.n_features_in_)]
+        columns = (
+            getattr(estimator, "feature_names_in_", numbered) if schema is None else schema.feature_names
+        )
+        names = (*map(str, columns), *([INTERCEPT] if estimator.fit_intercept else []))
+        if self.columns is None:
+            return replace(self, names=names)
+        by_column: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
+        if schema is not None:
+            by_column |= {fact.name: tuple(fact.feature_names) for fact in schema.features}
+        for name in self.columns:
+            if name not in by_column:
+                raise ValueError(
+                    f"inference names {shown(name)}, which is no column; there are "
+                    f"{', '.join(dict.fromkeys(by_column))}."
+                )
+        chosen = dict.fromkeys(name for column in self.columns for name in by_column[column])
+        return replace(self, names=names, chosen=tuple(chosen))
+
+    def answered(self, steps: LastSteps, encoder: TargetEncoder, loss: Loss) -> Inference:
+        """Return what the last steps tell about the effects, in the units of `coef_`."""
+        nothing = np.zeros_like(steps.w)
+        unit = float(encoder.in_units(nothing + 1.0)[0] - encoder.in_units(nothing)[0])
+        is_reference = np.zeros(len(nothing), dtype=bool)
+        is_reference[list(steps.contrasts.references)] = True
+        return Inference(
+            names=self.names,
+            estimate=encoder.in_units(steps.w),
+            is_reference=is_reference,
+            directions=unit * steps.contrasts.effects,
+            curvature=steps.curvature,
+            spread=steps.spread,
+            sigma_curvature=steps.sigma_curvature,
+            sigma_spread=steps.sigma_spread,
+            sigma_gradient=steps.sigma_gradient,
+            step=steps.step,
+            mass=steps.mass,
+            remainder=0.0 if loss == SQUARED else REMAINDER_FACTOR,
+            chosen=self.chosen,
+        )
+
+
+def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> None:
+    """Refuse, before anything is charged, a fit whose standard errors are not known."""
+    loss = facts.loss
+    if loss.second_derivative is None or not is_own(loss) or loss.outputs > 1:
+        what = "several classes" if loss.outputs > 1 else f"the {loss.name} loss"
+        raise ValueError(
+            f"inference is not known for {what}; it is for models with a smooth loss of one score, such as "
+            "DPLogisticRegression for two classes. Leave inference out."
+        )
+    if solver.name not in WITH_A_VIEW:
+        raise ValueError(
+            f"inference works with the solvers {' and '.join(WITH_A_VIEW)}, not with {solver.name!r}; leave "
+            "solver or inference out."
+        )
+    if facts.penalty.is_constraint:
+        raise ValueError(
+            "inference is not known for weights that must stay in a set, because a weight at its border is "
+            "not normally distributed; leave constraint (or monotone in the schema) or inference out."
+        )
+    if declared.schema is not None and declared.schema.has_curves:
+        raise ValueError(
+            "inference is about columns, and a curve has many weights that smooth one another; set "
+            "curves=False or leave inference out."
+        )
+    if not facts.relation.is_one_record_each:
+        raise ValueError("inference is known for people with one record each; leave it out.")
+
+
+def categories_of(schema: Schema | None) -> tuple[Category, ...]:
+    """Return the columns of each category of a schema. Without a schema no column is known to be one."""
+    found, first = list[Category](), 0
+    for fact in () if schema is None else schema.features:
+        if isinstance(fact, Categorical):
+            columns = range(first, first + len(fact.levels))
+            reference = first + fact.levels.index(fact.reference_level)
+            found.append(Category(columns, reference, fact.missing != "fill" or fact.fill is not None))
+        first += len(fact.levels)
+    return tuple(found)
+
+
+class WithEffects:
+    """What a fitted model says about its effects, if its fit was asked for it by `inference`."""
+
+    inference_: Inference | None
+
+    def _effects(self) -> Inference:
+        check_is_fitted(self)
+        found: Inference | None = getattr(self, "inference_", None)
+        if found is None:
+            raise AttributeError("The fit bought no standard errors; set inference=True and fit again.")
+        return found
+
+    @property
+    def covariance_(self) -> Vector:
+        """The covariance of the weights, the intercept's last: NaN where refused, 0 for references."""
+        return self._effects().covariance
+
+    @property
+    def std_err_(self) -> Vector:
+        """The standard errors of the weights, the intercept's last: NaN where refused, 0 for references."""
+        return np.array([effect.std_err for effect in self._effects().effects])
+
+    @property
+    def sampling_err_(self) -> Vector:
+        """The part of each standard error that is there because other people might be in the table."""
+        return np.array([effect.sampling for effect in self._effects().effects])
+
+    @property
+    def privacy_err_(self) -> Vector:
+        """The part of each standard error that is the noise which protects the people in the table."""
+        return np.array([effect.privacy for effect in self._effects().effects])
+
+    @property
+    def pvalues_(self) -> Vector:
+        """The p-value of each weight, the intercept's last: NaN where refused, and for references."""
+        return np.array([effect.pvalue for effect in self._effects().effects])
+
+    def conf_int(self, level: float = 0.95) -> Vector:
+        """Return confidence intervals of the weights.
+
+        The weight of a category's level is its difference from the reference level, whose row is (0, 0). The
+        intervals hold what the same model would be for all people that the table was drawn from.
+
+        Parameters
+        ----------
+        level : float
+            In what share of repetitions an interval is to hold what is estimated.
+
+        Returns
+        -------
+        intervals : array of shape (n_weights, 2)
+            A row for each column of `coef_`, the intercept last: the lowest and the highest value, NaN where
+            the privacy budget is too small to say.
+
+        Raises
+        ------
+        AttributeError
+            If the fit was not asked for standard errors.
+        """
+        return np.array([effect.interval(level) for effect in self._effects().effects])

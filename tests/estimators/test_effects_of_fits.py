@@ -1,0 +1,193 @@
+"""Fits with inference: centres, standard errors, references, refusals before a charge."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+
+from privfit import DPLinearSVC, DPLogisticRegression, Ledger
+from privfit.penalties import NonNegative
+from privfit.schema import Categorical, Label, Numeric, Schema
+
+AMPLE = {
+    "rho": 900.0,
+    "noise": "seeded",
+    "random_state": 0,
+    "max_passes": 40,
+}  # hardly any noise: what is left is arithmetic
+REGIONS = ("east", "north", "south")
+SCHEMA = Schema(
+    [
+        Numeric("age", 0.0, 100.0),
+        Categorical("region", REGIONS, reference="north", missing="refuse"),
+        Categorical("sex", ("f", "m"), missing="indicator"),
+    ],
+    label=Label("ill", ("no", "yes"), positive="yes"),
+)
+
+
+def people(n, seed=0):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": rng.uniform(20.0, 80.0, n),
+            "region": rng.choice(REGIONS, n),
+            "sex": rng.choice(["f", "m", "x"], n, p=[0.5, 0.4, 0.1]),
+        }
+    )
+    score = 0.03 * (table["age"] - 50.0) + 0.8 * (table["region"] == "south") - 0.5 * (table["sex"] == "m")
+    table["ill"] = np.where(rng.random(n) < 1.0 / (1.0 + np.exp(-score)), "yes", "no")
+    return table
+
+
+def design(table):
+    """Return the columns of the contrasts, the intercept last: region against north, sex against f."""
+    columns = [table["age"] / 100.0, table["region"] == "east", table["region"] == "south"]
+    columns += [table["sex"] == "m", table["sex"] == "x", np.ones(len(table))]
+    return np.column_stack(columns).astype(float)
+
+
+def logistic(X, y, alpha=0.0):
+    """Return the maximum of the likelihood and the sandwich of its covariance."""
+    signs = np.where(y, 1.0, -1.0)
+    n = len(X)
+
+    def objective(w):
+        return np.logaddexp(0.0, -signs * (X @ w)).sum() + 0.5 * alpha * n * (w @ w)
+
+    def gradient(w):
+        return X.T @ (-signs / (1.0 + np.exp(signs * (X @ w)))) + alpha * n * w
+
+    found = minimize(objective, np.zeros(X.shape[1]), jac=gradient, method="BFGS", options={"gtol": 1e-6})
+    w = found.x
+    p = 1.0 / (1.0 + np.exp(-(X @ w)))
+    H = (X.T * (p * (1.0 - p))) @ X + alpha * n * np.eye(len(w))
+    scores = (y - p)[:, None] * X
+    return w, np.linalg.solve(H, np.linalg.solve(H, scores.T @ scores).T)
+
+
+def test_without_noise_effects_are_those_of_the_likelihood_with_references_dropped():
+    table = people(4000)
+    model = DPLogisticRegression(schema=SCHEMA, inference=True, **AMPLE).fit(table)
+    names = ("age", "region=east", "region=north", "region=south", "sex=f", "sex=m", "sex=other", "intercept")
+    assert model.inference_.names == names
+    assert model.inference_.is_reference.tolist() == [name in ("region=north", "sex=f") for name in names]
+    w, covariance = logistic(design(table), (table["ill"] == "yes").to_numpy())
+    free = ~model.inference_.is_reference
+    centre = np.append(model.coef_, model.intercept_)
+    # records longer than the radius count less, so both are estimates of the same, a little apart
+    errors = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(centre[free] - w) < 0.5 * errors)
+    np.testing.assert_allclose(model.std_err_[free], errors, rtol=0.1)
+    np.testing.assert_allclose(centre, model.inference_.estimate)
+    assert not centre[~free].any()
+    assert model.conf_int()[~free].tolist() == [[0.0, 0.0]] * 2
+    assert np.all(model.privacy_err_[free] < 0.01 * errors)
+    np.testing.assert_allclose(np.sqrt(np.diag(model.covariance_)), model.std_err_)
+    difference = model.inference_.effect([0, 1, 0, -1, 0, 0, 0, 0])
+    a = np.array([0, 1, -1, 0, 0, 0])
+    assert difference.std_err == pytest.approx(math.sqrt(a @ covariance @ a), rel=0.1)
+
+
+def test_another_reference_says_the_same():
+    table = people(4000)
+    other = Schema(
+        [*SCHEMA.features[:1], Categorical("region", REGIONS, missing="refuse"), SCHEMA.features[2]],
+        label=SCHEMA.label,
+    )
+    one = DPLogisticRegression(schema=SCHEMA, inference=True, **AMPLE).fit(table)
+    two = DPLogisticRegression(schema=other, inference=True, **AMPLE).fit(table)
+    a = np.array([0, 0, -1, 1, 0, 0, 0, 0])  # south against north
+    for first, second in zip(one.predict_proba(table)[:9, 1], two.predict_proba(table)[:9, 1], strict=True):
+        assert first == pytest.approx(second, abs=1e-3)
+    assert one.inference_.effect(a).estimate == pytest.approx(two.inference_.effect(a).estimate, abs=1e-3)
+    assert one.inference_.effect(a).std_err == pytest.approx(two.inference_.effect(a).std_err, rel=1e-2)
+
+
+def test_a_category_whose_missing_cells_have_no_level_counts_them_as_the_reference():
+    fact = Categorical("sex", ("f", "m"))
+    schema = Schema([*SCHEMA.features[:2], fact], label=SCHEMA.label)
+    table = people(4000)
+    model = DPLogisticRegression(schema=schema, inference=True, **AMPLE).fit(table)
+    X = design(table)[:, [0, 1, 2, 3, 5]]
+    w, covariance = logistic(X, (table["ill"] == "yes").to_numpy())
+    free = ~model.inference_.is_reference
+    errors = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(model.inference_.estimate[free] - w) < 0.5 * errors)
+    np.testing.assert_allclose(model.std_err_[free], errors, rtol=0.1)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_alpha_is_part_of_the_objective(intercept):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1.0, 1.0, size=(5000, 3))
+    y = rng.random(5000) < 1.0 / (1.0 + np.exp(-(X @ [1.0, -0.5, 0.0])))
+    settings = {"alpha": 0.05, "fit_intercept": intercept, "feature_bounds": (-1.0, 1.0)}
+    model = DPLogisticRegression(n_records=5000, inference=True, **settings, **AMPLE).fit(X, y)
+    w, covariance = logistic(np.column_stack([X, np.ones(5000)])[:, : 3 + intercept], y, alpha=0.05)
+    errors = np.sqrt(np.diag(covariance))
+    assert np.all(np.abs(model.inference_.estimate - w) < 0.3 * errors)
+    np.testing.assert_allclose(model.std_err_, errors, rtol=0.1)
+
+
+def test_only_named_columns_are_judged():
+    model = DPLogisticRegression(schema=SCHEMA, inference=["sex"], **AMPLE).fit(people(2000))
+    judged = [effect.refused is None for effect in model.inference_.effects]
+    assert judged == [False, False, True, False, True, True, True, False]  # references are 0 for nothing
+
+
+# -- the budget ----------------------------------------------------------------------------------------------
+
+
+def test_everything_is_paid_by_the_one_promise_and_named_in_the_statement():
+    ledger = Ledger(epsilon=1.0, delta=1e-6)
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(20_000, 3))
+    model = DPLogisticRegression(
+        1.0, ledger=ledger, n_records=20_000, feature_bounds=(-1.0, 1.0), inference=True
+    )
+    model.fit(X, X[:, 0] + np.random.default_rng(1).logistic(size=20_000) > 0.0)
+    assert 0.98 * ledger.rho < ledger.spent <= ledger.rho
+    assert model.privacy_.epsilon == 1.0
+    for words in ("gradient for the effects", "curvature for the effects", "squared scores for the effects"):
+        assert words in str(model.privacy_)
+    assert np.isfinite(model.conf_int()).all()
+
+
+def test_a_fit_without_inference_has_no_intervals():
+    model = DPLogisticRegression(1.0, feature_bounds=(-1.0, 1.0), n_records=100)
+    model.fit(np.zeros((100, 2)), np.arange(100) % 2)
+    with pytest.raises(AttributeError, match="set inference=True"):
+        model.conf_int()
+    assert not hasattr(model, "covariance_")
+
+
+BINARY = {"classes": (0, 1), "feature_bounds": (-1.0, 1.0), "n_records": 50, "inference": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "why"),
+    [
+        (DPLinearSVC, {}, "not known for the hinge loss"),
+        (DPLogisticRegression, {"classes": (0, 1, 2)}, "not known for several classes"),
+        (DPLogisticRegression, {"constraint": NonNegative()}, "must stay in a set"),
+        (DPLogisticRegression, {"solver": "gradient-descent"}, "solvers adaptive and newton"),
+        (DPLogisticRegression, {"inference": ["height"]}, "'height', which is no column"),
+        (DPLogisticRegression, {"inference": "x0"}, "inference must be True, False or a list"),
+        (DPLogisticRegression, {"inference": [1]}, "each of them a text"),
+    ],
+)
+def test_what_is_not_known_is_refused_before_a_charge(kind, settings, why):
+    ledger = Ledger(epsilon=1.0, delta=1e-6)
+    X = np.linspace(-1.0, 1.0, 100).reshape(50, 2)
+    with pytest.raises(ValueError, match=why):
+        kind(1.0, ledger=ledger, **BINARY | settings).fit(X, np.arange(50) % 2)
+    assert not ledger.entries
+
+
+def test_curves_are_refused_before_a_charge():
+    ledger = Ledger(epsilon=1.0, delta=1e-6)
+    with pytest.raises(ValueError, match="a curve has many weights"):
+        DPLogisticRegression(1.0, schema=SCHEMA, curves=3, inference=True, ledger=ledger).fit(people(500))
+    assert not ledger.entries
