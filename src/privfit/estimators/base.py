@@ -287,7 +287,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         self._set_weights(w)
         self.weighting_ = weights.published
         self.n_iter_, self.trace_ = solution.n_iter, solution.trace
-        self.preparation_ = preparation.completed(solution)
+        self.preparation_ = preparation.completed(solution) if steps is None else preparation
         self.ledger_ = ledger if solver.private else None
         assumptions = [encoder.assumption, *declared.assumptions(), *surroundings.assumptions]
         self.privacy_ = self._state(

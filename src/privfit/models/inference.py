@@ -34,18 +34,18 @@ class Effect:
     sampling, privacy : float
         The two parts of the standard error: other people might have been in the table, and the noise that
         protects those who are. NaN if the effect is refused.
+    refused : str or None
+        Why the budget is too small to say how exact the estimate is, in one sentence.
     freedom : float
         Degrees of freedom of the t distribution that intervals and p-values are made with: the fewer, the
         noisier the standard error itself is.
-    refused : str or None
-        Why the budget is too small to say how exact the estimate is, in one sentence.
     """
 
     estimate: float
     sampling: float
     privacy: float
-    freedom: float = math.inf
     refused: str | None = None
+    freedom: float = math.inf
 
     @property
     def std_err(self) -> float:
@@ -207,7 +207,7 @@ class Inference:
         if 0.5 * error + INFLATION_FACTOR * shift + left**2 / (2.0 * total) > DOUBT_LIMIT:
             return Effect(estimate, _NAN, _NAN, refused=TOO_SMALL)
         freedom = 2.0 / error**2 if error > 0.0 else math.inf
-        return Effect(estimate, math.sqrt(sampling), math.sqrt(privacy), freedom)
+        return Effect(estimate, math.sqrt(sampling), math.sqrt(privacy), freedom=freedom)
 
     @property
     def effects(self) -> tuple[Effect, ...]:

@@ -25,8 +25,8 @@ SOLVER_SHARE = 0.40
 RADIUS_SHARE = 0.01
 FIRST_CURVATURE_SHARE, FIRST_GRADIENT_SHARE = 0.08, 0.06
 CURVATURE_SHARE, SPREAD_SHARE, GRADIENT_SHARE = 0.16, 0.08, 0.21
-LONG_RECORDS = 0.01  # share of the records that are longer than the radius, and count less
-RADII = 8.0 * 2.0 ** (-np.arange(21) / 4)  # in units of the typical norm
+LONG_RECORDS = 0.1  # share of the records that are longer than the radius, and count less
+RADII = 4.0 * 2.0 ** (-np.arange(25) / 8)  # in units of the typical norm
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +68,19 @@ def last_steps(
 ) -> LastSteps:
     """Correct a solution with what is left of the budget, which is what the shares above are of.
 
-    The solution says in which view of the features it was found, and how many records there are.
+    The solution says in which view of the features it was found, and how many records there are. Where it
+    clipped columns at bounds that it bought, the steps do not: of clipped columns even a right model would
+    have other coefficients. Shrinking whole records by their length does not change them.
     """
     view, n = solution.view, solution.total
     assert view is not None
     assert n is not None
-    kept = curator if solution.bounds is None else curator.clipped(*solution.bounds)
-    features = kept.transformed(view.center, view.scale, view.bias or 1.0)
+    features = curator.transformed(view.center, view.scale, view.bias or 1.0)
     loss, d = features.loss, features.n_weights
     contrasts = contrasts_of(view, d, features.intercept, categories)
     basis = contrasts.basis
     penalty = n * features.penalty.alpha * contrasts.squares
-    radius = _radius(features, RADIUS_SHARE * budget, n, view.bias)
+    radius = _radius(features, RADIUS_SHARE * budget, view.bias)
     slope, steepest = loss.lipschitz, loss.smoothness
     w = basis.T @ view.viewed_weights(solution.w)
 
@@ -123,11 +124,11 @@ def lifted(curvature: Vector, least: float) -> Vector:
     return inverse
 
 
-def _radius(features: Curator, rho: float, n: float, bias: float | None) -> float:
+def _radius(features: Curator, rho: float, bias: float | None) -> float:
     """Buy a length that few records, the intercept's column included, exceed."""
     counts = features.measure(Norms(RADII), rho)
     above = np.cumsum(counts.value)
-    length = float(RADII[int(np.argmax(above >= LONG_RECORDS * n))])
+    length = float(RADII[int(np.argmax(above >= LONG_RECORDS * above[-1]))])
     return math.hypot(length, bias or 0.0)
 
 
