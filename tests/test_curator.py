@@ -175,6 +175,7 @@ DECLARED = {
     "penalty",
     "regulariser",
     "weighted",
+    "in_parts",
     "n_records",
     "bounds",
 }

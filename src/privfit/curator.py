@@ -23,7 +23,7 @@ from privfit.mechanisms.gaussian import Measurement, measure
 from privfit.mechanisms.noise import NoiseSource, Shape
 from privfit.mechanisms.selection import select_min, selection_scale, width
 from privfit.penalties import NO_PENALTY, Penalty, Regulariser
-from privfit.questions.question import Question, is_ours
+from privfit.questions.question import Question, asked
 
 if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
     from privfit.engine.problem import Problem
@@ -91,7 +91,8 @@ class Curator:
         self._places: WeakKeyDictionary[SealedPoint | SealedLine, Any] = WeakKeyDictionary()
         self._last: tuple[Measurement, str, Vector] | None = None
         self.epsilon, self.delta, self.relation, self.penalty = epsilon, delta, relation, penalty
-        self.n_records, self.bounds, self.weighted = n_records, bounds, getattr(records, "weighted", False)
+        self.n_records, self.bounds = n_records, bounds
+        self.weighted, self.in_parts = (getattr(records, name, False) for name in ("weighted", "in_parts"))
         relation.require_of(getattr(records, "persons", None))
         self.regulariser = Regulariser(penalty, self._table.view)  # public: no records are in it
 
@@ -185,9 +186,7 @@ class Curator:
 
     def _bounded(self, question: Question, of: SealedPoint | SealedLine | None) -> Any:
         """Return what a question asks of a place or of the records, not looked at yet."""
-        if not is_ours(question):
-            raise TypeError("Only questions of privfit.questions are answered: their bounds are proved.")
-        return question.bounded(self._records if of is None else self._places[of]).under(self.relation)
+        return asked(question, self._records if of is None else self._places[of]).under(self.relation)
 
     def _charge(self, rho: float, delta: float = 0.0, **entry: Any) -> None:
         self._ledger.charge(rho, delta, person_id=self.relation.person_id, **entry)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.accounting.relation import Relation, Unit
 from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
@@ -14,6 +16,13 @@ from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
 # themselves on either of two tables: by 2**-19 sensitivities on both.
 PENALTY_SLACK = 2.0**-18
 
+# exact, so that they add up over the parts of a table: numbers on a grid, whole numbers, or several of these
+Sums = NDArray[Any] | tuple[NDArray[Any], ...]
+
+
+def _as_they_are(sums: FloatArray) -> FloatArray:
+    return sums
+
 
 @dataclass(frozen=True)
 class Bounded:
@@ -21,20 +30,27 @@ class Bounded:
 
     Parameters
     ----------
-    look : callable
-        Computes it. Nothing has been looked at before.
+    sums : callable
+        Computes the exact sums that it is made of. Nothing has been looked at before.
     sensitivity : float
         How far adding or removing one `unit` can move what is computed, in L2 norm, rounding included.
     claim : str
         The claim in docs/privacy.md that proves it.
     unit : {"record", "person"}
         Whether the sensitivity is that of a record, or already that of all records of a person.
+    fold : callable
+        Turns the sums, or what those of all parts of a table add up to, into the vector (Q39).
     """
 
-    look: Callable[[], FloatArray]
+    sums: Callable[[], Sums]
     sensitivity: float
     claim: str
     unit: Unit = "record"
+    fold: Callable[[Any], FloatArray] = _as_they_are
+
+    def look(self) -> FloatArray:
+        """Look at the records: return the vector."""
+        return self.fold(self.sums())
 
     def under(self, relation: Relation) -> Bounded:
         """Return the same sum with the sensitivity that one person has under this relation (Q0)."""
@@ -47,8 +63,8 @@ class Scores:
 
     Parameters
     ----------
-    look : callable
-        Computes them. Nothing has been looked at before.
+    sums : callable
+        Computes the exact sums that they are made of. Nothing has been looked at before.
     sensitivity : float
         How far one more `unit` can move a score, rounding included.
     count : int
@@ -60,14 +76,21 @@ class Scores:
         The claim in docs/privacy.md that proves it.
     unit : {"record", "person"}
         Whether the sensitivity is that of a record, or already that of all records of a person.
+    fold : callable
+        Turns the sums, or what those of all parts of a table add up to, into the scores (Q39).
     """
 
-    look: Callable[[], FloatArray]
+    sums: Callable[[], Sums]
     sensitivity: float
     count: int
     monotone: bool
     claim: str
     unit: Unit = "record"
+    fold: Callable[[Any], FloatArray] = _as_they_are
+
+    def look(self) -> FloatArray:
+        """Look at the records: return the scores."""
+        return self.fold(self.sums())
 
     def under(self, relation: Relation) -> Scores:
         """Return the same scores with the sensitivity that one person has under this relation (Q0)."""
@@ -83,4 +106,4 @@ class Scores:
         if not differences.any():
             return self
         bound = (1.0 + PENALTY_SLACK) * self.sensitivity
-        return replace(self, look=lambda: self.look() + differences, sensitivity=bound)
+        return replace(self, fold=lambda sums: self.fold(sums) + differences, sensitivity=bound)

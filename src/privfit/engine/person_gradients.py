@@ -64,8 +64,10 @@ def _remembered_cosines(problem: Problem, persons: Persons) -> FloatArray:
     return found
 
 
-def gradient_at(problem: Problem, w: FloatArray, clip: float) -> FloatArray:
+def gradient_sums_at(problem: Problem, w: FloatArray, clip: float) -> FloatArray:
     """Sum the gradients at w, each record's clipped to norm `clip`, and then each person's sum. Two passes.
+
+    The sums are not folded yet; see `Table.folded`.
 
     Guarantee: the sum is exact, and one person more, with at most `persons.most` records, moves it by at most
     `bounds.person_bound`. The clip of each record comes first: it keeps rounding in proportion to `clip`.
@@ -82,4 +84,4 @@ def gradient_at(problem: Problem, w: FloatArray, clip: float) -> FloatArray:
     slack = (problem.n_weights + persons.most**2 + problem.outputs + 64) * 2.0**-52
     angles = _remembered_cosines(problem, persons)
     person_factors(persons.starts, angles, np.ascontiguousarray(shares), clip, slack, factors)
-    return table.combination((short.T * factors).T.copy(), clip)
+    return table.combination_sums((short.T * factors).T.copy(), clip)

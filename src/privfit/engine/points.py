@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from privfit.engine import general
 from privfit.engine.combination import shrunk
@@ -21,7 +21,7 @@ from privfit.engine.kernels.ladder import softplus_sums
 from privfit.engine.kernels.limits import LARGEST
 from privfit.engine.kernels.pointwise import loops, shift
 from privfit.engine.parallel import threads
-from privfit.engine.products import product_sums
+from privfit.engine.products import as_matrix, product_multiples
 
 if TYPE_CHECKING:
     from privfit.engine.problem import Problem
@@ -41,7 +41,12 @@ class Point:
         Guarantee: with a finite clip the sum is exact (bit-identical in any order of the records), and
         one record more moves it by at most `Problem.gradient_bound(clip)` in L2 norm.
         """
-        return self.problem.table.combination(general.coefficients(self.problem, self.predictions), clip)
+        return self.problem.table.folded(self.gradient_sums(clip))
+
+    def gradient_sums(self, clip: float = math.inf) -> FloatArray:
+        """Return the sums of `gradient_sum` before they are folded; see `Table.folded`."""
+        coefficients = general.coefficients(self.problem, self.predictions)
+        return self.problem.table.combination_sums(coefficients, clip)
 
     def slopes(self) -> FloatArray:
         """Return the derivative of each record's loss, whatever its weight is. No pass over X."""
@@ -93,8 +98,12 @@ class Point:
 
         Guarantee: as `products.product_sums` says.
         """
+        return as_matrix(self.hessian_multiples(radius, window), radius)
+
+    def hessian_multiples(self, radius: float, window: float) -> NDArray[np.int64]:
+        """Return `hessian_sum` as `products.product_multiples`."""
         c = general.curvatures(self.problem, self.predictions, window)
-        return product_sums(self.problem.table, np.sqrt(c), radius)
+        return product_multiples(self.problem.table, np.sqrt(c), radius)
 
     def loss_sum(self, clip: float = math.inf) -> float:
         """Sum the losses, each at most `clip`. No pass over X."""
@@ -116,7 +125,7 @@ class Line:
         """Sum the losses, each at most `clip`, at the steps k * spacing for k = 0..count. No pass over X."""
         _check_count(count)
         problem, predictions, slopes = self.origin.problem, self.origin.predictions, self.slopes
-        is_product = problem.is_plain and problem.loss.is_softplus
+        is_product = problem.is_plain and problem.loss.is_softplus and not problem.is_part
         if not (is_product and MIN_PRODUCT_CLIP <= clip <= MAX_PRODUCT_CLIP):
             return _rounded_sums(problem, predictions, slopes, spacing, count, clip)
         chunks = problem.table.chunks

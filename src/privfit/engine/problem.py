@@ -35,11 +35,19 @@ class Problem:
     persons : Persons, optional
         Which records belong to one person. None: that is not known.
 
+    Attributes
+    ----------
+    is_part : bool
+        Whether its sums are added to those of other records. All of them are exact then; products of the
+        logistic loss, which are faster, are not.
+
     Notes
     -----
     Guarantee: one record more moves each clipped loss sum by a value in [-tau, clip + tau] with
     tau = `bounds.loss_slack(clip)`, and gradient sums as `Point.gradient_sum` says.
     """
+
+    is_part = False
 
     def __init__(
         self,
@@ -141,8 +149,7 @@ class Problem:
         direction[self.table.n_columns :] = 0.0
         scores = np.clip(np.nan_to_num(self.table.predictions(direction)), -LARGEST_SCORE, LARGEST_SCORE)
         columns = self.table.layout.column(scores) if scores.ndim == 1 else scores
-        alone = Table(columns, intercept=self.table.intercept)
-        return Problem(alone, self.targets, self.loss, self.weights, self.persons)
+        return self._with(table=Table(columns, intercept=self.table.intercept))
 
     def transformed(self, center: ArrayLike, scale: ArrayLike, bias: float = 1.0) -> "Problem":
         """Return the same problem with transformed features; see `Table.transformed`."""
@@ -161,17 +168,25 @@ class Problem:
         """Return the same problem with these weights of the records. X is shared; no pass."""
         return self._with(weights=checked_weights(weights, self.n_records))
 
+    def weighed_by(self, rule: Callable[["Problem"], FloatArray]) -> "Problem":
+        """Return the same problem with the weights that a rule gives its records, each by itself."""
+        return self.weighing(rule(self))
+
     def with_loss(self, loss: Loss) -> "Problem":
         """Return the problem with another loss. X is shared; no pass."""
-        return Problem(self.table, self.targets, loss, self.weights, self.persons)
+        return self._of_targets(self.targets, loss)
 
     def retargeted(self, center: float, scale: float, loss: Loss) -> "Problem":
         """Return the problem of predicting (target - center) / scale with a loss. X is shared; no pass.
 
         What its targets do not hold counts as the nearer of their ends.
         """
-        targets = loss.targets.nearest((self.targets - center) / scale)
-        return Problem(self.table, targets, loss, self.weights, self.persons)
+        return self._of_targets(loss.targets.nearest((self.targets - center) / scale), loss)
+
+    def _of_targets(self, targets: FloatArray, loss: Loss) -> "Problem":
+        problem = Problem(self.table, targets, loss, self.weights, self.persons)
+        problem.is_part = self.is_part
+        return problem
 
     # -- places ----------------------------------------------------------------------------------------------
 
@@ -203,10 +218,14 @@ class Problem:
         without `each_coordinate`. With it, one record more moves no coordinate by more than
         `gradient_bound(clip)`.
         """
+        return self.table.folded(self.gradient_sums_at(w, clip, each_coordinate=each_coordinate))
+
+    def gradient_sums_at(self, w: ArrayLike, clip: float, *, each_coordinate: bool = False) -> FloatArray:
+        """Return the sums of `gradient_at` before they are folded; see `Table.folded`."""
         if self.outputs > 1:
-            return self._gradients_at(np.asarray(w, dtype=np.float64), clip)
+            return self._gradient_sums_at(np.asarray(w, dtype=np.float64), clip)
         if not self.is_plain:
-            return self.at(w).gradient_sum(clip)
+            return self.at(w).gradient_sums(clip)
         layout = self.table.layout
         # Without a clip nothing is promised of the last bit, and predictions may as well keep theirs.
         unfolded = self.table.unfolded(np.asarray(w, dtype=np.float64))
@@ -218,10 +237,9 @@ class Problem:
         def add(rows: slice, out: FloatArray) -> None:
             layout.add_gradient(rows, *records, weights, clip, rounding, out)
 
-        sums = self.table.sums(layout.n_sums(rounding), add, exact=clip < math.inf)
-        return self.table.view.fold(*layout.totals(sums))
+        return layout.by_columns(self.table.sums(layout.n_sums(rounding), add, exact=clip < math.inf))
 
-    def _gradients_at(self, w: FloatArray, clip: float) -> FloatArray:
+    def _gradient_sums_at(self, w: FloatArray, clip: float) -> FloatArray:
         """Sum the gradients of several outputs, each record's clipped as a whole. One visit of each row."""
         self._check_shape(w)
         table, layout = self.table, self.table.layout
@@ -235,15 +253,19 @@ class Problem:
             layout.add_gradients(rows, *records, at, clip, rounding, out.reshape(len(at), size))
 
         sums = table.sums(len(at) * size, add, exact=clip < math.inf).reshape(len(at), size)
-        return np.stack([table.view.fold(*layout.totals(output)) for output in sums], axis=1)
+        return np.stack([layout.by_columns(output) for output in sums])
 
     def gradient_bound(self, clip: float) -> float:
         """Bound the L2 distance that one record moves a gradient sum: `clip` and the rounding."""
         return self.table.combination_bound(clip, self.outputs)
 
     def person_gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
-        """Sum the gradients at w with each person's sum clipped; see `person_gradients.gradient_at`."""
-        return person_gradients.gradient_at(self, np.asarray(w, dtype=np.float64), clip)
+        """Sum the gradients at w with each person's sum clipped; see `person_gradients.gradient_sums_at`."""
+        return self.table.folded(self.person_gradient_sums_at(w, clip))
+
+    def person_gradient_sums_at(self, w: ArrayLike, clip: float) -> FloatArray:
+        """Return the sums of `person_gradient_at` before they are folded; see `Table.folded`."""
+        return person_gradients.gradient_sums_at(self, np.asarray(w, dtype=np.float64), clip)
 
     def person_gradient_bound(self, clip: float) -> float:
         """Bound the L2 distance that one person moves `person_gradient_at`: `clip` and the rounding."""

@@ -38,6 +38,11 @@ def product_sums(table: Table, coefficients: FloatArray | float, radius: float) 
     up to one last rounding, and one record more moves them by at most `bounds.product_bound(radius, d)` in
     the norm of all d * d numbers.
     """
+    return as_matrix(product_multiples(table, coefficients, radius), radius)
+
+
+def product_multiples(table: Table, coefficients: FloatArray | float, radius: float) -> NDArray[np.int64]:
+    """Return `product_sums` before that rounding: whole multiples of the squared step, the upper triangle."""
     step, d, view = product_step(radius), table.n_weights, table.view
     factors = np.minimum(coefficients, radius * table.reciprocals) / step
     bias = np.array([] if view.bias is None else [view.bias])
@@ -57,7 +62,11 @@ def product_sums(table: Table, coefficients: FloatArray | float, radius: float) 
         return view.center, view.scale, bias, factors[part], part.start - first, panels
 
     threads.run([partial(add, task, out) for task, out in enumerate(sums)])
-    total = sums.sum(axis=0)[:d, :d]
-    upper = np.triu(total)
-    exact: FloatArray = (upper + np.triu(upper, 1).T).astype(np.float64) * step**2
+    total: NDArray[np.int64] = np.triu(sums.sum(axis=0)[:d, :d])
+    return total
+
+
+def as_matrix(multiples: NDArray[np.int64], radius: float) -> FloatArray:
+    """Turn `product_multiples`, or what those of several tables add up to, into a symmetric matrix."""
+    exact: FloatArray = (multiples + np.triu(multiples, 1).T).astype(np.float64) * product_step(radius) ** 2
     return exact

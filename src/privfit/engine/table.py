@@ -213,6 +213,10 @@ class Table:
         Guarantee: if a record's coefficients depend on that record alone, one record more moves the sums by
         at most `combination_bound(clip, outputs)` in L2 norm; with a finite clip they are exact.
         """
+        return self.folded(self.combination_sums(coefficients, clip))
+
+    def combination_sums(self, coefficients: FloatArray, clip: float = math.inf) -> FloatArray:
+        """Return the sums of a `combination` before they are `folded`, a row for each output."""
         if coefficients.ndim not in (1, 2) or len(coefficients) != self.n_records:
             raise ValueError(
                 f"expected coefficients for each of {self.n_records} records, got shape {coefficients.shape}"
@@ -230,8 +234,18 @@ class Table:
                     layout.add_combination(part, output, self.reciprocals, clip, rounding, sums)
 
         sums = self.sums(len(outputs) * size, add, exact=clip < math.inf).reshape(len(outputs), size)
-        folded = [self.view.fold(*layout.totals(output)) for output in sums]
-        return folded[0] if coefficients.ndim == 1 else np.stack(folded, axis=1)
+        by_columns = np.stack([layout.by_columns(output) for output in sums])
+        return by_columns[0] if coefficients.ndim == 1 else by_columns
+
+    def folded(self, sums: FloatArray) -> FloatArray:
+        """Turn sums of coefficient times (x, 1), by columns, into those of coefficient times (z, bias).
+
+        Sums with a finite clip are exact and add up over tables with the same columns and view. Folding
+        rounds, and so it is done once, with the total.
+        """
+        if sums.ndim == 2:
+            return np.stack([self.folded(output) for output in sums], axis=1)
+        return self.view.fold(*self.layout.totals(sums))
 
     def combination_bound(self, clip: float, outputs: int = 1) -> float:
         """Bound the L2 distance that one record moves a `combination`: `clip` and the rounding."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -169,7 +170,7 @@ class Weights:
         None for a fit that promises nothing and buys nothing; the exact mean and sizes then serve.
         """
         notes, shrinkage, factors = [], self.declared.shrinkage, self.factors
-        if problem.weights is not None and shrinkage > 0.0:
+        if problem.weighted and shrinkage > 0.0:
             if self.declared.mean is not None:
                 mean = min(self.declared.mean / self.unit, 1.0)
             elif ask is None:
@@ -177,7 +178,7 @@ class Weights:
             else:
                 mean = _bought_mean(ask(problem))
                 notes.append(f"weights were moved towards a bought mean of {mean:.3g} of the largest weight")
-            problem = problem.weighing(_shrunk(problem.weights, mean, shrinkage))
+            problem = problem.weighed_by(partial(_shrunk_weights, mean=mean, shrinkage=shrinkage))
         if self.declared.by_class == "balanced":
             if ask is None:
                 factors = _exact_factors(problem)
@@ -186,9 +187,7 @@ class Weights:
                 written = ", ".join(f"{factor:.3g}" for factor in factors)
                 notes.append(f"the classes, in their order, were given the bought weights {written}")
         if factors is not None:
-            of_records = factors[_classes(problem)]
-            weights = of_records if problem.weights is None else of_records * problem.weights
-            problem = problem.weighing(weights)
+            problem = problem.weighed_by(partial(_class_weights, factors=factors))
         return problem, tuple(notes)
 
 
@@ -212,6 +211,17 @@ def _factors(by_class: Mapping[Any, float], classes: list[Any], declared: list[A
 def _classes(problem: Problem) -> NDArray[np.intp]:
     """Return the number of each record's class, in the order of the targets' values."""
     return np.searchsorted(problem.loss.targets.typical, problem.targets)
+
+
+def _class_weights(problem: Problem, factors: Vector) -> Vector:
+    """Return the factor of each record's class, times its weight if it has one."""
+    of_records: Vector = factors[_classes(problem)]
+    return of_records if problem.weights is None else of_records * problem.weights
+
+
+def _shrunk_weights(problem: Problem, mean: float, shrinkage: float) -> Vector:
+    assert problem.weights is not None
+    return _shrunk(problem.weights, mean, shrinkage)
 
 
 def _exact_factors(problem: Problem) -> Vector:

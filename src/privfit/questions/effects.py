@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.engine.bounded import Bounded
 from privfit.engine.exact.bounds import product_bound
 from privfit.engine.exact.grids import FloatArray
-from privfit.questions.products import triangle
+from privfit.questions.products import as_matrix, released
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.points import Point
@@ -36,8 +38,10 @@ class EffectGradient:
         """Return the sum. Sensitivity: `slope` times `radius`, and rounding. One pass over the data."""
         _check(of)
         clip = self.slope * self.radius
-        bound = of.problem.gradient_bound(clip)
-        return Bounded(lambda: of.problem.table.combination(_scores(of, self), clip), bound, "Q33")
+        bound, table = of.problem.gradient_bound(clip), of.problem.table
+        return Bounded(
+            lambda: table.combination_sums(_scores(of, self), clip), bound, "Q33", fold=table.folded
+        )
 
 
 @dataclass(frozen=True)
@@ -54,10 +58,14 @@ class EffectCurvature:
 
     def sums(self, of: Point) -> FloatArray:
         """Return the matrix. One pass over the data and a matrix product."""
-        from privfit.engine.products import product_sums
+        return as_matrix(self.multiples(of), self._longest)
+
+    def multiples(self, of: Point) -> NDArray[np.int64]:
+        """Return its upper triangle in whole numbers, which add up exactly."""
+        from privfit.engine.products import product_multiples
 
         rows = np.sqrt(shares(of, self.radius) * of.second_derivatives())
-        return product_sums(of.problem.table, rows, self._longest)
+        return product_multiples(of.problem.table, rows, self._longest)
 
     @property
     def _longest(self) -> float:
@@ -67,7 +75,8 @@ class EffectCurvature:
         """Return the triangle. Sensitivity: `curvature` times the square of `radius`, and rounding."""
         _check(of)
         bound = product_bound(self._longest, of.problem.n_weights)
-        return Bounded(lambda: triangle(self.sums(of)), bound, "Q33")
+        fold = partial(released, radius=self._longest)
+        return Bounded(lambda: self.multiples(of), bound, "Q33", fold=fold)
 
 
 @dataclass(frozen=True)
@@ -84,15 +93,20 @@ class EffectSpread:
 
     def sums(self, of: Point) -> FloatArray:
         """Return the matrix. One pass over the data and a matrix product."""
-        from privfit.engine.products import product_sums
+        return as_matrix(self.multiples(of), self.slope * self.radius)
 
-        return product_sums(of.problem.table, np.abs(_scores(of, self)), self.slope * self.radius)
+    def multiples(self, of: Point) -> NDArray[np.int64]:
+        """Return its upper triangle in whole numbers, which add up exactly."""
+        from privfit.engine.products import product_multiples
+
+        return product_multiples(of.problem.table, np.abs(_scores(of, self)), self.slope * self.radius)
 
     def bounded(self, of: Point) -> Bounded:
         """Return the triangle. Sensitivity: the square of `slope` times `radius`, and rounding."""
         _check(of)
         bound = product_bound(self.slope * self.radius, of.problem.n_weights)
-        return Bounded(lambda: triangle(self.sums(of)), bound, "Q33")
+        fold = partial(released, radius=self.slope * self.radius)
+        return Bounded(lambda: self.multiples(of), bound, "Q33", fold=fold)
 
 
 def shares(of: Point, radius: float) -> FloatArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from privfit.engine.bounded import Bounded
@@ -24,7 +25,8 @@ class Gradient:
 
     def bounded(self, of: Point) -> Bounded:
         """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
-        return Bounded(lambda: of.gradient_sum(self.clip), of.problem.gradient_bound(self.clip), "Q1")
+        bound, fold = of.problem.gradient_bound(self.clip), of.problem.table.folded
+        return Bounded(lambda: of.gradient_sums(self.clip), bound, "Q1", fold=fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,8 @@ class GradientAt:
 
     def bounded(self, of: Problem) -> Bounded:
         """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
-        return Bounded(lambda: of.gradient_at(self.w, self.clip), of.gradient_bound(self.clip), "Q1")
+        bound, fold = of.gradient_bound(self.clip), of.table.folded
+        return Bounded(lambda: of.gradient_sums_at(self.w, self.clip), bound, "Q1", fold=fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,5 +56,6 @@ class PersonGradientAt:
     def bounded(self, of: Problem) -> Bounded:
         """Return the sum. Sensitivity, for a whole person: `clip` plus rounding. Two passes over the data."""
         persons_of(of)
-        bound = of.person_gradient_bound(self.clip)
-        return Bounded(lambda: of.person_gradient_at(self.w, self.clip), bound, "Q26", unit="person")
+        bound, fold = of.person_gradient_bound(self.clip), of.table.folded
+        sums = partial(of.person_gradient_sums_at, self.w, self.clip)
+        return Bounded(sums, bound, "Q26", unit="person", fold=fold)

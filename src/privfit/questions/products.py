@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.engine.bounded import Bounded
 from privfit.engine.exact.bounds import product_bound
@@ -35,6 +37,18 @@ def symmetric(vector: FloatArray) -> FloatArray:
     return matrix + np.triu(matrix, 1).T
 
 
+def released(multiples: NDArray[np.int64], radius: float) -> FloatArray:
+    """Return what is released of sums of products: the `triangle` of their matrix."""
+    return triangle(as_matrix(multiples, radius))
+
+
+def as_matrix(multiples: NDArray[np.int64], radius: float) -> FloatArray:
+    """Return the matrix of sums of products."""
+    from privfit.engine import products  # imported late: it needs numba
+
+    return products.as_matrix(multiples, radius)
+
+
 def _weights(d: int) -> FloatArray:
     weights = np.full((d, d), math.sqrt(2.0))
     np.fill_diagonal(weights, 1.0)
@@ -56,15 +70,19 @@ class SecondMoments:
 
     def sums(self, of: Problem | Table) -> FloatArray:
         """Return the matrix. One pass over the data and a matrix product."""
-        from privfit.engine.products import product_sums
+        return as_matrix(self.multiples(of), self.radius)
+
+    def multiples(self, of: Problem | Table) -> NDArray[np.int64]:
+        """Return its upper triangle in whole numbers, which add up exactly."""
+        from privfit.engine.products import product_multiples
 
         weights = getattr(of, "weights", None)
-        return product_sums(of.table, 1.0 if weights is None else np.sqrt(weights), self.radius)
+        return product_multiples(of.table, 1.0 if weights is None else np.sqrt(weights), self.radius)
 
     def bounded(self, of: Problem | Table) -> Bounded:
         """Return the triangle. Sensitivity: the square of `radius`, and rounding."""
-        bound = product_bound(self.radius, of.table.n_weights)
-        return Bounded(lambda: triangle(self.sums(of)), bound, "Q14")
+        bound, fold = product_bound(self.radius, of.table.n_weights), partial(released, radius=self.radius)
+        return Bounded(lambda: self.multiples(of), bound, "Q14", fold=fold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +102,11 @@ class HessianAt:
 
     def sums(self, problem: Problem) -> FloatArray:
         """Return the matrix. Two passes over the data and a matrix product."""
-        return problem.at(self.w).hessian_sum(self.radius, self.window)
+        return as_matrix(self.multiples(problem), self.radius)
+
+    def multiples(self, problem: Problem) -> NDArray[np.int64]:
+        """Return its upper triangle in whole numbers, which add up exactly."""
+        return problem.at(self.w).hessian_multiples(self.radius, self.window)
 
     def bounded(self, of: Problem) -> Bounded:
         """Return the triangle. Sensitivity: the square of `radius`, and rounding."""
@@ -92,5 +114,5 @@ class HessianAt:
             raise ValueError("the curvature is known of losses with one output only")
         if not 0.0 < self.window < math.inf:
             raise ValueError(f"window must be positive and finite, got {self.window!r}")
-        bound = product_bound(self.radius, of.table.n_weights)
-        return Bounded(lambda: triangle(self.sums(of)), bound, "Q14")
+        bound, fold = product_bound(self.radius, of.table.n_weights), partial(released, radius=self.radius)
+        return Bounded(lambda: self.multiples(of), bound, "Q14", fold=fold)

@@ -21,6 +21,16 @@ class Question(Protocol):
         ...
 
 
+def asked(question: Question, of: Any) -> Any:
+    """Return what a question asks of a problem, point or line, not looked at yet.
+
+    Records may be in parts; what each of them is asked adds up (`privfit.engine.parts`).
+    """
+    if not is_ours(question):
+        raise TypeError("Only questions of privfit.questions are answered: their bounds are proved.")
+    return of.bounded(question) if getattr(of, "in_parts", False) else question.bounded(of)
+
+
 def is_ours(question: Question) -> bool:
     """Tell whether a question is one of this package, whose bounds are proved."""
     return type(question).__module__.startswith(f"{__package__}.")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.engine.bounded import Bounded
 from privfit.engine.exact.bounds import product_bound
 from privfit.engine.exact.grids import FloatArray
-from privfit.questions.products import triangle
+from privfit.questions.products import released
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.problem import Problem
@@ -30,18 +31,17 @@ class SufficientStatistics:
     radius: float
     bound: float
 
-    def sums(self, problem: Problem) -> FloatArray:
-        """Return both as one vector. Two passes over the data and a matrix product."""
-        from privfit.engine.products import product_sums
+    def sums(self, problem: Problem) -> tuple[NDArray[Any], ...]:
+        """Return both, not folded yet. Two passes over the data and a matrix product."""
+        from privfit.engine.products import product_multiples
 
         table = problem.table
         factors = np.minimum(1.0, self.radius * table.reciprocals)
         targets = np.clip(problem.targets, -self.bound, self.bound)
         weights = np.ones(table.n_records) if problem.weights is None else problem.weights
         # no share is longer than the clip, but for rounding
-        products = table.combination(weights * factors * targets, self.radius * self.bound)
-        squares = product_sums(table, np.sqrt(weights) * factors, self.radius)
-        return np.concatenate([triangle(squares), products])
+        products = table.combination_sums(weights * factors * targets, self.radius * self.bound)
+        return product_multiples(table, np.sqrt(weights) * factors, self.radius), products
 
     def bounded(self, of: Problem) -> Bounded:
         """Return the sums. Sensitivity: the length of (radius^2, radius * bound), and rounding."""
@@ -51,4 +51,8 @@ class SufficientStatistics:
             raise ValueError(f"bound must be positive and finite, got {self.bound!r}")
         squares = product_bound(self.radius, of.table.n_weights)
         products = of.gradient_bound(self.radius * self.bound)
-        return Bounded(lambda: self.sums(of), math.hypot(squares, products), "Q21")
+
+        def fold(sums: tuple[NDArray[Any], ...]) -> FloatArray:
+            return np.concatenate([released(sums[0], self.radius), of.table.folded(sums[1])])
+
+        return Bounded(lambda: self.sums(of), math.hypot(squares, products), "Q21", fold=fold)

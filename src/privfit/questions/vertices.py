@@ -34,8 +34,11 @@ class VerticesAt:
             raise ValueError("the corners of an L1 ball are scored for losses with one output only")
         columns = of.table.n_columns
 
-        def look() -> FloatArray:
-            slopes = of.gradient_at(self.w, self.clip, each_coordinate=True)[:columns]
+        def sums() -> FloatArray:
+            return of.gradient_sums_at(self.w, self.clip, each_coordinate=True)
+
+        def corners(total: FloatArray) -> FloatArray:
+            slopes = of.table.folded(total)[:columns]
             return np.concatenate([slopes, -slopes])
 
-        return Scores(look, of.gradient_bound(self.clip), 2 * columns, False, "Q15")
+        return Scores(sums, of.gradient_bound(self.clip), 2 * columns, False, "Q15", fold=corners)

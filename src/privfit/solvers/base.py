@@ -254,6 +254,10 @@ def require(solver: Solver, facts: Facts | Curator) -> None:
             f"The solver {solver.name!r} needs {' and '.join(missing)}; "
             f"solvers that would do: {', '.join(sorted(able)) or 'none'}."
         )
+    if facts.in_parts and getattr(solver, "batch_size", None) is not None:
+        raise ValueError(
+            "Batches are drawn of a table in one place, not of one in parts; leave batch_size out."
+        )
     check_passes(solver, facts)
 
 

@@ -16,7 +16,7 @@ from privfit.curator import Curator, Vector
 from privfit.questions import Magnitudes, TargetSums
 from privfit.solvers.base import Solution, promise_nothing, register
 from privfit.solvers.kit import check_positive, check_whole
-from privfit.solvers.requirements import INTERCEPT, SMOOTH_LOSS, UNCONSTRAINED, Requirement
+from privfit.solvers.requirements import IN_ONE_PLACE, INTERCEPT, SMOOTH_LOSS, UNCONSTRAINED, Requirement
 
 if TYPE_CHECKING:
     from privfit.curator import Problem
@@ -44,7 +44,7 @@ class NonPrivate:
 
     name: ClassVar[str] = "nonprivate"
     private: ClassVar[bool] = False
-    requires: ClassVar[tuple[Requirement, ...]] = (UNCONSTRAINED, SMOOTH_LOSS)
+    requires: ClassVar[tuple[Requirement, ...]] = (UNCONSTRAINED, SMOOTH_LOSS, IN_ONE_PLACE)
     promise = staticmethod(promise_nothing)
 
     max_iter: int = 2000
@@ -97,7 +97,7 @@ class Majority:
 
     name: ClassVar[str] = "majority"
     private: ClassVar[bool] = False
-    requires: ClassVar[tuple[Requirement, ...]] = (UNCONSTRAINED, INTERCEPT)
+    requires: ClassVar[tuple[Requirement, ...]] = (UNCONSTRAINED, INTERCEPT, IN_ONE_PLACE)
     promise = staticmethod(promise_nothing)
 
     def solve(self, curator: Curator) -> Solution:

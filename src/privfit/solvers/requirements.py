@@ -34,6 +34,8 @@ class Facts:
         Whether records have weights.
     n_features : int, optional
         Number of columns, once the table is there.
+    in_parts : bool
+        Whether the table is in parts, each of which adds its sums.
     """
 
     loss: Loss
@@ -43,6 +45,7 @@ class Facts:
     penalty: Penalty
     weighted: bool = False
     n_features: int | None = None
+    in_parts: bool = False
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,10 @@ ONE_RECORD_EACH = Requirement(
     "people who have one record each, as its proof assumes",
     lambda facts: facts.relation.is_one_record_each,
 )
+IN_ONE_PLACE = Requirement(
+    "a table in one place, not in parts, because it asks for more than exact sums",
+    lambda facts: not facts.in_parts,
+)
 LABELS_ONLY = Requirement(
     "targets that are two labels, because its proof needs slopes of one sign for each label",
     lambda facts: facts.loss.targets == TWO_LABELS,
@@ -100,4 +107,5 @@ LABELS_AS_PROVED = Requirement(
     "targets that are two labels, for which alone its proof was written and tested",
     lambda facts: facts.loss.targets == TWO_LABELS,
 )
-PLAIN_RECORDS = (*PLAIN, ONE_RECORD_EACH)  # and those that open the data under a proof of their own
+# and those that open the data under a proof of their own
+PLAIN_RECORDS = (*PLAIN, ONE_RECORD_EACH, IN_ONE_PLACE)

@@ -163,15 +163,21 @@ class SparseLayout:
         for share, sums in zip(coefficients, out, strict=True):
             sparse_combination(matrix, rows.start, share, records[1], *how, sums)
 
+    def by_columns(self, sums: FloatArray) -> FloatArray:
+        """Spread the sums of phrases, of which each matrix has its own, over their columns."""
+        p = self.shape[1]
+        ones, phrases = sums[p + 1 : 2 * p + 1], sums[2 * p + 1 :]
+        if len(phrases):
+            sparse.spread(self.packed.parents, self.packed.lasts, phrases, ones)
+        return sums[: 2 * p + 1]
+
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Spread the sums of phrases over their columns, and add ones to other values.
+        """Add ones to other values.
 
         Both are exact, on grids of their own; what adding them loses is returned.
         """
         p = self.shape[1]
-        values, ones, phrases = sums[: p + 1], sums[p + 1 : 2 * p + 1], sums[2 * p + 1 :]
-        if len(phrases):
-            sparse.spread(self.packed.parents, self.packed.lasts, phrases, ones)
+        values, ones = sums[: p + 1], sums[p + 1 :]
         columns = values[:p] + ones
         kept = columns - values[:p]
         lost = (values[:p] - (columns - kept)) + (ones - kept)

@@ -125,6 +125,10 @@ class DenseLayout:
             records = targets[part], reciprocals[part], weights[part]
             add(X, *records, columns, offsets, clip, rounding.magics, out)
 
+    def by_columns(self, sums: FloatArray) -> FloatArray:
+        """Return the sums as they are."""
+        return sums
+
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the sums, of which nothing was lost."""
         return sums, np.zeros(self.shape[1])

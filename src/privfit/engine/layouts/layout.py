@@ -105,8 +105,18 @@ class Layout(Protocol):
         """
         ...
 
+    def by_columns(self, sums: FloatArray) -> FloatArray:
+        """Return the same sums in as many numbers as any matrix of this kind and width has.
+
+        They are exact still, so those of several matrices add up.
+        """
+        ...
+
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of the columns and of the coefficients, and what rounding took from the former."""
+        """Return the sums of the columns and of the coefficients, and what rounding took from the former.
+
+        They are given by columns.
+        """
         ...
 
     def base(self, view: View) -> FloatArray:
