@@ -235,8 +235,9 @@ def solved(solver, records, n, alpha=0.0):
 
 
 @pytest.mark.filterwarnings("ignore::privfit.solvers.BudgetWarning")
-@pytest.mark.parametrize("n", [None, N])
-@pytest.mark.parametrize("loss", MODELS)
+@pytest.mark.parametrize(
+    ("loss", "n"), [("logistic", None), *(pytest.param(loss, N, marks=pytest.mark.slow) for loss in MODELS)]
+)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_solver_gives_the_same_model_or_refuses_before_a_charge(name, loss, n):
     solver = VARIANTS[name]
