@@ -70,8 +70,9 @@ def check_scoring(scoring: Any, estimator: DPLinearModel) -> str:
     offered = OF_CLASSES if classes else tuple(OF_NUMBERS)
     if classes and not hasattr(estimator, "predict_proba"):
         offered = ("hinge_loss", "zero_one_loss")
-    if quantile_of(estimator) is None:
-        offered = tuple(name for name in offered if name != "mean_pinball_loss")
+    others = {"mean_pinball_loss"} if quantile_of(estimator) is None else set()
+    others |= set() if estimator._link is LOG else {"mean_poisson_deviance"}
+    offered = tuple(name for name in offered if name not in others)
     if scoring is not None:
         if scoring not in offered:
             raise ValueError(
@@ -83,7 +84,7 @@ def check_scoring(scoring: Any, estimator: DPLinearModel) -> str:
         return offered[0]
     if "mean_pinball_loss" in offered:
         return "mean_pinball_loss"
-    if estimator._link is LOG:
+    if "mean_poisson_deviance" in offered:
         return "mean_poisson_deviance"
     return "mean_squared_error" if estimator._kind == "linear" else "mean_absolute_error"
 

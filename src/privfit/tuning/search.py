@@ -206,7 +206,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         schema = plan.declared.schema
         if schema is not None:
             records = replace(records, X=opened(records.X, schema.names_in_fit))
-        known = self._known(records, plan)
+        known, said = self._labels(records, plan)
         for number in range(len(plan.settings)):  # on all records, so that no coin decides about a refusal
             self._model(plan, number, self.ledger, plan.search, known)._fit(records, check_only=True)
         people = self._people(records, plan)
@@ -230,7 +230,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         self.estimators_, self.best_estimator_, self.best_index_ = models, model, best
         self.best_params_, self.scorer_, self.ledger_ = plan.settings[best], plan.scoring, ledger
         self.cv_results_ = table_of(plan.settings, released, plan.level, (losses.low, losses.high))
-        self._state_all(plan, ledger, family)
+        self._state_all(plan, ledger, family, said)
         return self
 
     def _planned(self, records: Records) -> Plan:
@@ -278,13 +278,20 @@ class DPSearchCV(ChosenModel, PrivateFit):
             int(seed) for seed in np.random.SeedSequence([int(state), 1]).generate_state(count, np.uint64)
         ]
 
-    def _known(self, records: Records, plan: Plan) -> dict[str, Any]:
-        """Return the labels that all fits are told, so that the training part does not decide which exist."""
+    def _labels(self, records: Records, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the labels that all fits are told, so that the training part does not decide which exist.
+
+        And what statements say of them, by what a fit says that takes them for declared.
+        """
         estimator = self.estimator
         if not is_classifier(estimator) or plan.declared.schema is not None or records.y is None:
-            return {}
+            return {}, {}
         _, encoder = encoded_labels(records.y, estimator.classes)
-        return {} if estimator.classes is not None else {"classes": tuple(encoder.classes.tolist())}
+        if estimator.classes is not None:
+            return {}, {}
+        classes = tuple(encoder.classes.tolist())
+        _, told = encoded_labels(records.y, classes)
+        return {"classes": classes}, {told.assumption: encoder.assumption}
 
     def _model(
         self,
@@ -361,8 +368,11 @@ class DPSearchCV(ChosenModel, PrivateFit):
         differences, _ = differences_in(released)
         return models, int(np.argmin(differences)), released, losses
 
-    def _state_all(self, plan: Plan, ledger: Ledger, family: Any) -> None:
-        """Give the search and its models one statement: what was promised for everything together."""
+    def _state_all(self, plan: Plan, ledger: Ledger, family: Any, said: dict[str, str]) -> None:
+        """Give the search and its models one statement: what was promised for everything together.
+
+        `said` has what is said instead of some assumptions of single fits.
+        """
         n_records = plan.declared.n_records
         own = self._state(plan.terms, ledger, family, [], n_records=n_records)
         whom = "person, with all records," if plan.relation.unit == "person" else "record"
@@ -373,31 +383,9 @@ class DPSearchCV(ChosenModel, PrivateFit):
         )
         for model in {id(model): model for model in (*self.estimators_, self.best_estimator_)}.values():
             model.ledger = self.ledger  # that of its fit is closed, and scores of the model draw on this one
-            model.privacy_ = self._restated(model.privacy_, own, note, n_records)
+            model.privacy_ = _restated(model.privacy_, own, note, n_records, said)
         best = self.best_estimator_.privacy_
         self.privacy_ = replace(best, notes=(note,), subject="set of models and scores")
-
-    def _restated(
-        self, fit: PrivacyStatement, own: PrivacyStatement, note: str, n_records: int | None
-    ) -> PrivacyStatement:
-        """Return the statement of a fit with the promise of the whole search in place of its own."""
-        counted = "declared as {}, is public"
-        assumptions = tuple(
-            assumption.split("declared as")[0] + counted.format(n_records)
-            if assumption.startswith("the number of records") and n_records is not None
-            else assumption
-            for assumption in fit.assumptions
-        )
-        return replace(
-            fit,
-            promise=own.promise,
-            assumptions=assumptions,
-            spending=own.spending,
-            notes=(note, *fit.notes),
-            ledger=own.ledger,
-            family=own.family,
-            origin=own.origin,
-        )
 
     def _say(self, message: str) -> None:
         """Show what is going on, which is public; a line of its own, because fits show bars."""
@@ -423,3 +411,28 @@ class DPSearchCV(ChosenModel, PrivateFit):
 
 def _in_words(setting: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {value}" for name, value in setting.items())
+
+
+def _restated(
+    fit: PrivacyStatement, own: PrivacyStatement, note: str, n_records: int | None, said: dict[str, str]
+) -> PrivacyStatement:
+    """Return the statement of a fit with the promise of the whole search in place of its own."""
+    assumptions = (said.get(assumption, assumption) for assumption in fit.assumptions)
+    return replace(
+        fit,
+        promise=own.promise,
+        assumptions=tuple(_about_all_records(assumption, n_records) for assumption in assumptions),
+        spending=own.spending,
+        notes=(note, *fit.notes),
+        ledger=own.ledger,
+        family=own.family,
+        origin=own.origin,
+    )
+
+
+def _about_all_records(assumption: str, n_records: int | None) -> str:
+    """Say how many records were declared, where a fit says how many its part was expected to have."""
+    counted, declared, _ = assumption.partition(", declared as ")
+    if not declared or not counted.startswith("the number of records"):
+        return assumption
+    return f"{counted}{declared}{n_records}, is public"
