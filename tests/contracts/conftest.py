@@ -7,6 +7,14 @@ from engine_cases import ENGINES, LAYOUTS, Case, ViewCase, tier
 from one_output import LOSSES
 from pairwise import pairwise
 
+from privfit.engine.layouts import mapped
+
+
+@pytest.fixture(autouse=True)
+def several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cut small tables in files into several blocks, as large ones are."""
+    monkeypatch.setattr(mapped, "BLOCK_BYTES", 2**10)
+
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run every test over its cases: any two of layout, loss, intercept and the test's own values meet."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from on_disk import on_disk
 from one_output import LOSSES
 
 from privfit.engine.problem import Problem
@@ -27,6 +28,8 @@ LAYOUTS: dict[str, Layout] = {
     "dense_f_f32": lambda X: np.asfortranarray(X, dtype=np.float32),
     "csr_f64": lambda X: sp.csr_array(X),
     "csr_f32": lambda X: sp.csr_matrix(X.astype(np.float32)),
+    "mapped_f32": lambda X: on_disk(X.astype(np.float32)),
+    "mapped_csr_f32": lambda X: on_disk(sp.csr_matrix(X.astype(np.float32))),
 }
 # An engine is added to the contract by naming it here.
 ENGINES: dict[str, Callable[..., Problem]] = {"local": Problem.of}

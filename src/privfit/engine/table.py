@@ -20,10 +20,12 @@ from privfit.engine.kernels.largest import csr_largest, dense_largest
 from privfit.engine.layouts.csr import SparseLayout
 from privfit.engine.layouts.dense import DenseLayout
 from privfit.engine.layouts.layout import Layout, Loops, Rounding
+from privfit.engine.layouts.mapped import MappedDense, MappedSparse
 from privfit.engine.parallel import threads
 from privfit.engine.parallel.chunks import chunk_size, cut, shares
 from privfit.engine.remembered import remembered
 from privfit.engine.view import View
+from privfit.mapped import is_mapped
 
 APART = 32  # float64s between two threads' sums: cache lines are fetched in pairs
 # what a table knows of its rows, and another layout or view of them does not
@@ -64,7 +66,8 @@ class Table:
     ----------
     X : array or sparse matrix of shape (n_records, n_columns)
         Finite features. float32 and float64, dense in row or column order or CSR, are used in place and
-        must not be changed afterwards; anything else is converted once. A `Layout` is used as it is.
+        must not be changed afterwards; anything else is converted once. Arrays that lie in a mapped file are
+        read block by block, and a block that has changed ends the pass. A `Layout` is used as it is.
     intercept : bool
         Whether there is an implicit last column of ones. It is never stored.
 
@@ -340,5 +343,7 @@ def _as_layout(X: Any) -> Layout:
     if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
     if sparse:
-        return SparseLayout(X)
+        return MappedSparse(X) if is_mapped(X.data) else SparseLayout(X)
+    if is_mapped(X):
+        return MappedDense(np.ascontiguousarray(X))
     return DenseLayout(X if X.flags.forc and X.flags.aligned else np.ascontiguousarray(X))

@@ -36,15 +36,17 @@ from privfit.estimators.validation import (
 )
 from privfit.losses import Loss, get_loss
 from privfit.losses.targets import AMOUNTS
+from privfit.mapped import taken_once
 from privfit.models.links import Link
 from privfit.models.registry import Model, register
 from privfit.models.targets import Target
 from privfit.penalties import ConvexSet
 from privfit.schema import Schema
 from privfit.schema.encoding import with_curves
-from privfit.schema.frames import columns_of, opened
+from privfit.schema.frames import columns_of
 from privfit.schema.labelling import weights_in
 from privfit.schema.people import people_in
+from privfit.schema.taken import assumption_of, taken
 from privfit.solvers import Facts, Solver, get_solver, require
 from privfit.solvers.last_steps import SOLVER_SHARE, last_steps
 from privfit.solvers.passes import limited
@@ -146,7 +148,9 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
             One record a row. With a schema, a raw table: a frame of pandas or polars, an Arrow table, the
-            path of a CSV or Parquet file or of a directory of Parquet files, or a list of paths.
+            path of a CSV or Parquet file or of a directory of Parquet files, a list of paths, an Arrow
+            dataset, or a DuckDB relation or query, "duckdb:SELECT ...". What is not in memory is encoded
+            once, block by block, and may be larger than memory; see docs/scale.md.
         y : array of shape (n_records,), optional
             Targets: labels of classes, or numbers if the model predicts numbers. With a schema they are a
             column of the table, unless given.
@@ -185,6 +189,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
 
     def _fit(self, records: Records, *, check_only: bool = False) -> Self:
         """Fit; with `check_only` refuse what a fit refuses, and charge and release nothing."""
+        from privfit.engine.fingerprints import CacheChanged
         from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
         from privfit.engine.table import Table
 
@@ -202,6 +207,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         surroundings = look_around(self, private=solver.private)
         declared = declared.for_drawn_records() if surroundings.drawn else declared
         declared.admit_leaks()
+        of_query = assumption_of(records.X)
         # only what is wrong with the records themselves is left to be refused
         records = self._read(records, declared, relation)
         n_features = declared.most_features(self, records.X)
@@ -269,7 +275,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
                 if asked is not None:
                     categories = categories_of(declared.schema)
                     steps = last_steps(curator_of(problem), solution, budget, categories)
-            except KeyboardInterrupt as interrupt:
+            except (KeyboardInterrupt, CacheChanged) as interrupt:
                 interrupt.add_note(
                     f"The fit was interrupted and released no model. {self._still_spent(ledger)}"
                 )
@@ -289,7 +295,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         self.n_iter_, self.trace_ = solution.n_iter, solution.trace
         self.preparation_ = preparation.completed(solution) if steps is None else preparation
         self.ledger_ = ledger if solver.private else None
-        assumptions = [encoder.assumption, *declared.assumptions(), *surroundings.assumptions]
+        assumptions = [encoder.assumption, *declared.assumptions(), *surroundings.assumptions, *of_query]
         self.privacy_ = self._state(
             terms,
             ledger,
@@ -323,7 +329,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         schema = declared.schema
         if schema is None:
             return records.with_features(self._validated(records.X, records.y))
-        X = opened(records.X, schema.names_in_fit)
+        X = taken(records.X, schema)
         records = records.with_features(encoded(X, schema.without_curves()))  # which are cut later
         if relation.unit == "record":
             warn_of_repeated_ids(X, schema)
@@ -350,6 +356,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
         )
+        X = taken_once(X) if reset else X
         check_finite("X", X)
         return X
 

@@ -25,6 +25,7 @@ from privfit.leaks import uncovered
 from privfit.remedies import remedy
 from privfit.schema import Schema, encode, repeated_ids
 from privfit.schema.labelling import labels_in
+from privfit.schema.taken import Taken
 
 if TYPE_CHECKING:
     from privfit.curator import Curator
@@ -199,7 +200,7 @@ def warn_of_repeated_ids(table: Any, schema: Schema) -> None:
 
 def encoded(X: Any, schema: Schema, dtype: type[np.floating[Any]] = np.float32) -> Any:
     """Return a raw table as numbers in [0, 1], and refuse one without records."""
-    numbers = encode(X, schema, dtype=dtype)
+    numbers = X.encoded_by(schema) if isinstance(X, Taken) else encode(X, schema, dtype=dtype)
     if not numbers.shape[0]:
         # scikit-learn's own tests ask for its words
         raise ValueError(

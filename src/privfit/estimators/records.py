@@ -13,6 +13,7 @@ from privfit.engine.persons import Persons
 from privfit.estimators.people import name_of_groups
 from privfit.estimators.tables import as_array
 from privfit.estimators.validation import check_lengths
+from privfit.mapped import rows_of
 from privfit.schema.frames import dtype_name
 from privfit.schema.people import People, people_in, records_used
 
@@ -78,10 +79,10 @@ class Records:
             return self
         kept = {
             name: value[rows]
-            for name in ("X", "y", "sample_weight", "groups")
+            for name in ("y", "sample_weight", "groups")
             if (value := getattr(self, name)) is not None
         }
-        return replace(self, **kept)
+        return replace(self, X=rows_of(self.X, rows), **kept)
 
     def of_people(self, relation: Relation) -> tuple[Records, Persons | None]:
         """Return the records that are used, those of a person one after the other, and whose they are.

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, vstack
 
+from privfit.mapped import Cache, is_mapped
 from privfit.remedies import remedy
 from privfit.schema.column import Feature, Numbers, Scale
 from privfit.schema.curved import Curved
@@ -97,13 +98,15 @@ def with_curves(
     if sparse is None:
         sparse = 2 * sum(1 if shape is None else (shape.n_pieces + 1) // 2 for shape in shapes) <= width
     n = plain.shape[0]
-    dense = np.empty((0 if sparse else n, width), dtype=plain.dtype)
-    parts = []
+    in_file = is_mapped(plain if isinstance(plain, np.ndarray) else plain.data)
+    in_parts = sparse or in_file
+    dense = np.empty((0 if in_parts else n, width), dtype=plain.dtype)
+    parts: Cache | list[csr_matrix] = Cache(width) if in_file else []
     rows = max(1, _ENTRIES_AT_ONCE // width)
     for first in range(0, n, rows):
         given = plain[first : first + rows]
         given = given if isinstance(given, np.ndarray) else given.toarray()
-        block = np.empty((len(given), width), dtype=plain.dtype) if sparse else dense[first : first + rows]
+        block = np.empty((len(given), width), dtype=plain.dtype) if in_parts else dense[first : first + rows]
         source = target = 0
         for fact, shape in zip(schema.features, shapes, strict=True):
             levels = len(fact.levels)
@@ -114,8 +117,10 @@ def with_curves(
                 shape.expand(given[:, source], out=block[:, target : target + shape.n_pieces])
                 block[:, target + shape.n_pieces : target + levels] = given[:, source + 1 : source + taken]
             source, target = source + taken, target + levels
-        if sparse:
-            parts.append(csr_matrix(block))
+        if in_parts:
+            parts.append(csr_matrix(block) if sparse else block)
+    if isinstance(parts, Cache):
+        return parts.matrix()
     if not sparse:
         return dense
     return csr_matrix(vstack(parts)) if parts else csr_matrix((0, width), dtype=plain.dtype)

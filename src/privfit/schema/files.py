@@ -11,8 +11,8 @@ import csv
 import gzip
 import io
 import zlib
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from os import PathLike, fspath
 from pathlib import Path
@@ -64,7 +64,7 @@ def read_files(
     What is wrong with a file is said without quoting it.
     """
     for source in sources:
-        _refuse_what_is_no_table(source)
+        refuse_what_is_no_table(source)
     parts = [_read(source, names, on_read) for source in sources]
     return concatenated(parts, [shown(source) for source in sources])
 
@@ -106,7 +106,7 @@ def header_of_all(X: Any) -> list[str] | None:
     if sources is None or not all(map(is_csv, sources)):
         return None
     for source in sources:
-        _refuse_what_is_no_table(source)
+        refuse_what_is_no_table(source)
     headers = [header_of(source)[0] for source in sources]
     for source, header in zip(sources, headers, strict=True):
         if sorted(header) != sorted(headers[0]):
@@ -148,7 +148,8 @@ def _in_directory(directory: Path) -> list[Source]:
     return list(found)
 
 
-def _refuse_what_is_no_table(source: Source) -> None:
+def refuse_what_is_no_table(source: Source) -> None:
+    """Refuse what is not the path of a file that can hold a table."""
     if isinstance(source, CsvText):
         return
     if not fspath(source).lower().endswith((*_CSV, *_PARQUET)):
@@ -207,32 +208,59 @@ def _headers(line: bytes) -> dict[str, list[str]]:
     return {mark: [] for mark in _DELIMITERS}
 
 
-def _read_csv(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
+@contextmanager
+def csv_stream(source: Source, on_read: OnRead) -> Iterator[Any]:
+    """Open a CSV file for Arrow's reader, unpacked."""
+    import pyarrow
+
+    with _opened(source) as file:
+        stream = pyarrow.PythonFile(_Told(file, on_read), "r")
+        yield pyarrow.CompressedInputStream(stream, "gzip") if _is_packed(source) else stream
+
+
+def csv_options(source: Source, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the options by which Arrow reads the columns of these names, or all, with cells as bytes."""
     import pyarrow
     from pyarrow import csv as arrow_csv
 
     header, delimiter = header_of(source, names)
     kept = [name for name in header if names is None or name in names]
-    # the message of an error quotes the line, and is not to be kept
-    with suppress(pyarrow.ArrowException, OSError), _opened(source) as file:
-        stream = pyarrow.PythonFile(_Told(file, on_read), "r")
-        return arrow_csv.read_csv(
-            pyarrow.CompressedInputStream(stream, "gzip") if _is_packed(source) else stream,
-            parse_options=arrow_csv.ParseOptions(
-                delimiter=delimiter,
-                newlines_in_values=True,
-                ignore_empty_lines=len(header) > 1,  # else an empty line is a record whose cell is missing
-            ),
-            convert_options=arrow_csv.ConvertOptions(
-                column_types=dict.fromkeys(kept, pyarrow.large_binary()),
-                include_columns=kept,
-                strings_can_be_null=False,
-                check_utf8=False,
-            ),
-        )
-    raise ValueError(
+    return {
+        "parse_options": arrow_csv.ParseOptions(
+            delimiter=delimiter,
+            newlines_in_values=True,
+            ignore_empty_lines=len(header) > 1,  # else an empty line is a record whose cell is missing
+        ),
+        "convert_options": arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(kept, pyarrow.large_binary()),
+            include_columns=kept,
+            strings_can_be_null=False,
+            check_utf8=False,
+        ),
+    }
+
+
+def not_a_csv(source: Source) -> ValueError:
+    """Return the error of a CSV file that cannot be read."""
+    return ValueError(
         f"{shown(source)} has a line that does not have as many values as the first, or an open quotation."
     )
+
+
+def not_a_parquet(source: Source) -> ValueError:
+    """Return the error of a Parquet file that cannot be read."""
+    return ValueError(f"{shown(source)} is not a Parquet file that can be read.")
+
+
+def _read_csv(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
+    import pyarrow
+    from pyarrow import csv as arrow_csv
+
+    options = csv_options(source, names)
+    # the message of an error quotes the line, and is not to be kept
+    with suppress(pyarrow.ArrowException, OSError), csv_stream(source, on_read) as stream:
+        return arrow_csv.read_csv(stream, **options)
+    raise not_a_csv(source)
 
 
 def _read_parquet(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
@@ -250,4 +278,4 @@ def _read_parquet(source: Source, names: Sequence[str] | None, on_read: OnRead) 
         table.validate(full=True)  # whether text is UTF-8, and codes have a category; reading checks neither
         on_read(Path(source).stat().st_size)
         return table
-    raise ValueError(f"{shown(source)} is not a Parquet file that can be read.")
+    raise not_a_parquet(source)

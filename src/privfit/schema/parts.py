@@ -31,38 +31,85 @@ def concatenated(tables: Sequence[Any], sources: Sequence[str]) -> Any:
     ValueError
         If a column is not in all of them, or is stored in types that have no common one.
     """
-    first, *others = tables
-    if not others:
-        return first
+    if len(tables) == 1:
+        return tables[0]
     import pyarrow
 
+    types = common_types(tables, sources)
+    return pyarrow.concat_tables([in_types(table, types) for table in tables])
+
+
+def common_types(tables: Sequence[Any], sources: Sequence[str]) -> Any:
+    """Return the columns of the first of these tables in types that hold the cells of all, as Arrow's schema.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+        The parts, which may have no rows.
+    sources : sequence of str
+        What messages call them.
+
+    Returns
+    -------
+    types : pyarrow.Schema
+        Names and types.
+
+    Raises
+    ------
+    ValueError
+        If a column is not in all of them, or is stored in types that have no common one.
+    """
+    import pyarrow
+
+    first, *others = tables
+    if not others:
+        return first.schema
     for source, table in zip(sources[1:], others, strict=True):
         for name in (*first.column_names, *table.column_names):
             if first.column_names.count(name) != 1 or table.column_names.count(name) != 1:
                 raise ValueError(
                     f"{sources[0]} and {source} must have the same columns; {name!r} is not once in each."
                 )
-    columns = [
-        _stacked(name, [table.column(name) for table in tables], sources) for name in first.column_names
-    ]
-    return pyarrow.table(columns, names=first.column_names)
+    return pyarrow.schema([(name, _common_type(name, tables, sources)) for name in first.column_names])
 
 
-def _stacked(name: str, parts: Sequence[Any], sources: Sequence[str]) -> Any:
-    """Return the parts of a column as one column."""
-    import pyarrow
-
-    common = parts[0].type
-    for part, source in zip(parts, sources, strict=True):
-        found = _common(common, part.type)
+def _common_type(name: str, tables: Sequence[Any], sources: Sequence[str]) -> Any:
+    common = tables[0].schema.field(name).type
+    for table, source in zip(tables, sources, strict=True):
+        found = _common(common, table.schema.field(name).type)
         if found is None:
             raise ValueError(
                 f"{source} stores column {name!r} in another type than the files before it; write them in "
                 "one type."
             )
         common = found
-    chunks = [chunk for part in parts for chunk in _cast(part, common).chunks]
-    return pyarrow.chunked_array(chunks, type=common)
+    return common
+
+
+def in_types(table: Any, types: Any) -> Any:
+    """Return the columns of a table in these types and in this order.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Some rows.
+    types : pyarrow.Schema
+        What `common_types` returned.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        The same rows.
+    """
+    if table.schema.equals(types):
+        return table
+    import pyarrow
+
+    names = types.names
+    if table.column_names == names and len(set(names)) < len(names):
+        return table  # whoever asks for a name that is there twice is told so
+    columns = [_cast(table.column(field.name), field.type) for field in types]
+    return pyarrow.table(columns, names=names)
 
 
 def _cast(part: Any, common: Any) -> Any:

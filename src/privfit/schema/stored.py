@@ -148,7 +148,7 @@ def _from_arrow(column: Any) -> NDArray[Any] | Distinct:
     return Distinct(column.dictionary, codes)
 
 
-def coded(table: Any, on_column: Callable[[int, int], None]) -> Any:
+def coded(table: Any, on_column: Callable[[int, int], None] = lambda done, total: None) -> Any:
     """Return an Arrow table whose texts are stored by distinct cells, which makes reading them again quick.
 
     Parameters

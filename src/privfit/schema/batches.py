@@ -1,0 +1,175 @@
+"""Tables as a sequence of Arrow tables of some rows each, whatever they are kept in.
+
+Files of CSV and Parquet, directories of Parquet files, Arrow datasets and readers, and DuckDB queries are all
+read in this one way, once, and never as a whole. How the rows are cut says nothing about what becomes of
+them: cells are encoded one by one, by the schema alone (claim C1 of docs/privacy.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from os import fspath
+from pathlib import Path
+from typing import Any
+
+from privfit.schema.files import (
+    CsvText,
+    OnRead,
+    Source,
+    bytes_in,
+    csv_options,
+    csv_stream,
+    header_of,
+    is_csv,
+    not_a_csv,
+    not_a_parquet,
+    refuse_what_is_no_table,
+    shown,
+    sources_of,
+)
+from privfit.schema.parts import common_types, in_types
+from privfit.schema.queries import is_query, is_relation, query_reader, relation_reader
+
+CSV_BLOCK = 2**24  # bytes that are parsed at a time; a record must fit
+ROWS = 2**16  # of a batch of other sources, at most
+
+Names = Sequence[str] | None
+
+
+@dataclass(frozen=True)
+class Batches:
+    """A table that is read once, some rows at a time.
+
+    Parameters
+    ----------
+    read : callable
+        Given names of columns (None for all) and a function that is told how many bytes more were read,
+        returns an iterator over Arrow tables of the columns that are there.
+    name : str
+        What messages call it.
+    size : int
+        How many bytes there are to read; 0 if that is not known.
+    is_query : bool
+        Whether the rows are the answer to a query, which the custodian is responsible for.
+    """
+
+    read: Callable[[Names, OnRead], Iterator[Any]]
+    name: str
+    size: int = 0
+    is_query: bool = False
+
+
+def batches_of(X: Any) -> Batches | None:
+    """Return how to read X some rows at a time; None if it is a table in memory."""
+    if is_query(X):
+        return Batches(lambda names, _: query_reader(X, names, ROWS), "the query", is_query=True)
+    if is_relation(X):
+        return Batches(lambda names, _: relation_reader(X, names, ROWS), "the relation", is_query=True)
+    if hasattr(X, "to_batches") and hasattr(X, "scanner"):
+        return Batches(lambda names, _: _of_dataset(X, names), "the dataset")
+    if hasattr(X, "read_next_batch"):
+        return Batches(lambda names, _: _of_reader(X, names), "the reader")
+    sources = sources_of(X)
+    if sources is None:
+        return None
+    name = shown(sources[0]) if len(sources) == 1 else f"{len(sources)} files"
+    return Batches(lambda names, on_read: _of_files(sources, names, on_read), name, bytes_in(sources))
+
+
+def _of_dataset(dataset: Any, names: Names) -> Iterator[Any]:
+    present = None if names is None else [name for name in dataset.schema.names if name in names]
+    yield from _checked(dataset.to_batches(columns=present, batch_size=ROWS), dataset.schema, present)
+
+
+def _of_reader(reader: Any, names: Names) -> Iterator[Any]:
+    present = None if names is None else [name for name in reader.schema.names if name in names]
+    yield from _checked(reader, reader.schema, present)
+
+
+def _checked(batches: Any, schema: Any, present: Names) -> Iterator[Any]:
+    """Yield batches as tables, and say what is wrong with one without quoting a cell."""
+    import pyarrow
+
+    empty = schema.empty_table()
+    yield empty if present is None else empty.select(present)
+    with suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError):
+        for batch in batches:
+            table = pyarrow.Table.from_batches([batch])
+            if present is not None:
+                table = table.select(present)
+            table.validate(full=True)
+            yield table
+        return
+    raise ValueError("The dataset has a part that cannot be read.")
+
+
+# -- files --------------------------------------------------------------------------------------------------
+
+
+def _of_files(sources: Sequence[Source], names: Names, on_read: OnRead) -> Iterator[Any]:
+    for source in sources:
+        refuse_what_is_no_table(source)
+    empty = [_empty(source, names) for source in sources]
+    types = common_types(empty, [shown(source) for source in sources])
+    yield in_types(empty[0], types)  # so that types are known, and refused, even if there are no rows
+    for source in sources:
+        read = _of_csv if is_csv(source) else _of_parquet
+        for table in read(source, names, on_read):
+            yield in_types(table, types)
+
+
+def _empty(source: Source, names: Names) -> Any:
+    """Return a table without rows that has the columns of a file, in its types."""
+    import pyarrow
+    from pyarrow import parquet
+
+    if is_csv(source):
+        kept = [name for name in header_of(source, names)[0] if names is None or name in names]
+        return pyarrow.table({name: pyarrow.array([], pyarrow.large_binary()) for name in kept})
+    assert not isinstance(source, CsvText)
+    with suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError):
+        empty = parquet.read_schema(fspath(source)).empty_table()
+        return (
+            empty if names is None else empty.select([name for name in empty.column_names if name in names])
+        )
+    raise not_a_parquet(source)
+
+
+def _of_csv(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
+    import pyarrow
+    from pyarrow import csv as arrow_csv
+
+    read_options = arrow_csv.ReadOptions(block_size=CSV_BLOCK)
+    # the message of an error quotes the line, and is not to be kept
+    with suppress(pyarrow.ArrowException, OSError), csv_stream(source, on_read) as stream:
+        reader = arrow_csv.open_csv(stream, read_options=read_options, **csv_options(source, names))
+        for batch in reader:
+            yield pyarrow.Table.from_batches([batch])
+        return
+    raise not_a_csv(source)
+
+
+def _of_parquet(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
+    import pyarrow
+    from pyarrow import parquet
+
+    assert not isinstance(source, CsvText)
+    # the message of an error may quote a cell, and names that are no text raise a UnicodeDecodeError
+    with (
+        suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError),
+        # small reads, because a group of rows may be as large as the file
+        parquet.ParquetFile(fspath(source), pre_buffer=False, buffer_size=2**20) as file,
+    ):
+        size, n_rows = Path(source).stat().st_size, max(1, file.metadata.num_rows)
+        present = [name for name in file.schema_arrow.names if names is None or name in names]
+        for batch in file.iter_batches(ROWS, columns=present):
+            table = pyarrow.Table.from_batches([batch])
+            table.validate(
+                full=True
+            )  # whether text is UTF-8, and codes have a category; reading checks neither
+            on_read(size * len(table) // n_rows)
+            yield table
+        return
+    raise not_a_parquet(source)

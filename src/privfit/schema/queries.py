@@ -1,0 +1,193 @@
+"""Tables that a DuckDB query gives: what the custodian does to the records before they are read.
+
+The promise is about the rows that the query gives. It is about the records of the custodian only if each row
+is made of one record alone. Joins, windows, aggregates, limits, samples and DISTINCT make a row depend on
+other records, and random() makes it depend on nothing that is kept. Strict mode takes a query only if its
+text and its plan show projections and filters of single rows of one table of Parquet files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from privfit.leaks import PrivacyLeakError, is_strict
+
+PREFIX = "duckdb:"
+
+# how parsed expressions of a single row are called, and operators of a plan that keep rows apart
+_EXPRESSIONS = frozenset(
+    (
+        "BETWEEN",
+        "CASE",
+        "CAST",
+        "COLLATE",
+        "COLUMN_REF",
+        "COMPARISON",
+        "CONJUNCTION",
+        "CONSTANT",
+        "FUNCTION",
+        "OPERATOR",
+        "STAR",
+        "TYPE",
+    )
+)
+_OPERATORS = frozenset(("PROJECTION", "FILTER", "PARQUET_SCAN", "READ_PARQUET"))
+_ROW_NUMBERS = frozenset(("rowid", "file_row_number", "file_index"))  # which tell where other rows are
+
+_REMEDY = (
+    "write the answer of the query to a Parquet file, if each row of it is made of one record, and give that "
+    "file"
+)
+
+
+def is_query(X: Any) -> bool:
+    """Tell whether X is the text of a DuckDB query, "duckdb:SELECT ..."."""
+    return isinstance(X, str) and X.startswith(PREFIX)
+
+
+def is_relation(X: Any) -> bool:
+    """Tell whether X is a DuckDB relation, without importing DuckDB for what is none."""
+    return type(X).__name__ == "DuckDBPyRelation"
+
+
+def query_reader(X: str, names: Sequence[str] | None, rows: int) -> Iterator[Any]:
+    """Run a query and return its answer as Arrow tables of at most so many rows."""
+    duckdb, text = _duckdb(), X.removeprefix(PREFIX)
+    connection = duckdb.connect()
+    try:
+        if is_strict():
+            check_rows_apart(connection, text)
+        relation = connection.sql(text)
+    except duckdb.Error as error:
+        problem = type(error).__name__
+    else:
+        problem = "" if relation is not None else "it has no rows"
+    if problem:  # raised here, because DuckDB's message may quote a cell
+        raise ValueError(f"DuckDB cannot run the query ({problem}); try it in DuckDB first.")
+    yield from _answers(relation, names, rows)
+
+
+def relation_reader(relation: Any, names: Sequence[str] | None, rows: int) -> Iterator[Any]:
+    """Return the rows of a relation as Arrow tables of at most so many rows."""
+    if is_strict():
+        raise PrivacyLeakError(
+            "Strict mode cannot tell what a DuckDB relation is made of; give the query as text, "
+            "'duckdb:SELECT ... FROM ...', or a Parquet file."
+        )
+    yield from _answers(relation, names, rows)
+
+
+def _answers(relation: Any, names: Sequence[str] | None, rows: int) -> Iterator[Any]:
+    import pyarrow
+
+    duckdb = _duckdb()
+    present = [name for name in relation.columns if names is None or name in names]
+    if not present:
+        raise ValueError("The query gives none of the columns that the schema declares.")
+    if len(present) < len(relation.columns):
+        relation = relation.select(*(duckdb.ColumnExpression(name) for name in present))
+    try:
+        # DuckDB 1.4 has the second name alone
+        reader = getattr(relation, "to_arrow_reader", relation.fetch_record_batch)(rows)
+        yield reader.schema.empty_table()
+        for batch in reader:
+            yield pyarrow.Table.from_batches([batch])
+    except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
+        problem = type(error).__name__
+    else:
+        return
+    raise ValueError(f"DuckDB ended the query before its last row ({problem}); try it in DuckDB first.")
+
+
+def check_rows_apart(connection: Any, text: str) -> None:
+    """Refuse a query unless its text and its plan show that each row is made of one record.
+
+    Parameters
+    ----------
+    connection : duckdb.DuckDBPyConnection
+        A new one, which has no views and no macros.
+    text : str
+        The query.
+
+    Raises
+    ------
+    PrivacyLeakError
+        If something else is in it.
+    """
+    parsed = json.loads(connection.execute("SELECT json_serialize_sql(?)", [text]).fetchone()[0])
+    statements = parsed.get("statements", [])
+    if parsed.get("error") or len(statements) != 1:
+        raise PrivacyLeakError(
+            "Strict mode takes one SELECT of DuckDB that reads one table; the query is none."
+        )
+    found = _in_select(connection, statements[0]["node"])
+    if found is None:
+        plan = json.loads(connection.execute(f"EXPLAIN (FORMAT json) {text}").fetchall()[0][1])
+        found = next((name for name in _operators(plan) if name not in _OPERATORS), None)
+    if found is not None:
+        raise PrivacyLeakError(
+            f"Strict mode refuses the query, because {found} may make a row depend on other records, or "
+            f"on nothing that is kept; {_REMEDY}."
+        )
+
+
+def _in_select(connection: Any, node: dict[str, Any]) -> str | None:
+    """Return what in a parsed SELECT is more than expressions of single rows, None if nothing is."""
+    if node["type"] != "SELECT_NODE":
+        return str(node["type"])
+    table = node["from_table"]
+    parts = {
+        "WITH": node["cte_map"]["map"],
+        "DISTINCT, ORDER BY or LIMIT": node["modifiers"],
+        "GROUP BY": node["group_expressions"] or node["group_sets"],
+        "HAVING": node["having"],
+        "QUALIFY": node["qualify"],
+        "SAMPLE": node["sample"] or table.get("sample"),
+        "the form of FROM": table["type"] not in ("BASE_TABLE", "TABLE_FUNCTION"),
+    }
+    found = next((name for name, part in parts.items() if part), None)
+    return found or next(
+        _in_expressions(connection, [node["select_list"], node["where_clause"], table]), None
+    )
+
+
+def _in_expressions(connection: Any, tree: Any) -> Iterator[str]:
+    if isinstance(tree, list):
+        for part in tree:
+            yield from _in_expressions(connection, part)
+    elif isinstance(tree, dict):
+        kind = tree.get("class")
+        if kind is not None and kind not in _EXPRESSIONS:
+            yield str(kind)
+        if kind == "COLUMN_REF" and _ROW_NUMBERS & {name.lower() for name in tree["column_names"]}:
+            yield "the number of a row"
+        if kind == "FUNCTION" and not _is_of_one_row(connection, tree["function_name"]):
+            yield f"{tree['function_name']}()"
+        for part in tree.values():
+            yield from _in_expressions(connection, part)
+
+
+def _is_of_one_row(connection: Any, name: str) -> bool:
+    """Tell whether a function computes the same from the same arguments, and from those of one row."""
+    if name in ("read_parquet", "parquet_scan"):  # the table itself
+        return True
+    known = connection.execute(
+        "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE function_name = ?", [name]
+    ).fetchall()
+    return bool(known) and all(kinds == ("scalar", "CONSISTENT") for kinds in known)
+
+
+def _operators(plan: Any) -> Iterator[str]:
+    for node in plan:
+        yield node["name"].strip()
+        yield from _operators(node.get("children", []))
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError:
+        raise ImportError("Queries need DuckDB: pip install 'privfit[duckdb]'.") from None
+    return duckdb

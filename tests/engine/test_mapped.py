@@ -1,0 +1,174 @@
+"""Matrices in mapped files: the same sums as in memory, to the last bit, and none once the file has changed.
+
+Fingerprints miss a change with a probability of at most 2**-33, which is the rate of false alarms here.
+"""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from on_disk import on_disk
+
+from privfit import mapped as files
+from privfit.engine.fingerprints import CacheChanged, Fingerprints
+from privfit.engine.layouts import mapped
+from privfit.engine.problem import Problem
+from privfit.engine.table import Table
+from privfit.losses import get_loss
+
+LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
+    "dense": lambda X: X.astype(np.float32),
+    "csr": lambda X: sp.csr_matrix(X.astype(np.float32)),
+}
+layouts = pytest.mark.parametrize("arrange", LAYOUTS.values(), ids=LAYOUTS)
+
+
+@pytest.fixture(autouse=True)
+def several_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped, "BLOCK_BYTES", 2**12)
+
+
+def records(n: int = 3000, p: int = 12, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = np.where(rng.random((n, p)) < 0.3, 1.0, 0.0)
+    X[:, :2] = rng.normal(0, 3, (n, 2))
+    return X, np.where(rng.random(n) < 0.4, 1.0, -1.0)
+
+
+def numbers_in(X: Any) -> np.ndarray:
+    return X.data if sp.issparse(X) else X.reshape(-1)
+
+
+@layouts
+@pytest.mark.parametrize("change", ["as it is", "clipped", "rows of norm 1", "clipped, rows of norm 1"])
+def test_sums_are_those_of_a_table_in_memory(arrange: Any, change: str) -> None:
+    X, y = records()
+    loss = get_loss("logistic")
+    problems = [Problem.of(place(arrange(X)), y, loss) for place in (lambda X: X, on_disk)]
+    assert isinstance(problems[1].table.layout, mapped.MappedDense | mapped.MappedSparse)
+    if "clipped" in change:
+        problems = [problem.clipped(np.full(12, -1.0), np.full(12, 1.0)) for problem in problems]
+    if "norm" in change:
+        problems = [problem.with_rows_of(1.0) for problem in problems]
+    w = np.random.default_rng(1).normal(size=problems[0].n_weights)
+    for ask in (
+        lambda problem: problem.table.norms,
+        lambda problem: problem.at(w).gradient_sum(1.0),
+        lambda problem: problem.gradient_at(w, 0.5),
+        lambda problem: problem.at(w).along(w[::-1].copy()).loss_sums(0.1, 5, 2.0),
+        lambda problem: problem.subset(np.array([5, 5, 2999, 0])).at(w).gradient_sum(1.0),
+    ):
+        in_memory, on_file = map(ask, problems)
+        np.testing.assert_array_equal(in_memory, on_file)
+
+
+def test_clipping_and_scaling_copy_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table of 25 MB in a file is clipped and scaled when it is read, a block at a time."""
+    monkeypatch.setattr(mapped, "BLOCK_BYTES", 2**18)
+    X = on_disk(np.random.default_rng(0).normal(size=(50_000, 128)).astype(np.float32))
+    table = Table(X)
+    _ = table.norms
+    tracemalloc.start()
+    changed = table.clipped(np.full(128, -1.0), np.full(128, 1.0)).with_rows_of(1.0)
+    changed.predictions(np.ones(changed.n_weights))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < X.nbytes / 2  # the norms and predictions of the records, and some blocks
+
+
+@layouts
+@pytest.mark.parametrize("place", [0, 17, -1])
+def test_changed_number_ends_the_next_pass(arrange: Any, place: int) -> None:
+    X, y = records()
+    held = on_disk(arrange(X))
+    problem = Problem.of(held, y, get_loss("logistic"))
+    layout, w = problem.table.layout, np.full(problem.n_weights, 0.1)
+    assert np.isfinite(problem.at(w).gradient_sum(1.0)).all()
+    numbers_in(held)[place] += np.float32(0.5)
+    with pytest.raises(CacheChanged, match="has changed since it was written"):
+        _ = problem.table.transformed(np.zeros(12), np.full(12, 0.5)).norms
+    with pytest.raises(CacheChanged, match="has changed"):
+        layout.take(np.arange(problem.n_records))
+
+
+def test_rows_that_change_places_end_the_pass() -> None:
+    X = on_disk(np.random.default_rng(0).normal(size=(4000, 8)))
+    table = Table(X)
+    X[[0, 3999]] = X[[3999, 0]]
+    with pytest.raises(CacheChanged, match="has changed"):
+        table.predictions(np.ones(9))
+
+
+def test_fingerprints_notice_every_single_bit() -> None:
+    numbers = np.arange(40_000, dtype=np.float32)
+    known = Fingerprints(numbers)
+    words = numbers.view(np.uint32)
+    for place in (0, 1, 16_383, 16_384, 39_999):
+        for bit in range(32):
+            words[place] ^= np.uint32(1 << bit)
+            with pytest.raises(CacheChanged, match="changed"):
+                known.check(place, place + 1)
+            words[place] ^= np.uint32(1 << bit)
+    known.check(0, len(numbers))
+    known.check(7, 7)
+
+
+def test_rows_taken_one_by_one_are_checked_piece_by_piece() -> None:
+    numbers = np.zeros(100_000, dtype=np.float64)
+    known = Fingerprints(numbers)
+    numbers[50_000] = 1.0
+    rows = np.array([0, 99_990])
+    known.check_each(rows, rows + 10)
+    with pytest.raises(CacheChanged, match="changed"):
+        known.check_each(np.array([49_995]), np.array([50_005]))
+
+
+@layouts
+def test_cache_is_a_file_without_a_name(arrange: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    monkeypatch.setattr(files, "MOST_IN_MEMORY", 1000)
+    monkeypatch.setenv("PRIVFIT_CACHE_DIRECTORY", str(tmp_path))
+    X = arrange(records()[0])
+    cache = files.Cache(12)
+    for start in range(0, 3000, 700):
+        cache.append(X[start : start + 700])
+    kept = cache.matrix()
+    assert list(tmp_path.iterdir()) == []
+    assert files.is_mapped(numbers_in(kept))
+    assert not files.is_mapped(numbers_in(X))
+    assert (kept != X).sum() == 0
+    rows = np.array([2999, 4, 4, 1700])
+    assert (files.rows_of(kept, rows) != X[rows]).sum() == 0
+    assert (files.rows_of(kept, np.arange(3000) % 3 == 0) != X[::3]).sum() == 0
+
+
+def test_directory_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIVFIT_CACHE_DIRECTORY", "/no/such/place")
+    with pytest.raises(FileNotFoundError, match="There is no directory /no/such/place"):
+        files.Cache(2)
+
+
+def test_full_disk_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def write(self, content: Any) -> None:
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files.tempfile, "SpooledTemporaryFile", lambda **settings: Full())
+    with pytest.raises(OSError, match=r"could not be written to .* \(No space left on device\); name a dir"):
+        files.Cache(2).append(np.ones((3, 2)))
+
+
+def test_bits_do_not_depend_on_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = records(p=12)
+    found = set()
+    for size in (2**9, 2**12, 2**30):
+        monkeypatch.setattr(mapped, "BLOCK_BYTES", size)
+        problem = Problem.of(on_disk(X.astype(np.float32)), y, get_loss("logistic"))
+        found.add(problem.gradient_at(np.full(13, 0.3), 1.0).tobytes())
+    assert len(found) == 1
+    assert math.isfinite(np.frombuffer(found.pop())[0])
