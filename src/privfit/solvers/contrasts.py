@@ -54,6 +54,19 @@ class Contrasts:
     squares: Vector
 
 
+def with_references_at_zero(w: Vector, categories: tuple[Category, ...]) -> Vector:
+    """Return raw weights, the intercept's last, that predict the same of every record that has all levels.
+
+    The weights of all levels of a category drift together. If their projection on the free directions
+    were taken instead, the intercept would lack what the references had, and the first step would be long.
+    """
+    moved = w.copy()
+    for category in categories:
+        moved[category.columns] -= w[category.reference]
+        moved[-1] += w[category.reference]
+    return moved
+
+
 def contrasts_of(view: View, d: int, intercept: bool, categories: tuple[Category, ...]) -> Contrasts:
     """Return the free directions of a model's d weights, the intercept's last, if there is one.
 

@@ -18,7 +18,7 @@ from privfit.curator import Curator, Measurement, Vector
 from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, Norms
 from privfit.questions.products import symmetric
 from privfit.solvers.base import Solution
-from privfit.solvers.contrasts import Category, Contrasts, contrasts_of
+from privfit.solvers.contrasts import Category, Contrasts, contrasts_of, with_references_at_zero
 from privfit.solvers.newton import noise_edge
 
 SOLVER_SHARE = 0.40
@@ -82,7 +82,8 @@ def last_steps(
     penalty = n * features.penalty.alpha * contrasts.squares
     radius = _radius(features, RADIUS_SHARE * budget, view.bias)
     slope, steepest = loss.lipschitz, loss.smoothness
-    w = basis.T @ view.viewed_weights(solution.w)
+    start = with_references_at_zero(solution.w, categories) if features.intercept else solution.w
+    w = basis.T @ view.viewed_weights(start)
 
     point = features.at(basis @ w)
     first = features.measure(EffectCurvature(radius, steepest), FIRST_CURVATURE_SHARE * budget, of=point)
