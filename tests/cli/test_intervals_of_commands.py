@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from people import SCHEMA, write_table
 from running import privfit
 
 sys.path.append(str(Path(__file__).parents[1] / "publication"))
@@ -38,6 +39,41 @@ def test_json_has_every_effect(saved):
 def test_the_page_shows_them(saved, tmp_path):
     privfit("report", "model.json", "--out", "card.html")
     assert 'class="effects"' in (tmp_path / "card.html").read_text()
+
+
+def test_a_trained_model_has_intervals_if_they_were_asked_for(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_table(tmp_path / "people.csv", 6000, seed=1)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    train = ("train", "people.csv", "--schema", "schema.toml", "--epsilon", "8", "--out")
+    said = " ".join(privfit(*train, "m.json", "--inference", "--report", "card.html").stdout.split())
+    assert "Standard errors of all effects are known: privfit explain m.json --intervals shows them." in said
+    text = privfit("explain", "m.json", "--intervals").stdout
+    (smoker,) = (line.split() for line in text.splitlines() if line.startswith("smoker = yes"))
+    # the table was made with odds of .8 against .1 and more, so the odds ratio is far above 5
+    assert smoker[-4] == "<0.001"
+    assert 5.0 < float(smoker[-2]) < float(smoker[-1])
+    assert "city = Basel" in text
+    assert "Spent on intervals" in text
+    assert 'class="effects"' in (tmp_path / "card.html").read_text()
+    said = " ".join(privfit(*train, "n.json", "--inference", "--epsilon", "0.001").stdout.split())
+    assert "The privacy budget is too small to say how exact the effects are." in said
+    privfit(*train, "plain.json")
+    assert "has no intervals" in privfit("explain", "plain.json", "--intervals", code=2).stderr
+
+
+def test_a_model_that_cannot_have_intervals_is_refused_before_a_charge(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write_table(tmp_path / "people.csv", 100, seed=1)
+    (tmp_path / "schema.toml").write_text(SCHEMA)
+    privfit("ledger", "open", "people.db", "--dataset", "people", "--epsilon", "2")
+    refused = privfit(
+        *("train", "people.csv", "--schema", "schema.toml", "--out", "m.json", "--ledger", "people.db"),
+        *("--model", "svm", "--inference"),
+        code=2,
+    )
+    assert "inference" in refused.stderr
+    assert json.loads(privfit("ledger", "status", "people.db", "--json").stdout)["spent"] == 0.0
 
 
 def test_what_cannot_be_shown_is_refused(saved):

@@ -82,6 +82,14 @@ def train(
     max_passes: Annotated[
         int | None, typer.Option(min=1, help="At most so many passes over the data; see docs/solvers.md.")
     ] = None,
+    inference: Annotated[
+        bool,
+        typer.Option(
+            "--inference",
+            help="Spend a part of the privacy budget on standard errors, p-values and intervals of the "
+            "effects, which privfit explain --intervals shows.",
+        ),
+    ] = False,
     store: LedgerStore = None,
     dataset: Dataset = None,
     report: Annotated[
@@ -152,6 +160,7 @@ def train(
             rows_per_person=rows_per_person,
             curves=curves or None,
             max_passes=max_passes,
+            inference=inference,
             ledger=ledger,
             verbose=1,
             **settings,
@@ -167,6 +176,8 @@ def train(
     written += "."
     if facts.with_curves(curves or None).has_curves:
         written += f"\n\n{wrapped(_of_curves(fitted))}"
+    if inference:
+        written += f"\n\n{wrapped(_of_effects(fitted, out))}"
     show(
         {
             "model": str(out),
@@ -186,3 +197,13 @@ def _of_curves(fitted: DPLinearModel) -> str:
         return "No column has a curve, because the privacy budget is too small for one."
     columns = "1 column has a curve" if found == 1 else f"{found:,} columns have a curve"
     return f"{columns}, which privfit explain describes and privfit report draws."
+
+
+def _of_effects(fitted: DPLinearModel, path: Path) -> str:
+    """Say of how many effects the standard errors are known, where they were asked for."""
+    effects = [row.contrast for row in fitted.summary() if row.contrast is not None]
+    known = sum(contrast.refused is None for contrast in effects)
+    if not known:
+        return "The privacy budget is too small to say how exact the effects are."
+    counted = "all effects" if known == len(effects) else f"{known:,} of {len(effects):,} effects"
+    return f"Standard errors of {counted} are known: privfit explain {path} --intervals shows them."

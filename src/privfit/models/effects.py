@@ -24,7 +24,9 @@ INTERCEPT = "(intercept)"
 DAYS_OF_A_DATE = 365.0  # a date's row is for so many days
 NO_INFERENCE = "This model has no intervals, because it was fitted without inference=True."
 NOT_ASKED = "This effect was not asked for."
-OVERFLOWED = Effect(0.0, math.nan, math.nan, "The numbers that the model was published with are too large.")
+OVERFLOWED = Effect(
+    0.0, math.nan, math.nan, refused="The numbers that the model was published with are too large."
+)
 
 
 @dataclass(frozen=True)
@@ -123,9 +125,12 @@ class Effects:
             asked = [name in inference.chosen for name in inference.names]
             if (contrast[~(np.array(asked) | inference.is_reference)] != 0.0).any():
                 estimate = float(signed @ inference.estimate)
-                return Effect(estimate, math.nan, math.nan, NOT_ASKED)
-        with np.errstate(all="ignore"):  # the file of a stranger may hold numbers of any size
-            effect = inference.effect(signed)
+                return Effect(estimate, math.nan, math.nan, refused=NOT_ASKED)
+        try:
+            with np.errstate(all="ignore"):
+                effect = inference.effect(signed)
+        except (ArithmeticError, np.linalg.LinAlgError):  # a stranger's file may hold numbers of any size
+            return OVERFLOWED
         known = effect.refused is not None or math.isfinite(effect.std_err)
         return effect if known and math.isfinite(effect.estimate) else OVERFLOWED
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import zip_longest
 from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Any
 
@@ -259,15 +260,19 @@ def _line(name: str, texts: Sequence[str], room: int, widths: Sequence[int]) -> 
 
 
 def _header(facts: Sequence[tuple[str, str]], width: int) -> list[str]:
-    """Return the facts two in a line where they fit, otherwise one below the other."""
-    named = max(len(name) for name, _ in facts) + 1
-    texts = [f"{(name + ':').ljust(named)} {text}" for name, text in facts]
-    half = width // 2 - 1
-    if max(map(len, texts)) > half:
-        return [line for text in texts for line in wrap(text, WIDTH, subsequent_indent=" " * (named + 1))]
-    rows = (len(texts) + 1) // 2
-    beside = [*texts[rows:], *[""] * (2 * rows - len(texts))]
-    return [f"{a.ljust(half)}  {b}".rstrip() for a, b in zip(texts[:rows], beside, strict=True)]
+    """Return the facts in two columns if they fit, otherwise one below the other."""
+    rows = (len(facts) + 1) // 2
+    left, right = (_aligned(side) for side in (facts[:rows], facts[rows:]))
+    beside = max(map(len, left))
+    if beside + 2 + max(map(len, right), default=0) <= WIDTH:
+        beside = max(beside, width - 2 - max(max(map(len, right), default=0), width // 2))
+        return [f"{a.ljust(beside)}  {b}".rstrip() for a, b in zip_longest(left, right, fillvalue="")]
+    return [line for text in _aligned(facts) for line in wrap(text, WIDTH, subsequent_indent="    ")]
+
+
+def _aligned(facts: Sequence[tuple[str, str]]) -> list[str]:
+    width = max((len(name) for name, _ in facts), default=0) + 1
+    return [f"{(name + ':').ljust(width)} {text}" for name, text in facts]
 
 
 # -- words --------------------------------------------------------------------------------------------------
@@ -295,7 +300,7 @@ def _facts(model: Published, effects: Effects) -> Sequence[tuple[str, str]]:
     spending = privacy["spending"]
     bought = sum(rho for what, rho in spending.items() if what.endswith(FOR_THE_EFFECTS))
     if bought:
-        facts.append(("Spent on intervals", f"{bought / sum(spending.values()):.0%} of the privacy budget"))
+        facts.append(("Spent on intervals", f"{bought / sum(spending.values()):.0%} of the budget"))
     return facts
 
 
