@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
-from privfit import DPLinearSVC, DPLogisticRegression, Ledger
+from privfit import (
+    DPHuberRegressor,
+    DPLinearRegression,
+    DPLinearSVC,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    Ledger,
+)
 from privfit.penalties import NonNegative
 from privfit.schema import Categorical, Label, Numeric, Schema
 
@@ -191,3 +198,59 @@ def test_curves_are_refused_before_a_charge():
     with pytest.raises(ValueError, match="a curve has many weights"):
         DPLogisticRegression(1.0, schema=SCHEMA, curves=3, inference=True, ledger=ledger).fit(people(500))
     assert not ledger.entries
+
+
+# -- numbers and counts --------------------------------------------------------------------------------------
+
+
+def numbers(n=6000):
+    rng = np.random.default_rng(3)
+    X = rng.uniform(-1.0, 1.0, size=(n, 3))
+    return X, 50.0 + 10.0 * (X @ [1.0, -0.5, 0.0]) + 5.0 * rng.normal(size=n), rng
+
+
+def sandwich(rows, slopes, curvatures):
+    H = (rows.T * curvatures) @ rows
+    scores = slopes[:, None] * rows
+    return np.sqrt(np.diag(np.linalg.solve(H, np.linalg.solve(H, scores.T @ scores).T)))
+
+
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPHuberRegressor])
+def test_without_noise_effects_of_numbers_are_those_of_least_squares_in_their_units(kind):
+    X, y, _ = numbers()
+    model = kind(inference=True, target_bounds=(20.0, 80.0), feature_bounds=(-1.0, 1.0), **AMPLE).fit(X, y)
+    rows = np.column_stack([X, np.ones(len(X))])
+    w = np.linalg.lstsq(rows, y, rcond=None)[0]
+    errors = sandwich(rows, rows @ w - y, np.ones(len(y)))
+    assert np.all(np.abs(model.inference_.estimate - w) < errors)
+    # Huber's estimate of normal residuals has 3% larger errors
+    np.testing.assert_allclose(model.std_err_, errors, rtol=0.1)
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), model.inference_.estimate)
+
+
+def test_without_noise_effects_of_counts_are_those_of_the_likelihood():
+    X, _, rng = numbers()
+    y = rng.poisson(np.exp(0.5 + X @ [0.5, -0.3, 0.0]))
+    model = DPPoissonRegressor(inference=True, target_bounds=(0.0, 30.0), feature_bounds=(-1.0, 1.0), **AMPLE)
+    model.fit(X, y)
+    rows, w = np.column_stack([X, np.ones(len(X))]), np.zeros(4)
+    for _ in range(20):
+        mean = np.exp(rows @ w)
+        w -= np.linalg.solve((rows.T * mean) @ rows, rows.T @ (mean - y))
+    errors = sandwich(rows, mean - y, mean)
+    assert np.all(np.abs(model.inference_.estimate - w) < 0.5 * errors)
+    np.testing.assert_allclose(model.std_err_, errors, rtol=0.1)
+
+
+def test_weights_of_records_are_part_of_the_objective():
+    X, y, rng = numbers()
+    weights = rng.uniform(0.0, 4.0, len(y))
+    model = DPLinearRegression(
+        inference=True, target_bounds=(20.0, 80.0), feature_bounds=(-1.0, 1.0), max_weight=4.0, **AMPLE
+    )
+    model.fit(X, y, sample_weight=weights)
+    rows = np.column_stack([X, np.ones(len(X))])
+    w = np.linalg.solve((rows.T * weights) @ rows, rows.T @ (weights * y))
+    errors = sandwich(rows, weights * (rows @ w - y), weights)
+    assert np.all(np.abs(model.inference_.estimate - w) < 0.5 * errors)
+    np.testing.assert_allclose(model.std_err_, errors, rtol=0.1)

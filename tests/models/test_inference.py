@@ -98,11 +98,10 @@ def test_the_reference_level_is_zero_and_is_not_refused():
     [
         {"sigma_curvature": 500.0},
         {"sigma_spread": 700.0},
-        {"spread": -V},
         {"curvature": -H},
         {"step": np.array([3.0, 3.0]), "sigma_curvature": 0.1},
     ],
-    ids=["curvature", "spread", "no spread", "no curvature", "long step"],
+    ids=["curvature", "spread", "no curvature", "long step"],
 )
 def test_what_cannot_be_right_is_refused_in_a_sentence(noisier):
     inference = replace(KNOWN, **noisier)

@@ -94,6 +94,33 @@ def test_losses_without_a_second_derivative_are_refused():
             question.bounded(point)
 
 
+@pytest.mark.parametrize("name", ["squared", "poisson"])
+def test_large_predicted_means_are_shrunk_by_the_prediction_alone(name):
+    """Two records with the same features and other targets count alike, however large their slopes are."""
+    loss, w = get_loss(name), np.array([1.0, 1.0, 0.0])
+    rows = np.array([[1.0, 1.2], [1.0, 1.2]])
+    mean = 2.2 if name == "squared" else math.exp(2.2)
+    f = min(1.0, R**2 / (1.0 + 1.44 + 1.0)) * 1.5 / mean
+    for target in (0.0, 1.0):
+        point = Problem.of(rows[:1], [target], loss).at(w)
+        share = EffectGradient(R, 100.0, 1.5).bounded(point).look()
+        np.testing.assert_allclose(share, f * (mean - target) * np.array([1.0, 1.2, 1.0]), atol=1e-4)
+        curvature = symmetric(EffectCurvature(R, 10.0, 1.5).bounded(point).look())
+        assert curvature[0, 0] == pytest.approx(f * (1.0 if name == "squared" else mean), abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["squared", "poisson", "huber"])
+def test_no_record_with_an_extreme_target_or_prediction_moves_a_sum_by_more_than_its_bound(name):
+    loss = next(loss for known, loss in LOSSES.items() if known.startswith(name))
+    ends = loss.targets.low, loss.targets.high
+    for question in (EffectGradient(R, 5.0, 3.0), EffectCurvature(R, 3.0, 3.0), EffectSpread(R, 5.0, 3.0)):
+        for target in ends:
+            for size in (0.0, 1.0, 30.0, 1e8, 1e200):
+                point = Problem.of(np.array([[size, -0.3 * size]]), [target], loss).at(W)
+                bounded = question.bounded(point)
+                assert np.linalg.norm(bounded.look()) <= bounded.sensitivity
+
+
 SMOOTH = [name for name, loss in LOSSES.items() if loss.second_derivative is not None and loss.outputs == 1]
 
 

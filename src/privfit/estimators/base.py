@@ -274,7 +274,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
                 solution = solver.solve(curator_of(problem, ledger=part))
                 if asked is not None:
                     categories = categories_of(declared.schema)
-                    steps = last_steps(curator_of(problem), solution, budget, categories)
+                    steps = last_steps(curator_of(problem), solution, budget, categories, encoder.ends)
             except (KeyboardInterrupt, CacheChanged) as interrupt:
                 interrupt.add_note(
                     f"The fit was interrupted and released no model. {self._still_spent(ledger)}"
@@ -287,7 +287,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         w = declared.weights.kept(encoder.in_units(solution.w), X.shape[1])
         notes, self.inference_ = solution.notes, None
         if asked is not None and steps is not None:
-            self.inference_ = asked.answered(steps, encoder, loss)
+            self.inference_ = asked.answered(steps, encoder)
             self.solver_weights_, w = w, self.inference_.estimate  # predictions use the corrected weights
             notes = (*notes, *steps.notes)
         self._set_weights(w)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfit.estimators.validation import shown
-from privfit.losses import Loss, is_own
-from privfit.losses.squared import SQUARED
-from privfit.models.inference import REMAINDER_FACTOR, Inference
+from privfit.losses import own
+from privfit.models.inference import Inference
 from privfit.schema.levels import Categorical
 from privfit.solvers.contrasts import Category
 from privfit.solvers.last_steps import LastSteps
@@ -82,7 +81,7 @@ class Asked:
         chosen = dict.fromkeys(name for column in self.columns for name in by_column[column])
         return replace(self, names=names, chosen=tuple(chosen))
 
-    def answered(self, steps: LastSteps, encoder: TargetEncoder, loss: Loss) -> Inference:
+    def answered(self, steps: LastSteps, encoder: TargetEncoder) -> Inference:
         """Return what the last steps tell about the effects, in the units of `coef_`."""
         nothing = np.zeros_like(steps.w)
         unit = float(encoder.in_units(nothing + 1.0)[0] - encoder.in_units(nothing)[0])
@@ -92,7 +91,7 @@ class Asked:
             names=self.names,
             estimate=encoder.in_units(steps.w),
             is_reference=is_reference,
-            directions=unit * steps.contrasts.effects,
+            directions=unit * steps.unit * steps.contrasts.effects,
             curvature=steps.curvature,
             spread=steps.spread,
             sigma_curvature=steps.sigma_curvature,
@@ -100,15 +99,16 @@ class Asked:
             sigma_gradient=steps.sigma_gradient,
             step=steps.step,
             mass=steps.mass,
-            remainder=0.0 if loss == SQUARED else REMAINDER_FACTOR,
+            remainder=steps.remainder,
             chosen=self.chosen,
         )
 
 
 def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> None:
     """Refuse, before anything is charged, a fit whose standard errors are not known."""
-    loss = facts.loss
-    if loss.second_derivative is None or not is_own(loss) or loss.outputs > 1:
+    loss, ours = facts.loss, own(facts.loss)
+    known = None if ours is None else ours.second_derivative
+    if known is None or known is not loss.second_derivative or loss.outputs > 1:
         what = "several classes" if loss.outputs > 1 else f"the {loss.name} loss"
         raise ValueError(
             f"inference is not known for {what}; it is for models with a smooth loss of one score, such as "

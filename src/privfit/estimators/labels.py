@@ -57,6 +57,11 @@ class LabelEncoder:
             raise ValueError(f"y holds labels that are not in classes={listed(self.classes)}: {self.hint}.")
         return 2.0 * numbers - 1.0 if len(self.classes) == 2 else numbers
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The first and the last number."""
+        return (-1.0, 1.0) if len(self.classes) == 2 else (0.0, len(self.classes) - 1.0)
+
     def in_units(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weights as they are: scores of labels have no unit."""
         return w

@@ -28,6 +28,11 @@ class TargetEncoder(Protocol):
         """What the privacy statement has to say about what is known of the targets."""
         ...
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The least and the largest number that a target becomes."""
+        ...
+
     def encode(self, y: NDArray[Any]) -> Vector:
         """Return the numbers that a loss takes."""
         ...
@@ -78,6 +83,12 @@ class IntervalEncoder:
         """How many units of the target an encoded 1 is."""
         return max(self.high - self._middle, self._middle - self.low)
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """What the bounds become."""
+        low, high = self.encode(np.array([self.low, self.high])).tolist()
+        return low, high
+
     def encode(self, y: NDArray[Any]) -> Vector:
         """Return numbers between -1 and 1."""
         # Rounding keeps the order of numbers, so no difference is above the unit, and no quotient above 1.
@@ -117,6 +128,11 @@ class AmountEncoder:
             f"the largest target, {self.largest:g}, {known}; a larger one counts as this one, and a negative "
             "one as 0"
         )
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """0, and what the largest number becomes."""
+        return 0.0, 1.0
 
     def encode(self, y: NDArray[Any]) -> Vector:
         """Return numbers between 0 and 1."""

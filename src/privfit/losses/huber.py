@@ -3,6 +3,9 @@
 import math
 from functools import cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privfit.losses.arithmetic import compilable
 from privfit.losses.loss import Loss
 from privfit.losses.squared import link
@@ -45,6 +48,11 @@ def huber(tau: float) -> Loss:
     def derivative(prediction: float, target: float) -> float:
         return min(max(prediction - target, -tau), tau)
 
+    def second_derivative(
+        slopes: NDArray[np.float64], predictions: NDArray[np.float64], targets: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        return (np.abs(slopes) < tau).astype(np.float64)
+
     return Loss(
         f"huber_{tau!r}",
         value,
@@ -55,6 +63,7 @@ def huber(tau: float) -> Loss:
         link=link,
         is_scale_free=True,
         made_by=(huber, (tau,)),
+        second_derivative=second_derivative,
     )
 
 

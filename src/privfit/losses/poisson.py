@@ -6,6 +6,9 @@ prediction itself were clipped to E, the loss would be flat there, and would not
 
 import math
 
+import numpy as np
+from numpy.typing import NDArray
+
 from privfit.losses.arithmetic import compilable, exp, log
 from privfit.losses.loss import Loss
 from privfit.losses.targets import AMOUNTS, LARGEST
@@ -31,6 +34,13 @@ def derivative(prediction: float, target: float) -> float:
     return exp(min(prediction, E)) - target
 
 
+def second_derivative(
+    slopes: NDArray[np.float64], predictions: NDArray[np.float64], targets: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the mean that is predicted, the slope plus the target, and 0 where the loss is a line."""
+    return np.where(predictions < E, slopes + targets, 0.0)
+
+
 def link(mean: float) -> float:
     """Return the logarithm of the mean."""
     return math.log(mean)
@@ -44,4 +54,5 @@ POISSON = Loss(
     smoothness=LARGEST,
     targets=AMOUNTS,
     link=link,
+    second_derivative=second_derivative,
 )

@@ -17,7 +17,6 @@ Vector = NDArray[np.float64]
 DOUBT_LIMIT = 0.25  # relative error of a standard error beyond which an effect is refused
 INFLATION_FACTOR = 1.5  # how much of the shift of a noisy inverse counts as such an error
 MOST_FREEDOM = 1e9  # beyond it a t distribution is normal
-REMAINDER_FACTOR = 0.15  # of u'Hu: what a last step u leaves to go, for losses with a third derivative
 
 TOO_SMALL = "The budget is too small to say how exact this effect is."
 _NAN = math.nan
@@ -124,7 +123,7 @@ class Inference:
     mass : float
         The sum of the second derivatives of the losses, as it was released.
     remainder : float
-        REMAINDER_FACTOR, or 0 for a loss whose Newton step leaves nothing to go.
+        Of u'Hu: what a last step u leaves to go, for the loss; 0 if its Newton step leaves nothing.
     chosen : tuple of str, optional
         The effects of interest; the others are not judged. None: all.
     """
@@ -140,7 +139,7 @@ class Inference:
     sigma_gradient: float
     step: Vector
     mass: float
-    remainder: float = REMAINDER_FACTOR
+    remainder: float = 0.15
     chosen: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
@@ -197,9 +196,10 @@ class Inference:
         sampling, privacy = float(v @ self.spread @ v), float(v @ self._privacy @ v)
         left = self._left_to_go(float(along @ v))
         privacy += left**2
-        if not (self._is_curved and sampling > 0.0):
-            return Effect(estimate, _NAN, _NAN, refused=TOO_SMALL)
+        sampling = max(sampling, 0.0)  # noise may have made it negative where it is small
         total, length = sampling + privacy, float(v @ v)
+        if not (self._is_curved and total > 0.0):
+            return Effect(estimate, _NAN, _NAN, refused=TOO_SMALL)
         b = self._inverse @ (self.spread @ v)
         of_curvature = 2.0 * self.sigma_curvature**2 * (float(b @ b) * length + float(b @ v) ** 2)
         error = math.sqrt(of_curvature + (self.sigma_spread * length) ** 2) / total

@@ -1,9 +1,10 @@
 """Sums for standard errors: gradient, curvature and squared scores at given weights, long records shrunk.
 
-A record whose features (z, bias) are longer than `radius` counts f = radius^2 / |(z, bias)|^2 < 1 times. That
-is a function of the features alone: a clip that depended on the target would move even the coefficients of
-a right model. Predictions are those of the record as it is. So the sums belong to the model that minimises
-the sum of f times the loss.
+A record whose features (z, bias) are longer than `radius` counts radius^2 / |(z, bias)|^2 < 1 times, and one
+whose predicted mean m is larger than `mean` counts mean / |m| times. The product of both, f, is a function of
+the features and of the weights alone: a clip that depended on the target would move even the coefficients
+of a right model. Predictions are those of the record as it is. So the sums belong to the model that
+minimises the sum of f times the loss.
 """
 
 from __future__ import annotations
@@ -27,12 +28,16 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
 
 @dataclass(frozen=True)
 class EffectGradient:
-    """The sum of f r (z, bias), r being the slope of a record's loss, at most `slope` in size (Q33)."""
+    """The sum of f r (z, bias), r being the slope of a record's loss (Q33).
+
+    Its share is at most `slope` in size once long records and large means are shrunk.
+    """
 
     what: ClassVar[str] = "gradient for the effects"
 
     radius: float
     slope: float
+    mean: float = math.inf
 
     def bounded(self, of: Point) -> Bounded:
         """Return the sum. Sensitivity: `slope` times `radius`, and rounding. One pass over the data."""
@@ -48,13 +53,14 @@ class EffectGradient:
 class EffectCurvature:
     """The sum of f l'' (z, bias)(z, bias)', l'' being the second derivative of a record's loss (Q33).
 
-    l'' is at most `curvature`. It is released as a `triangle`.
+    It is at most `curvature` once large means are shrunk. It is released as a `triangle`.
     """
 
     what: ClassVar[str] = "curvature for the effects"
 
     radius: float
     curvature: float
+    mean: float = math.inf
 
     def sums(self, of: Point) -> FloatArray:
         """Return the matrix. One pass over the data and a matrix product."""
@@ -64,7 +70,8 @@ class EffectCurvature:
         """Return its upper triangle in whole numbers, which add up exactly."""
         from privfit.engine.products import product_multiples
 
-        rows = np.sqrt(shares(of, self.radius) * of.second_derivatives())
+        parts = _long(of, self.radius) * _large(of, of.slopes(), self.mean)
+        rows = np.sqrt(parts * of.second_derivatives())
         return product_multiples(of.problem.table, rows, self._longest)
 
     @property
@@ -83,13 +90,15 @@ class EffectCurvature:
 class EffectSpread:
     """The sum of f^2 r^2 (z, bias)(z, bias)', the squares of what records add to the gradient (Q33).
 
-    r is the slope of a record's loss, at most `slope` in size. It is released as a `triangle`.
+    r is the slope of a record's loss, at most `slope` in size once large means are shrunk. It is released
+    as a `triangle`.
     """
 
     what: ClassVar[str] = "squared scores for the effects"
 
     radius: float
     slope: float
+    mean: float = math.inf
 
     def sums(self, of: Point) -> FloatArray:
         """Return the matrix. One pass over the data and a matrix product."""
@@ -109,18 +118,28 @@ class EffectSpread:
         return Bounded(lambda: self.multiples(of), bound, "Q33", fold=fold)
 
 
-def shares(of: Point, radius: float) -> FloatArray:
-    """Return how much each record counts, by the length of its features alone."""
+def _long(of: Point, radius: float) -> FloatArray:
+    """Return how much each record counts, by the length of its features."""
     lengths = np.minimum(1.0, radius * of.problem.table.reciprocals)
     return lengths * lengths
 
 
+def _large(of: Point, slopes: FloatArray, mean: float) -> FloatArray | float:
+    """Return how much each record counts, by the mean that is predicted for it: the slope plus the target."""
+    if mean == math.inf:
+        return 1.0
+    with np.errstate(divide="ignore", over="ignore"):
+        parts: FloatArray = np.minimum(1.0, mean / np.abs(slopes + of.problem.targets))
+    return parts
+
+
 def _scores(of: Point, question: EffectGradient | EffectSpread) -> FloatArray:
     """Return what multiplies (z, bias) in a record's part of the gradient: f times its weighted slope."""
-    slopes = np.clip(np.nan_to_num(of.slopes()), -question.slope, question.slope)
+    slopes = np.nan_to_num(of.slopes())
+    slopes = np.clip(slopes * _large(of, slopes, question.mean), -question.slope, question.slope)
     if of.problem.weights is not None:
         slopes = slopes * of.problem.weights
-    return shares(of, question.radius) * slopes
+    return _long(of, question.radius) * slopes
 
 
 def _check(of: Point) -> None:

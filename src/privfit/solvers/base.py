@@ -61,6 +61,8 @@ class Solution:
         The standardised features in which they were found, as a map of the clipped ones.
     total : float, optional
         The number of records or the sum of their weights, declared or bought.
+    target_center, target_scale : float
+        What targets that are numbers were measured from, and in which unit.
     """
 
     w: NDArray[np.float64]
@@ -70,6 +72,8 @@ class Solution:
     unit_rows: bool = False
     view: Any = None
     total: float | None = None
+    target_center: float = 0.0
+    target_scale: float = 1.0
 
     @property
     def n_iter(self) -> int:

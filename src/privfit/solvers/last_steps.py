@@ -11,22 +11,77 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from privfit.curator import Curator, Measurement, Vector
+from privfit.losses import Loss
+from privfit.losses.squared import SQUARED
+from privfit.losses.targets import AMOUNTS, LARGEST
 from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, Norms
 from privfit.questions.products import symmetric
 from privfit.solvers.base import Solution
 from privfit.solvers.contrasts import Category, Contrasts, contrasts_of, with_references_at_zero
 from privfit.solvers.newton import noise_edge
+from privfit.solvers.numbers import has_a_unit
 
 SOLVER_SHARE = 0.40
 RADIUS_SHARE = 0.01
 FIRST_CURVATURE_SHARE, FIRST_GRADIENT_SHARE = 0.08, 0.06
 CURVATURE_SHARE, SPREAD_SHARE, GRADIENT_SHARE = 0.16, 0.08, 0.21
 LONG_RECORDS = 0.1  # share of the records that are longer than the radius, and count less
+LARGE_MEAN = 3.0  # predictions of numbers, in units of their scale, from which on records count less
+REMAINDER, REMAINDER_OF_AMOUNTS = 0.15, 0.5  # of u'Hu: what is left to go after a step u
 RADII = 4.0 * 2.0 ** (-np.arange(25) / 8)  # in units of the typical norm
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How large slopes and second derivatives of the losses can be, once large predicted means are shrunk.
+
+    Parameters
+    ----------
+    slope, curvature : float
+        Their bounds.
+    mean : float
+        From which predicted mean on a record counts less; infinite: slopes are bounded without.
+    remainder : float
+        Of u'Hu: what is left to go after a step u.
+    """
+
+    slope: float
+    curvature: float
+    mean: float
+    remainder: float
+
+    def gradient_of(self, radius: float) -> EffectGradient:
+        """Return the question for the gradient."""
+        return EffectGradient(radius, self.slope, self.mean)
+
+    def curvature_of(self, radius: float) -> EffectCurvature:
+        """Return the question for the curvature."""
+        return EffectCurvature(radius, self.curvature, self.mean)
+
+    def spread_of(self, radius: float) -> EffectSpread:
+        """Return the question for the squared scores."""
+        return EffectSpread(radius, self.slope, self.mean)
+
+
+def limits_of(loss: Loss, ends: tuple[float, float], center: float, scale: float) -> Limits:
+    """Return the limits for targets between these ends that are measured in this unit.
+
+    The slope of the squared loss and of amounts is the predicted mean less the target, whose bound is
+    public or was bought.
+    """
+    if loss == SQUARED:
+        farthest = min(max(ends[1] - center, center - ends[0]) / scale, LARGEST)
+        mean = min(LARGE_MEAN, farthest)
+        return Limits(farthest + mean, loss.smoothness, mean, 0.0)
+    if loss.targets == AMOUNTS:
+        farthest = min(ends[1] / scale, LARGEST)
+        return Limits(max(farthest, LARGE_MEAN), LARGE_MEAN, LARGE_MEAN, REMAINDER_OF_AMOUNTS)
+    return Limits(loss.lipschitz, loss.smoothness, math.inf, REMAINDER)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +92,8 @@ class LastSteps:
     ----------
     w : array
         The raw weights that they lead to, those of reference levels moved to 0.
+    unit : float
+        By which the effects of the free directions are multiplied to be weights.
     contrasts : Contrasts
         The free directions.
     curvature, spread : arrays
@@ -47,11 +104,14 @@ class LastSteps:
         The last step.
     mass : float
         The released sum of second derivatives.
+    remainder : float
+        Of u'Hu: what is left to go after a step u.
     notes : tuple of str
         What was decided, in words for the statement.
     """
 
     w: Vector
+    unit: float
     contrasts: Contrasts
     curvature: Vector
     spread: Vector
@@ -60,42 +120,52 @@ class LastSteps:
     sigma_gradient: float
     step: Vector
     mass: float
+    remainder: float
     notes: tuple[str, ...]
 
 
 def last_steps(
-    curator: Curator, solution: Solution, budget: float, categories: tuple[Category, ...]
+    curator: Curator,
+    solution: Solution,
+    budget: float,
+    categories: tuple[Category, ...] = (),
+    ends: tuple[float, float] = (-1.0, 1.0),
 ) -> LastSteps:
     """Correct a solution with what is left of the budget, which is what the shares above are of.
+
+    Targets lie between `ends`, which are public or were bought.
 
     The solution says in which view of the features it was found, and how many records there are. Where it
     clipped columns at bounds that it bought, the steps do not: of clipped columns even a right model would
     have other coefficients. Shrinking whole records by their length does not change them.
     """
-    view, n = solution.view, solution.total
-    assert view is not None
-    assert n is not None
-    features = curator.transformed(view.center, view.scale, view.bias or 1.0)
-    loss, d = features.loss, features.n_weights
-    contrasts = contrasts_of(view, d, features.intercept, categories)
+    view: Any = curator.regulariser.view if solution.view is None else solution.view
+    n = solution.total or curator.n_records or 1.0
+    loss, center, scale = curator.loss, solution.target_center, solution.target_scale
+    shift, unit = loss.unit_of_weights(center, scale) if has_a_unit(loss) else (0.0, 1.0)
+    own = curator if unit == 1.0 and shift == 0.0 else curator.retargeted(center, scale, loss)
+    features = own.transformed(view.center, view.scale, view.bias or 1.0)
+    limits = limits_of(loss, ends, center, scale)
+    contrasts = contrasts_of(view, features.n_weights, features.intercept, categories)
     basis = contrasts.basis
     penalty = n * features.penalty.alpha * contrasts.squares
     radius = _radius(features, RADIUS_SHARE * budget, view.bias)
-    slope, steepest = loss.lipschitz, loss.smoothness
+    moved = np.zeros(features.n_weights)
+    moved[-1] = shift
     start = with_references_at_zero(solution.w, categories) if features.intercept else solution.w
-    w = basis.T @ view.viewed_weights(start)
+    w = basis.T @ view.viewed_weights((start - moved) / unit)
 
     point = features.at(basis @ w)
-    first = features.measure(EffectCurvature(radius, steepest), FIRST_CURVATURE_SHARE * budget, of=point)
-    g = features.measure(EffectGradient(radius, slope), FIRST_GRADIENT_SHARE * budget, of=point)
+    first = features.measure(limits.curvature_of(radius), FIRST_CURVATURE_SHARE * budget, of=point)
+    g = features.measure(limits.gradient_of(radius), FIRST_GRADIENT_SHARE * budget, of=point)
     rough = basis.T @ symmetric(first.value) @ basis + penalty
     gradient = basis.T @ g.value + penalty @ w
     w = w - lifted(rough, noise_edge(first.sigma, len(w))) @ gradient
 
     point = features.at(basis @ w)
-    second = features.measure(EffectCurvature(radius, steepest), CURVATURE_SHARE * budget, of=point)
-    spread = features.measure(EffectSpread(radius, slope), SPREAD_SHARE * budget, of=point)
-    g = features.measure(EffectGradient(radius, slope), features.remaining, of=point)
+    second = features.measure(limits.curvature_of(radius), CURVATURE_SHARE * budget, of=point)
+    spread = features.measure(limits.spread_of(radius), SPREAD_SHARE * budget, of=point)
+    g = features.measure(limits.gradient_of(radius), features.remaining, of=point)
     both = first.average(second)  # the curvature at the first point is off by less than its noise
     curvature = basis.T @ symmetric(both.value) @ basis + penalty
     step = lifted(curvature, both.sigma) @ (basis.T @ g.value + penalty @ w)
@@ -105,7 +175,8 @@ def last_steps(
         "long as a typical one count less in them"
     )
     return LastSteps(
-        w=contrasts.effects @ (w - step),
+        w=unit * (contrasts.effects @ (w - step)) + moved,
+        unit=unit,
         contrasts=contrasts,
         curvature=curvature,
         spread=basis.T @ symmetric(spread.value) @ basis,
@@ -114,6 +185,7 @@ def last_steps(
         sigma_gradient=g.sigma,
         step=step,
         mass=mass,
+        remainder=limits.remainder,
         notes=(note,),
     )
 

@@ -68,9 +68,17 @@ def fitted_numbers(
         return only
     features = standardised(bounded(scaled.curator, left, n), left, n, bias)
     scaled = replace(scaled, curator=features.curator)
+    found = Solution(
+        np.zeros(curator.n_weights),
+        bounds=features.curator.bounds,
+        view=features.curator.regulariser.view,
+        total=weight,
+        target_center=scaled.center,
+        target_scale=scaled.scale,
+    )
     if is_enough(features.curator, n):
-        w, notes = least_squares(features.curator, n), (*features.notes, ONE_RELEASE)
-        return Solution(scaled.in_units(features.curator.raw_weights(w)), (), notes, features.curator.bounds)
+        w = scaled.in_units(features.curator.raw_weights(least_squares(features.curator, n)))
+        return replace(found, w=w, notes=(*features.notes, ONE_RELEASE))
     walk: ResidualWalk | Descent
     few_steps = max_steps < PASSES[0]
     if affordable(features.curator, weight, few_steps=few_steps) and curator.loss.is_scale_free:
@@ -78,9 +86,10 @@ def fitted_numbers(
     else:
         start = walk_start(features.curator)
         walk = ResidualWalk(scaled, weight, n, bias, longer=features.longer, start=start, max_steps=max_steps)
-    w = features.curator.raw_weights(walk.run())
+    w = scaled.in_units(features.curator.raw_weights(walk.run()))
+    unit = scaled.scale * (walk.unit if isinstance(walk, ResidualWalk) else 1.0)
     notes = (*features.notes, walk.decision())
-    return Solution(scaled.in_units(w), tuple(walk.trace), notes, features.curator.bounds)
+    return replace(found, w=w, trace=tuple(walk.trace), notes=notes, target_scale=unit)
 
 
 def in_bought_units(curator: Curator, bias: float, solve: Callable[[Curator, float], Solution]) -> Solution:
