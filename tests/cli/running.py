@@ -4,9 +4,9 @@ from typer.testing import CliRunner
 
 from privfit.cli import app
 
-# settings and calls as Python writes them, its modules and its constants
+# settings and calls as Python writes them, its modules and its constants; --try takes name=value
 PYTHON = re.compile(
-    r"\b[A-Za-z_]\w*=|\bprivfit\.[a-z_]+\b(?!\.)|\w\(\)|\w\([^)]*=|\.[a-z_]+\("
+    r"(?<!--try )\b[A-Za-z_]\w*=|\bprivfit\.[a-z_]+\b(?!\.)|\w\(\)|\w\([^)]*=|\.[a-z_]+\("
     r"|\b(?:None|True|False)\b|\b(?:numpy|np|pandas|polars)\.\w"
 )
 

@@ -50,6 +50,7 @@ def test_the_commands_are_those_that_are_documented():
             "ledger change",
             "ledger migrate",
             "train",
+            "tune",
             "evaluate",
             "explain",
             "report",

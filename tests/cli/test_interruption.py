@@ -50,3 +50,24 @@ def test_ctrl_c_during_train_leaves_the_reservation_spent_and_says_so(desk):
     assert log[-1]["rho"] > 0
     assert {path.name for path in desk.iterdir()} == files
     privfit("ledger", "verify", "people.db")
+
+
+def test_ctrl_c_during_tune_leaves_the_reservation_spent_and_says_so_once(desk):
+    before = json.loads(privfit("ledger", "status", "people.db", "--json").stdout)
+    files = {path.name for path in desk.iterdir()}
+    arguments = ("tune", *ARGUMENTS[1:], "--try", "alpha=0,0.1", "--epsilon", "0.5")
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "in the middle\n"
+    process.send_signal(signal.SIGINT)
+    printed, said = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (130, "")
+    told = " ".join(said.split())
+    assert "Interrupted. The search was interrupted and released nothing. All that it reserved" in told
+    assert told.count("stays spent") == 1
+    after = json.loads(privfit("ledger", "status", "people.db", "--json").stdout)
+    log = json.loads(privfit("ledger", "log", "people.db", "--json").stdout)["entries"]
+    assert log[-1]["mechanism"] == "reserved"
+    assert after["spent"] - before["spent"] == pytest.approx(log[-1]["rho"])
+    assert {path.name for path in desk.iterdir()} == files

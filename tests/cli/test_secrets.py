@@ -17,6 +17,10 @@ COMMANDS = {
         *("train", "people.csv", "--schema", "schema.toml", "--out", "out.json", "--json"),
         *("--ledger", "people.db"),
     ),
+    "tune": (
+        *("tune", "people.csv", "--schema", "schema.toml", "--out", "out.json", "--report", "out.html"),
+        *("--try", "alpha=0,0.1", "--ledger", "people.db"),
+    ),
     "evaluate": ("evaluate", "model.json", "people.csv", "--out", "scores.json", "--ledger", "people.db"),
     "predict": ("predict", "model.json", "people.csv", "--probabilities", "--out", "predictions.csv"),
     "explain": ("explain", "model.json"),

@@ -74,7 +74,7 @@ def test_what_is_public_is_not_tried(name):
 @pytest.mark.parametrize(
     ("grid", "message"),
     [
-        ({"strength": [1, 2]}, "grid names 'strength', which is no setting of DPLogisticRegression"),
+        ({"strength": [1, 2]}, "grid names 'strength', which is no setting of a logistic regression"),
         ({"solver__steps": [1, 2]}, "which is no setting"),
         ({"alpha": 0.1}, "grid must name settings with a list of values"),
         ({"alpha": "0.1"}, "grid must name settings with a list of values"),
@@ -119,8 +119,8 @@ def test_an_estimator_that_says_what_the_search_says_is_refused(estimator, messa
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"scoring": "accuracy"}, "scoring of DPLogisticRegression must be one of log_loss, brier_score"),
-        ({"scoring": "mean_absolute_error"}, "scoring of DPLogisticRegression must be one of"),
+        ({"scoring": "accuracy"}, "scoring of a logistic regression must be one of log_loss, brier_score"),
+        ({"scoring": "mean_absolute_error"}, "scoring of a logistic regression must be one of"),
         ({"scoring": print}, "got a builtin_function_or_method"),
         ({"clip": 0.0}, "clip must be a positive"),
         ({"clip": 2.0}, "clip must be at most 1"),
@@ -159,7 +159,7 @@ def test_other_settings_and_tables_are_refused(settings, message):
 )
 def test_losses_of_other_kinds_of_models_are_refused(model, offered):
     assert issubclass(model, DPLinearModel)
-    refused(f"scoring of {model.__name__} must be one of {offered}, got 'r2'", model(), scoring="r2")
+    refused(f"scoring of {model()._noun} must be one of {offered}, got 'r2'", model(), scoring="r2")
 
 
 def test_a_search_that_was_not_fitted_cannot_be_scored():

@@ -24,6 +24,7 @@ from privfit.cli.reproduce import reproduce
 from privfit.cli.schema import schema
 from privfit.cli.teaching import TaughtCommand
 from privfit.cli.train import train
+from privfit.cli.tune import tune
 
 app = typer.Typer(
     cls=GuardedGroup,
@@ -37,7 +38,7 @@ app.command(cls=TaughtCommand)(demo)
 app.command(cls=TaughtCommand)(plan)
 app.add_typer(schema, name="schema")
 app.add_typer(ledger, name="ledger")
-for command in (train, evaluate, explain, report, export, predict, convert, reproduce):
+for command in (train, tune, evaluate, explain, report, export, predict, convert, reproduce):
     app.command(cls=TaughtCommand)(command)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privfit.cli.checking import NoCheck, check_first
+from privfit.cli.checking import NoCheck
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.models import KindForLabel, Quantile, model_for, settings_of
@@ -24,7 +23,7 @@ from privfit.cli.options import (
     spending,
 )
 from privfit.cli.output import show, waiting, wrapped
-from privfit.cli.tables import read_table
+from privfit.cli.training import check_budget, check_records, training_table
 from privfit.cli.weights import ClassWeight, class_weight_of
 
 if TYPE_CHECKING:
@@ -115,38 +114,24 @@ def train(
     check_outputs(out, report, inputs=(*data, schema))
     with waiting("Loading libraries"):
         from privfit import Schema
-        from privfit.estimators.validation import check_count, check_number
+        from privfit.estimators.validation import check_number
 
         facts = Schema.from_toml(schema)
         kind = model_for(model, facts, schema)
         settings = settings_of(kind, quantile=quantile) | class_weight_of(class_weight, facts)
-    if records is not None and facts.records is not None:
-        raise Mistake(f"{schema} declares the number of records already; leave --records out.")
-    if records is not None:
-        check_count("--records", records)
-    for option, amount in (("--epsilon", epsilon), ("--rho", rho)):
-        if amount is not None:
-            check_number(option, amount)
-    check_number("--delta", delta, or_zero=True)
+    check_records(records, facts, schema)
+    check_budget(epsilon, delta, rho)
     check_number("--alpha", alpha, or_zero=True)
     check_solver(solver)
     ledger = ledger_of(store, dataset)
-    ids = facts.identifier
-    if rows_per_person is not None and ids is not None and ids.rows_per_person is not None:
-        raise Mistake(f"{schema} declares rows_per_person already; leave --rows-per-person out.")
-    of_people = ids is not None and (rows_per_person is not None or ids.rows_per_person is not None)
-    table = read_table(
+    table = training_table(
         data,
-        (
-            *facts.features,
-            facts.label,
-            *([ids] if ids is not None and of_people else []),
-            *([] if facts.weight is None else [facts.weight.as_column]),
-        ),
-        no_repeated_ids=None if no_check or of_people else facts,
+        schema,
+        facts,
+        records=records,
+        rows_per_person=rows_per_person,
+        no_check=no_check,
     )
-    declared = replace(facts, records=facts.records or records)
-    table = check_first(table, declared, "train", skip=no_check)
     with spending(ledger):
         fitted = kind.estimator(
             epsilon,

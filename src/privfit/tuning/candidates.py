@@ -9,6 +9,7 @@ from sklearn.model_selection import ParameterGrid
 from privfit.accounting import Concentrated, Direct, Gaussian
 from privfit.estimators.base import DPLinearModel
 from privfit.estimators.validation import shown
+from privfit.remedies import remedy
 from privfit.solvers import get_solver
 
 MOST_SETTINGS = 100  # each of which gets a hundredth of the privacy budget
@@ -58,28 +59,33 @@ def settings_of(estimator: DPLinearModel, grid: Any) -> list[dict[str, Any]]:
             "of such dictionaries."
         ) from None
     if not 2 <= len(settings) <= MOST_SETTINGS:
+        one = remedy(f"to fit one, call {type(estimator).__name__}.fit", "to train one, use privfit train")
         raise ValueError(
-            f"grid must name 2 to {MOST_SETTINGS} settings to choose among, got {len(settings)}; to fit one, "
-            f"call {type(estimator).__name__}.fit."
+            f"{_grid()} must name 2 to {MOST_SETTINGS} settings to choose among, got {len(settings)}; {one}."
         )
     known = estimator.get_params(deep=False)
     for name in dict.fromkeys(name for setting in settings for name in setting):
         if name not in known:
             raise ValueError(
-                f"grid names {shown(name)}, which is no setting of {type(estimator).__name__}; a search can "
-                f"try {', '.join(sorted(set(TRIED) & set(known)))}."
+                f"{_grid()} names {shown(name)}, which is no setting of {estimator._noun}; a search can try "
+                f"{', '.join(sorted(set(TRIED) & set(known)))}."
             )
         if name in PRIVACY:
             raise ValueError(
-                f"grid names {name}, which decides what is promised and cannot be tried; say it to "
-                "DPSearchCV."
+                f"{_grid()} names {name}, which decides what is promised and cannot be tried; "
+                f"{remedy('say it to DPSearchCV', 'say it once, for the whole search')}."
             )
         if name not in TRIED:
+            where = remedy(f"say it to {type(estimator).__name__}", "say it in the schema, or by an option")
             raise ValueError(
-                f"grid names {name}, which says what is public or what is predicted and cannot be tried; say "
-                f"it to {type(estimator).__name__}."
+                f"{_grid()} names {name}, which says what is public or what is predicted and cannot be "
+                f"tried; {where}."
             )
     return settings
+
+
+def _grid() -> str:
+    return remedy("grid", "--try")
 
 
 def kind_of_promise(models: list[DPLinearModel], delta: float) -> Any:
@@ -90,6 +96,6 @@ def kind_of_promise(models: list[DPLinearModel], delta: float) -> Any:
         promise = solver.promise(epsilon=1.0, delta=delta or 1e-6)
         if promise is None or isinstance(promise, Direct):
             why = "promises no privacy" if promise is None else "is one release with a proof of its own"
-            raise ValueError(f"solver={solver.name!r} {why} and cannot be tried; choose another solver.")
+            raise ValueError(f"The solver {solver.name!r} {why} and cannot be tried; choose another solver.")
         kinds.add(type(promise))
     return Gaussian.of if kinds == {Gaussian} else Concentrated.of

@@ -21,6 +21,7 @@ from privfit.metrics.marks import AGREEMENT, between_steps, rounded
 from privfit.metrics.number_marks import bounds_of, marked_numbers, quantile_of
 from privfit.metrics.numbers import number_range
 from privfit.models.links import LOG
+from privfit.remedies import remedy
 
 Vector = NDArray[np.float64]
 
@@ -76,8 +77,8 @@ def check_scoring(scoring: Any, estimator: DPLinearModel) -> str:
     if scoring is not None:
         if scoring not in offered:
             raise ValueError(
-                f"scoring of {type(estimator).__name__} must be one of {', '.join(offered)}, got "
-                f"{shown(scoring)}."
+                f"{remedy('scoring', '--scoring')} of {estimator._noun} must be one of {', '.join(offered)}, "
+                f"got {shown(scoring)}."
             )
         return str(scoring)
     if classes:

@@ -14,10 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
+from privfit.accounting.relation import Relation
 from privfit.curator import NoiseSource
 from privfit.estimators.records import Records
 from privfit.metrics.held_out import n_rows, rows_of
-from privfit.schema.people import NOBODY, People
+from privfit.schema import Schema
+from privfit.schema.frames import columns_of
+from privfit.schema.people import NOBODY, People, people_in
+
+
+def people_of(records: Records, schema: Schema | None, relation: Relation) -> People | None:
+    """Return whose each row is, where all rows of a person have to be in one part."""
+    if relation.unit == "record":
+        return None
+    if schema is not None and schema.identifier is not None:
+        (ids,) = columns_of(records.X, [schema.identifier])
+        return people_in(ids, f"Column {schema.identifier.name!r}")
+    return records.groups
 
 
 def held_out_rows(count: int, people: People | None, share: float, noise: NoiseSource) -> NDArray[np.bool_]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from privfit.accounting.relation import Relation
 from privfit.estimators.declared import Declared
 from privfit.estimators.private import Terms
@@ -55,3 +57,15 @@ class Plan:
     def level(self) -> float:
         """What a held-out record adds for itself and for its mean loss, on the grid that makes sums exact."""
         return max(round(LEVEL_SHARE * self.clip / SHARE_GRID), 1) * SHARE_GRID
+
+
+def seeds(count: int, random_state: Any, *, secure: bool) -> list[int | None]:
+    """Return a seed for each fit if noise is seeded, all different, and None for secure noise."""
+    if secure:
+        return [None] * count
+    if isinstance(random_state, np.random.RandomState):
+        random_state = int(random_state.randint(2**31 - 1))
+    if isinstance(random_state, np.random.Generator):
+        return [int(seed) for seed in random_state.integers(2**63, size=count)]
+    drawn = np.random.SeedSequence([int(random_state), 1]).generate_state(count, np.uint64)
+    return [int(seed) for seed in drawn]

@@ -68,3 +68,12 @@ def table_of(
     columns["loss_noise"] = np.full(len(settings), share * math.hypot(of_mean, noise / n))
     columns["rank_test_loss"] = np.argsort(np.argsort(differences, kind="stable"), kind="stable") + 1
     return columns
+
+
+def in_words(setting: dict[str, Any]) -> str:
+    """Return a setting as a line of text, in the words of the command line."""
+    words = {None: "none", True: "true", False: "false"}
+    return ", ".join(
+        f"{name} = {words[value] if value is None or isinstance(value, bool) else value}"
+        for name, value in setting.items()
+    )

@@ -18,20 +18,19 @@ from privfit.estimators.labels import encoded_labels
 from privfit.estimators.people import relation_of
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.records import Records
-from privfit.estimators.statement import PrivacyStatement
 from privfit.estimators.validation import check_number, check_switch
 from privfit.metrics.held_out import HeldOut
 from privfit.questions.comparisons import LossDifferences
 from privfit.questions.scores import SHARE_GRID
-from privfit.schema.frames import columns_of, opened
-from privfit.schema.people import People, people_in
+from privfit.schema.frames import opened
 from privfit.surroundings import Family
 from privfit.tuning.candidates import check_estimator, kind_of_promise, settings_of
 from privfit.tuning.chosen import ChosenModel
 from privfit.tuning.losses import CLIPS, Losses, check_scoring, losses_of
-from privfit.tuning.parts import split
-from privfit.tuning.plan import Plan
-from privfit.tuning.results import differences_in, table_of
+from privfit.tuning.parts import people_of, split
+from privfit.tuning.plan import Plan, seeds
+from privfit.tuning.results import differences_in, in_words, table_of
+from privfit.tuning.stating import how_chosen, restated
 
 REFIT_SHARE = 0.7  # of the privacy budget, for the fit of the chosen settings to all records
 LARGEST_SHARE = 0.5  # of the records, that may be held out
@@ -201,6 +200,16 @@ class DPSearchCV(ChosenModel, PrivateFit):
         with self._as_strictly_as_made():
             return self._search(Records.given(X, y, sample_weight, groups))
 
+    def check(self) -> None:
+        """Refuse settings that make no sense, before there is a table; nothing is charged.
+
+        Raises
+        ------
+        ValueError
+            If the grid, the estimator or another setting is not as it should be.
+        """
+        self._checked()
+
     def _search(self, records: Records) -> Self:
         plan = self._planned(records)
         schema = plan.declared.schema
@@ -209,7 +218,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         known, said = self._labels(records, plan)
         for number in range(len(plan.settings)):  # on all records, so that no coin decides about a refusal
             self._model(plan, number, self.ledger, plan.search, known)._fit(records, check_only=True)
-        people = self._people(records, plan)
+        people = people_of(records, schema, plan.relation)
         training, testing = split(records, people, float(self.held_out), plan.terms.noise)
         held = HeldOut.given(testing, schema, plan.relation)
         ledger = self._open_ledger(plan.terms)
@@ -233,8 +242,8 @@ class DPSearchCV(ChosenModel, PrivateFit):
         self._state_all(plan, ledger, family, said)
         return self
 
-    def _planned(self, records: Records) -> Plan:
-        """Check the settings and divide the privacy budget; nothing of the records is looked at."""
+    def _checked(self) -> tuple[list[DPLinearModel], list[dict[str, Any]], str, float]:
+        """Return unfitted models, their settings, the loss they are compared by, and its clip."""
         estimator = check_estimator(self.estimator)
         settings = settings_of(estimator, self.grid)
         self._check_settings()
@@ -244,11 +253,18 @@ class DPSearchCV(ChosenModel, PrivateFit):
         scoring = check_scoring(self.scoring, estimator)
         clip = CLIPS[scoring] if self.clip is None else self.clip
         check_number("clip", clip, largest=1.0)
-        declared = Declared.by(estimator, weighted=records.sample_weight is not None)
-        relation = relation_of(estimator.rows_per_person, declared.schema, records.groups_name)
         models = [clone(estimator).set_params(**setting) for setting in settings]
         for model in models:
             model._checked_solver()
+        kind_of_promise(models, self.delta)
+        return models, settings, scoring, max(float(clip), SHARE_GRID)
+
+    def _planned(self, records: Records) -> Plan:
+        """Check the settings and divide the privacy budget; nothing of the records is looked at."""
+        models, settings, scoring, clip = self._checked()
+        estimator = self.estimator
+        declared = Declared.by(estimator, weighted=records.sample_weight is not None)
+        relation = relation_of(estimator.rows_per_person, declared.schema, records.groups_name)
         terms = self._terms(
             kind_of_promise(models, self.delta), n_records=declared.n_records, relation=relation
         )
@@ -257,26 +273,13 @@ class DPSearchCV(ChosenModel, PrivateFit):
         return Plan(
             settings,
             scoring,
-            max(float(clip), SHARE_GRID),
+            clip,
             declared,
             relation,
             terms,
             refit,
-            self._seeds(len(settings) + 1),
+            seeds(len(settings) + 1, self.random_state, secure=self.noise == "secure"),
         )
-
-    def _seeds(self, count: int) -> list[int | None]:
-        """Return a seed for each fit if noise is seeded, all different."""
-        if self.noise == "secure":
-            return [None] * count
-        state = self.random_state
-        if isinstance(state, np.random.RandomState):
-            state = int(state.randint(2**31 - 1))
-        if isinstance(state, np.random.Generator):
-            return [int(seed) for seed in state.integers(2**63, size=count)]
-        return [
-            int(seed) for seed in np.random.SeedSequence([int(state), 1]).generate_state(count, np.uint64)
-        ]
 
     def _labels(self, records: Records, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
         """Return the labels that all fits are told, so that the training part does not decide which exist.
@@ -325,16 +328,6 @@ class DPSearchCV(ChosenModel, PrivateFit):
         )
         return model
 
-    def _people(self, records: Records, plan: Plan) -> People | None:
-        """Return whose each row is, where people have to be in one part."""
-        schema = plan.declared.schema
-        if plan.relation.unit == "record":
-            return None
-        if schema is not None and schema.identifier is not None:
-            (ids,) = columns_of(records.X, [schema.identifier])
-            return people_in(ids, f"Column {schema.identifier.name!r}")
-        return records.groups
-
     def _compared(
         self, plan: Plan, ledger: Ledger, training: Records, held: HeldOut, known: dict[str, Any]
     ) -> tuple[list[DPLinearModel], int, Measurement, Losses]:
@@ -346,7 +339,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         of_fits, of_scores = ledgers_of_parts(ledger, plan.search, 2, what=what)
         models = []
         for number, setting in enumerate(plan.settings):
-            self._say(f"Setting {number + 1} of {count}: {_in_words(setting)}")
+            self._say(f"Setting {number + 1} of {count}: {in_words(setting)}")
             models.append(self._model(plan, number, of_fits, plan.search, known)._fit(training))
         self._say(f"Comparing {count} settings on held-out records")
         losses = losses_of(models, held, plan.scoring, log_loss_clip=float(self.log_loss_clip))
@@ -375,15 +368,10 @@ class DPSearchCV(ChosenModel, PrivateFit):
         """
         n_records = plan.declared.n_records
         own = self._state(plan.terms, ledger, family, [], n_records=n_records)
-        whom = "person, with all records," if plan.relation.unit == "person" else "record"
-        note = (
-            f"the settings were chosen among {len(plan.settings)} by their {plan.scoring.replace('_', ' ')}; "
-            f"each {whom} was held out for that with probability {self.held_out:g}, by a coin of its own, "
-            "and the promise covers all fits and scores of the search"
-        )
+        note = how_chosen(plan, self.held_out)
         for model in {id(model): model for model in (*self.estimators_, self.best_estimator_)}.values():
             model.ledger = self.ledger  # that of its fit is closed, and scores of the model draw on this one
-            model.privacy_ = _restated(model.privacy_, own, note, n_records, said)
+            model.privacy_ = restated(model.privacy_, own, note, n_records, said)
         best = self.best_estimator_.privacy_
         self.privacy_ = replace(best, notes=(note,), subject="set of models and scores")
 
@@ -407,32 +395,3 @@ class DPSearchCV(ChosenModel, PrivateFit):
         """That of the estimator, because a search and fits of its estimator are about the same people."""
         family: Family | None = getattr(self.estimator, "_own_family", None)
         return super()._own_family if family is None else family
-
-
-def _in_words(setting: dict[str, Any]) -> str:
-    return ", ".join(f"{name} = {value}" for name, value in setting.items())
-
-
-def _restated(
-    fit: PrivacyStatement, own: PrivacyStatement, note: str, n_records: int | None, said: dict[str, str]
-) -> PrivacyStatement:
-    """Return the statement of a fit with the promise of the whole search in place of its own."""
-    assumptions = (said.get(assumption, assumption) for assumption in fit.assumptions)
-    return replace(
-        fit,
-        promise=own.promise,
-        assumptions=tuple(_about_all_records(assumption, n_records) for assumption in assumptions),
-        spending=own.spending,
-        notes=(note, *fit.notes),
-        ledger=own.ledger,
-        family=own.family,
-        origin=own.origin,
-    )
-
-
-def _about_all_records(assumption: str, n_records: int | None) -> str:
-    """Say how many records were declared, where a fit says how many its part was expected to have."""
-    counted, declared, _ = assumption.partition(", declared as ")
-    if not declared or not counted.startswith("the number of records"):
-        return assumption
-    return f"{counted}{declared}{n_records}, is public"
