@@ -39,8 +39,8 @@ def tune(
         typer.Option(
             "--try",
             help="A setting and the values to try, as in the example. May be given several times; all "
-            "combinations are tried. The settings are alpha, class_weight, curves, fit_intercept, max_passes, "
-            "solver, tau and weight_shrinkage; the value none stands for what is not set.",
+            "combinations are tried. The settings are alpha, class_weight, curves, fit_intercept, "
+            "max_passes, solver, tau and weight_shrinkage; the value none stands for what is not set.",
         ),
     ],
     epsilon: Annotated[
