@@ -42,6 +42,7 @@ from privfit.questions import (
     Norms,
     PeopleCount,
     PersonGradientAt,
+    PersonSpread,
     RisesAlong,
     ScaleSlopesAt,
     ScoreSums,
@@ -141,6 +142,7 @@ QUESTIONS = {
     "HessianAt": lambda c, q: c.measure(HessianAt(q.w, 0.4 * q.clip), RHO),
     "EffectGradient": lambda c, q: c.measure(EffectGradient(q.clip, 0.9), RHO, of=c.at(q.w)),
     "EffectCurvature": lambda c, q: c.measure(EffectCurvature(q.clip, 0.2), RHO, of=c.at(q.w)),
+    "PersonSpread": lambda c, q: c.measure(PersonSpread(q.clip, 0.9), RHO, of=c.at(q.w)),
     "EffectSpread": lambda c, q: c.measure(EffectSpread(q.clip, 0.9), RHO, of=c.at(q.w)),
 }
 ANSWERS = {"measure", "refine", "choose"}
@@ -440,7 +442,7 @@ def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, X, y, w, dir
             QUESTIONS[name](curator, Asked(w, direction, clip))
         assert ledger.spent == 0.0
         return
-    if name.startswith("Effect") and LOSSES[loss].second_derivative is None:
+    if name.startswith(("Effect", "PersonSpread")) and LOSSES[loss].second_derivative is None:
         curator, ledger, _ = make_curator(X, signs, loss=loss)
         with pytest.raises(ValueError, match="second derivative"):
             QUESTIONS[name](curator, Asked(w, direction, clip))

@@ -29,7 +29,7 @@ from privfit.solvers import SOLVERS
 from privfit.solvers.requirements import IN_ONE_PLACE
 
 N = 3000
-OF_PEOPLE = {"PersonGradientAt", "PeopleCount"}
+OF_PEOPLE = {"PersonGradientAt", "PersonSpread", "PeopleCount"}
 # the products of factors that the logistic loss takes in one place are not exact
 BY_PRODUCTS = {"LossesAlong", "LossesAlong, laplace", "LossesAlong, exponential"}
 

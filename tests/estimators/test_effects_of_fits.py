@@ -254,3 +254,26 @@ def test_weights_of_records_are_part_of_the_objective():
     errors = sandwich(rows, weights * (rows @ w - y), weights)
     assert np.all(np.abs(model.inference_.estimate - w) < 0.5 * errors)
     np.testing.assert_allclose(model.std_err_, errors, rtol=0.1)
+
+
+def test_scores_of_a_persons_records_are_added_before_they_are_squared():
+    """Standard errors are those of a sandwich by clusters; if records were people they would be too small."""
+    rng = np.random.default_rng(4)
+    people, k = 2000, 3
+    own = rng.normal(size=people)
+    X = np.repeat(rng.uniform(-1.0, 1.0, size=(people, 2)), k, axis=0)
+    y = 50.0 + 10.0 * X[:, 0] + 4.0 * np.repeat(own, k) + 2.0 * rng.normal(size=people * k)
+    groups = np.repeat(np.arange(people), k)
+    model = DPHuberRegressor(
+        inference=True, target_bounds=(20.0, 80.0), feature_bounds=(-1.0, 1.0), rows_per_person=k, **AMPLE
+    )
+    model.fit(X, y, groups=groups)
+    rows = np.column_stack([X, np.ones(len(X))])
+    w = np.linalg.lstsq(rows, y, rcond=None)[0]
+    inverse = np.linalg.inv(rows.T @ rows)
+    sums = np.add.reduceat((rows @ w - y)[:, None] * rows, np.arange(0, len(y), k), axis=0)
+    errors = np.sqrt(np.diag(inverse @ sums.T @ sums @ inverse))
+    assert np.all(np.abs(model.inference_.estimate - w) < errors)
+    np.testing.assert_allclose(model.std_err_, errors, rtol=0.15)
+    naive = sandwich(rows, rows @ w - y, np.ones(len(y)))
+    assert np.all(naive < 0.7 * model.std_err_)

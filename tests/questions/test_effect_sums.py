@@ -4,10 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
+from privfit.accounting.relation import Relation
+from privfit.engine.persons import Persons
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES, get_loss
-from privfit.questions import EffectCurvature, EffectGradient, EffectSpread
+from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, PersonSpread
 from privfit.questions.products import symmetric
 
 rng = np.random.default_rng(0)
@@ -134,3 +137,53 @@ def test_second_derivatives_are_those_of_the_derivative(name):
             found = loss.second_derivative(np.array([slope]), np.array([at]), np.array([float(target)]))
             assert found[0] == pytest.approx(rise, rel=1e-4, abs=1e-8)
             assert found[0] <= loss.smoothness
+
+
+# -- people with several records -----------------------------------------------------------------------------
+
+
+def of_people(rows, labels, sizes, most=3, form=np.asarray, weights=None):
+    persons = Persons.of(np.repeat(np.arange(len(sizes)), sizes), most)
+    return Problem.of(form(rows), labels, LOGIT, persons=persons, weights=weights)
+
+
+@pytest.mark.parametrize("form", [np.asarray, csr_matrix])
+def test_squared_scores_of_people_are_squares_of_their_sums(form):
+    sizes = np.tile([3, 1, 2], N // 6)
+    problem = of_people(X, Y, sizes, form=form)
+    center, scale = np.array([0.2, -0.1]), np.array([0.5, 2.0])
+    point = problem.transformed(center, scale, 0.3).at(W)
+    rows = np.column_stack([scale * (X - center), np.full(N, 0.3)])
+    f = np.minimum(1.0, R**2 / (rows**2).sum(axis=1))
+    p = 1.0 / (1.0 + np.exp(Y * (rows @ W)))
+    scores = (f * -Y * p)[:, None] * rows
+    sums = np.add.reduceat(scores, np.cumsum(sizes) - sizes, axis=0)
+    found = symmetric(PersonSpread(R, 1.0).bounded(point).look())
+    np.testing.assert_allclose(found, sums.T @ sums, atol=N * 2.0**-11)
+
+
+def test_a_person_moves_the_squares_by_the_square_of_the_number_of_records():
+    """Three equal records of one person add nine times the square of one: three times would be too little."""
+    one, three = (of_people(np.full((k, 2), 0.79), np.full(k, 1.0), [k]) for k in (1, 3))
+    steep = np.array([-5.0, -5.0, 0.0])
+    bounded = PersonSpread(R, 1.0).bounded(three.at(steep))
+    share = np.linalg.norm(bounded.look())
+    assert share == pytest.approx(
+        9.0 * np.linalg.norm(PersonSpread(R, 1.0).bounded(one.at(steep)).look()), rel=1e-3
+    )
+    assert 0.98 * bounded.sensitivity < share <= bounded.sensitivity
+    assert bounded.unit == "person"
+    assert bounded.under(Relation(records_per_person=3, person_id="id")).sensitivity == bounded.sensitivity
+
+
+@pytest.mark.parametrize("size", [1e-170, 0.3, 1e6, 1e200])
+def test_no_person_moves_the_squares_by_more_than_the_bound(size):
+    for signs in ([1.0, 1.0, 1.0], [1.0, -1.0, 1.0]):
+        rows = size * np.array([[1.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
+        question = PersonSpread(R, 1.0)
+        alone = of_people(rows, signs, [3]).at(6.0 * W)
+        more = of_people(np.vstack([X[:4], rows]), np.append(Y[:4], signs), [2, 2, 3]).at(6.0 * W)
+        less = of_people(X[:4], Y[:4], [2, 2]).at(6.0 * W)
+        bound = question.bounded(alone).sensitivity
+        assert np.linalg.norm(question.bounded(alone).look()) <= bound
+        assert np.linalg.norm(question.bounded(more).look() - question.bounded(less).look()) <= bound

@@ -129,8 +129,6 @@ def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> Non
             "inference is about columns, and a curve has many weights that smooth one another; set "
             "curves=False or leave inference out."
         )
-    if not facts.relation.is_one_record_each:
-        raise ValueError("inference is known for people with one record each; leave it out.")
 
 
 def categories_of(schema: Schema | None) -> tuple[Category, ...]:

@@ -5,7 +5,7 @@ A question is asked of a problem or its table, of a point, or of a line. To add 
 
 from privfit.questions.comparisons import LossDifferences
 from privfit.questions.count import Count, PeopleCount
-from privfit.questions.effects import EffectCurvature, EffectGradient, EffectSpread
+from privfit.questions.effects import EffectCurvature, EffectGradient, EffectSpread, PersonSpread
 from privfit.questions.gradients import Gradient, GradientAt, PersonGradientAt
 from privfit.questions.histograms import Histograms
 from privfit.questions.losses import ChangesOfLoss, LossesAlong, RisesAlong
@@ -39,6 +39,7 @@ __all__ = [
     "Norms",
     "PeopleCount",
     "PersonGradientAt",
+    "PersonSpread",
     "RisesAlong",
     "ScaleSlopesAt",
     "ScoreSums",

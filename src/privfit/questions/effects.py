@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from privfit.engine.bounded import Bounded
 from privfit.engine.exact.bounds import product_bound
 from privfit.engine.exact.grids import FloatArray
+from privfit.questions.count import persons_of
 from privfit.questions.products import as_matrix, released
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
@@ -118,6 +119,45 @@ class EffectSpread:
         return Bounded(lambda: self.multiples(of), bound, "Q33", fold=fold)
 
 
+@dataclass(frozen=True)
+class PersonSpread:
+    """The sum over people of G G', G being the sum of a person's f r (z, bias) (Q34).
+
+    The parameters are those of `EffectSpread`. A person with k records has a G of up to k times `slope` times
+    `radius`: its square is k^2, not k, times as large as a record's. It is released as a `triangle`.
+    """
+
+    what: ClassVar[str] = "squared scores for the effects"
+
+    radius: float
+    slope: float
+    mean: float = math.inf
+
+    def longest(self, of: Point) -> float:
+        """Return how long a person's G can be."""
+        return persons_of(of.problem).most * self.slope * self.radius
+
+    def sums(self, of: Point) -> FloatArray:
+        """Return the matrix. Two passes over the data and a matrix product."""
+        return as_matrix(self.multiples(of), self.longest(of))
+
+    def multiples(self, of: Point) -> NDArray[np.int64]:
+        """Return its upper triangle in whole numbers, which add up exactly."""
+        from privfit.engine.person_rows import person_rows
+        from privfit.engine.products import product_multiples
+
+        rows = person_rows(of.problem.table, persons_of(of.problem), _scores(of, self))
+        return product_multiples(rows, 1.0, self.longest(of))
+
+    def bounded(self, of: Point) -> Bounded:
+        """Return the triangle. Sensitivity, for a whole person: the square of the longest G, and rounding."""
+        _check(of)
+        longest = self.longest(of)
+        bound = product_bound(longest, of.problem.n_weights)
+        fold = partial(released, radius=longest)
+        return Bounded(lambda: self.multiples(of), bound, "Q34", unit="person", fold=fold)
+
+
 def _long(of: Point, radius: float) -> FloatArray:
     """Return how much each record counts, by the length of its features."""
     lengths = np.minimum(1.0, radius * of.problem.table.reciprocals)
@@ -133,7 +173,7 @@ def _large(of: Point, slopes: FloatArray, mean: float) -> FloatArray | float:
     return parts
 
 
-def _scores(of: Point, question: EffectGradient | EffectSpread) -> FloatArray:
+def _scores(of: Point, question: EffectGradient | EffectSpread | PersonSpread) -> FloatArray:
     """Return what multiplies (z, bias) in a record's part of the gradient: f times its weighted slope."""
     slopes = np.nan_to_num(of.slopes())
     slopes = np.clip(slopes * _large(of, slopes, question.mean), -question.slope, question.slope)

@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from privfit.accounting.relation import Relation
 from privfit.curator import Curator, Measurement, Vector
 from privfit.losses import Loss
 from privfit.losses.squared import SQUARED
 from privfit.losses.targets import AMOUNTS, LARGEST
-from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, Norms
+from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, Norms, PersonSpread
 from privfit.questions.products import symmetric
 from privfit.solvers.base import Solution
 from privfit.solvers.contrasts import Category, Contrasts, contrasts_of, with_references_at_zero
@@ -63,9 +64,10 @@ class Limits:
         """Return the question for the curvature."""
         return EffectCurvature(radius, self.curvature, self.mean)
 
-    def spread_of(self, radius: float) -> EffectSpread:
-        """Return the question for the squared scores."""
-        return EffectSpread(radius, self.slope, self.mean)
+    def spread_of(self, radius: float, relation: Relation) -> EffectSpread | PersonSpread:
+        """Return the question for the squared scores, of people if they may have several records."""
+        kind = EffectSpread if relation.is_one_record_each else PersonSpread
+        return kind(radius, self.slope, self.mean)
 
 
 def limits_of(loss: Loss, ends: tuple[float, float], center: float, scale: float) -> Limits:
@@ -164,7 +166,7 @@ def last_steps(
 
     point = features.at(basis @ w)
     second = features.measure(limits.curvature_of(radius), CURVATURE_SHARE * budget, of=point)
-    spread = features.measure(limits.spread_of(radius), SPREAD_SHARE * budget, of=point)
+    spread = features.measure(limits.spread_of(radius, features.relation), SPREAD_SHARE * budget, of=point)
     g = features.measure(limits.gradient_of(radius), features.remaining, of=point)
     both = first.average(second)  # the curvature at the first point is off by less than its noise
     curvature = basis.T @ symmetric(both.value) @ basis + penalty
