@@ -29,6 +29,7 @@ def test_there_are_examples_of_these():
         "curves",
         "digits",
         "hospital",
+        "printed_table",
         "probe",
         "text",
         "visits",

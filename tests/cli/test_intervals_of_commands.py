@@ -32,7 +32,7 @@ def test_explain_prints_the_table_that_python_prints(kind, tmp_path, monkeypatch
 def test_json_has_every_effect(saved):
     told = json.loads(privfit("explain", "model.json", "--intervals", "--json").stdout)
     assert told["level"] == 0.95
-    assert told["changed"] == "the log odds of well"
+    assert told["changed"] == "the log odds of outcome = well"
     assert told["effects"] == json.loads(json.dumps(saved.summary().records()))
 
 

@@ -352,7 +352,7 @@ def test_the_text_is_a_table_of_at_most_a_hundred_columns(kind):
     (reference,) = (line for line in lines if line.startswith("region = East"))
     assert reference.endswith("(reference)")
     unit = {"identity": "the predicted wage, in euros", "log": "the logarithm of the predicted visits"}
-    assert f"change of {unit.get(kind, 'the log odds of ')}" in " ".join(lines)
+    assert f"change of {unit.get(kind, 'the log odds of outcome = ')}" in " ".join(lines)
 
 
 def test_the_header_says_which_part_of_the_budget_went_into_intervals():

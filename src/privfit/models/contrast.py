@@ -53,7 +53,10 @@ class Reading:
         """
         predicted = "the prediction" if schema is None else f"the predicted {printable(schema.label.name)}"
         if model.link.has_odds:
-            return cls(f"the log odds of {printable(str(positive))}", "odds ratio")
+            event = printable(str(positive))
+            if schema is not None:
+                event = f"{printable(schema.label.name)} = {event}"
+            return cls(f"the log odds of {event}", "odds ratio")
         if model.link.predicts_classes:
             return cls(f"the score for {printable(str(positive))}")
         if model.link is LOG:
