@@ -1,6 +1,7 @@
 """Fits with inference: centres, standard errors, references, refusals before a charge."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from privfit import (
 )
 from privfit.penalties import NonNegative
 from privfit.schema import Categorical, Label, Numeric, Schema
+from privfit.solvers import BudgetWarning
 
 AMPLE = {
     "rho": 900.0,
@@ -170,7 +172,7 @@ def test_a_fit_without_inference_has_no_intervals():
     assert not hasattr(model, "covariance_")
 
 
-BINARY = {"classes": (0, 1), "feature_bounds": (-1.0, 1.0), "n_records": 50, "inference": True}
+BINARY = {"classes": (0, 1), "feature_bounds": (-1.0, 1.0), "inference": True}
 
 
 @pytest.mark.parametrize(
@@ -191,6 +193,33 @@ def test_what_is_not_known_is_refused_before_a_charge(kind, settings, why):
     with pytest.raises(ValueError, match=why):
         kind(1.0, ledger=ledger, **BINARY | settings).fit(X, np.arange(50) % 2)
     assert not ledger.entries
+
+
+def test_far_too_few_declared_records_are_refused_before_a_charge_with_what_would_do():
+    ledger = Ledger(epsilon=1.0, delta=1e-6)
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(300, 4))
+    settings = {"feature_bounds": (-1.0, 1.0), "inference": True}
+    with pytest.raises(ValueError, match="standard errors of 5 effects") as refusal:
+        DPLogisticRegression(1.0, ledger=ledger, n_records=300, **settings).fit(X, X[:, 0] > 0.0)
+    assert not ledger.entries
+    # what it says would do is not refused
+    enough, epsilon = re.search(
+        r"related, ([\d,]+) records .* epsilon = ([\d.]+)", str(refusal.value)
+    ).groups()
+    n = int(enough.replace(",", ""))
+    assert 1000 < n < 3000
+    DPLogisticRegression(1.0, n_records=n, **settings).fit(
+        np.tile(X, (n // 300, 1)), np.arange(n // 300 * 300) % 2
+    )
+    DPLogisticRegression(float(epsilon), n_records=300, **settings).fit(X, X[:, 0] > 0.0)
+
+
+def test_a_number_of_records_that_is_bought_and_far_too_small_is_warned_of():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(300, 4))
+    model = DPLogisticRegression(1.0, feature_bounds=(-1.0, 1.0), inference=True)
+    with pytest.warns(BudgetWarning, match="nearly all would be refused"):
+        model.fit(X, np.arange(300) % 2)
+    assert np.isnan(model.conf_int()).mean() > 0.5
 
 
 def test_curves_are_refused_before_a_charge():

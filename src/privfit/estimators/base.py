@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privfit.accounting.relation import Relation
 from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
-from privfit.estimators.effects import Asked, WithEffects, categories_of, refuse_unless_known
+from privfit.estimators.effects import Asked, WithEffects
 from privfit.estimators.people import relation_of
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit
@@ -48,7 +48,7 @@ from privfit.schema.labelling import weights_in
 from privfit.schema.people import people_in
 from privfit.schema.taken import assumption_of, taken
 from privfit.solvers import Facts, Solver, get_solver, require
-from privfit.solvers.last_steps import SOLVER_SHARE, last_steps
+from privfit.solvers.last_steps import SOLVER_SHARE
 from privfit.solvers.passes import limited
 from privfit.solvers.target_scale import bought_size
 from privfit.surroundings import budget_bar, look_around
@@ -216,8 +216,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         facts = dataclasses.replace(facts, loss=loss, n_features=n_features)
         require(solver, facts)
         if asked is not None:
-            refuse_unless_known(solver, facts, declared)
-            asked = asked.of(self, declared.schema)
+            asked = asked.of(self, solver, facts, declared, terms)
         records, persons = records.with_targets(targets).of_people(relation)
         X, targets = records.X, records.y
         bounds = None
@@ -269,12 +268,12 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
                 curator_of = partial(curator_of, penalty=penalty, bounds=bounds)
                 ask = curator_of if solver.private else None
                 problem, bought = weights.applied(preparation.of_fit(problem), ask)
-                budget, steps = ledger.unspent, None
+                budget, inference = ledger.unspent, None
                 part = ledger if asked is None else ledger.portion(SOLVER_SHARE * budget, what="the solver")
                 solution = solver.solve(curator_of(problem, ledger=part))
                 if asked is not None:
-                    categories = categories_of(declared.schema)
-                    steps = last_steps(curator_of(problem), solution, budget, categories, encoder.ends)
+                    self.solver_weights_ = encoder.in_units(solution.w)
+                    solution, inference = asked.answered(curator_of(problem), solution, budget, encoder)
             except (KeyboardInterrupt, CacheChanged) as interrupt:
                 interrupt.add_note(
                     f"The fit was interrupted and released no model. {self._still_spent(ledger)}"
@@ -284,16 +283,12 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         self.schema_ = declared.schema
         self._keep_target(encoder)
         self.loss_settings_ = {name: float(getattr(self, name)) for name in self._loss_settings}
-        w = declared.weights.kept(encoder.in_units(solution.w), X.shape[1])
-        notes, self.inference_ = solution.notes, None
-        if asked is not None and steps is not None:
-            self.inference_ = asked.answered(steps, encoder)
-            self.solver_weights_, w = w, self.inference_.estimate  # predictions use the corrected weights
-            notes = (*notes, *steps.notes)
-        self._set_weights(w)
+        self.inference_ = inference
+        # with inference, predictions use the corrected weights; the solver's own are solver_weights_
+        self._set_weights(declared.weights.kept(encoder.in_units(solution.w), X.shape[1]))
         self.weighting_ = weights.published
         self.n_iter_, self.trace_ = solution.n_iter, solution.trace
-        self.preparation_ = preparation.completed(solution) if steps is None else preparation
+        self.preparation_ = preparation.completed(solution)
         self.ledger_ = ledger if solver.private else None
         assumptions = [encoder.assumption, *declared.assumptions(), *surroundings.assumptions, *of_query]
         self.privacy_ = self._state(
@@ -301,7 +296,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
             ledger,
             family,
             assumptions,
-            (*declared.decisions, *bought, *notes),
+            (*declared.decisions, *bought, *solution.notes),
             schema=declared.schema or surroundings.schema,
             n_records=declared.n_records,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -10,15 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from privfit.accounting.zcdp import MAX_RHO
 from privfit.estimators.validation import shown
+from privfit.leaks import warn_caller
 from privfit.losses import own
 from privfit.models.inference import Inference
 from privfit.schema.levels import Categorical
+from privfit.solvers.base import BudgetWarning, Solution
 from privfit.solvers.contrasts import Category
-from privfit.solvers.last_steps import LastSteps
+from privfit.solvers.last_steps import last_steps
 
 if TYPE_CHECKING:
+    from privfit.curator import Curator
     from privfit.estimators.declared import Declared
+    from privfit.estimators.private import Terms
     from privfit.estimators.targets import TargetEncoder
     from privfit.schema import Schema
     from privfit.solvers import Facts, Solver
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 INTERCEPT = "intercept"
+LEAST_REACH = 10.0  # times d^1.5: with less, nearly all of d effects are refused, however unrelated they are
+AMPLE_REACH = 35.0  # times d^1.5: with more, none of d effects of unrelated columns is refused
+MOST_EPSILON = 20.0  # beyond it a promise means nothing, and is not advised
 WITH_A_VIEW = ("adaptive", "newton")  # solvers that say in which view of the features they worked
 
 
@@ -41,11 +50,17 @@ class Asked:
         The names of all effects, the intercept, if any, last.
     chosen : tuple of str or None
         The names of those of interest; None: all.
+    categories : tuple of Category
+        The columns of each category.
+    terms : Terms or None
+        What the fit promises.
     """
 
     columns: tuple[str, ...] | None
     names: tuple[str, ...] = ()
     chosen: tuple[str, ...] | None = None
+    categories: tuple[Category, ...] = ()
+    terms: Terms | None = None
 
     @classmethod
     def by(cls, setting: Any) -> Asked | None:
@@ -60,15 +75,21 @@ class Asked:
             raise ValueError("inference must be a list of names of columns, each of them a text.")
         return cls(tuple(setting))
 
-    def of(self, estimator: Any, schema: Schema | None) -> Asked:
-        """Return the same with the names of a model's effects, or say which column there is not."""
+    def of(self, estimator: Any, solver: Solver, facts: Facts, declared: Declared, terms: Terms) -> Asked:
+        """Return the same for a model, or refuse before a charge what is not known or would be refused."""
+        refuse_unless_known(solver, facts, declared)
+        schema = declared.schema
         numbered = [f"x{j}" for j in range(estimator.n_features_in_)]
-        columns = (
-            getattr(estimator, "feature_names_in_", numbered) if schema is None else schema.feature_names
-        )
+        own = getattr(estimator, "feature_names_in_", numbered)
+        columns = own if schema is None else schema.feature_names
         names = (*map(str, columns), *([INTERCEPT] if estimator.fit_intercept else []))
+        asked = replace(self, names=names, categories=categories_of(schema), terms=terms)
+        if declared.n_records is not None and terms.relation.unit == "record":
+            why = asked.hopeless(declared.n_records)
+            if why is not None:
+                raise ValueError(why)
         if self.columns is None:
-            return replace(self, names=names)
+            return asked
         by_column: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
         if schema is not None:
             by_column |= {fact.name: tuple(fact.feature_names) for fact in schema.features}
@@ -79,15 +100,43 @@ class Asked:
                     f"{', '.join(dict.fromkeys(by_column))}."
                 )
         chosen = dict.fromkeys(name for column in self.columns for name in by_column[column])
-        return replace(self, names=names, chosen=tuple(chosen))
+        return replace(asked, chosen=tuple(chosen))
 
-    def answered(self, steps: LastSteps, encoder: TargetEncoder) -> Inference:
-        """Return what the last steps tell about the effects, in the units of `coef_`."""
+    def hopeless(self, n: float) -> str | None:
+        """Return what would do if nearly all effects would be refused with n records: public numbers alone.
+
+        The reach is n mu over the number of records of a person. Related columns need more.
+        """
+        assert self.terms is not None
+        promise, k = self.terms.promise, self.terms.relation.records_per_person
+        assert promise is not None
+        d = len(self.names) - len(self.categories)
+        reach, wanted = n * math.sqrt(2.0 * promise.rho) / k, AMPLE_REACH * d**1.5
+        if reach >= LEAST_REACH * d**1.5:
+            return None
+        rho = 0.5 * (wanted * k / n) ** 2
+        epsilon = promise.worth(rho, promise.slack, self.terms.delta) if rho <= MAX_RHO else math.inf
+        larger = f", or with epsilon = {epsilon:.2g}" if epsilon < MOST_EPSILON else ""
+        return (
+            f"The privacy budget is too small for standard errors of {d} effects: nearly all would be "
+            f"refused. If the columns are hardly related, {n * wanted / reach:,.0f} records would "
+            f"do{larger}; take fewer columns, or leave inference out."
+        )
+
+    def answered(
+        self, curator: Curator, solution: Solution, budget: float, encoder: TargetEncoder
+    ) -> tuple[Solution, Inference]:
+        """Return a corrected solution, and what is known about its effects in the units of `coef_`."""
+        if curator.n_records is None and solution.total is not None:
+            why = self.hopeless(solution.total)
+            if why is not None:
+                warn_caller(why, BudgetWarning)
+        steps = last_steps(curator, solution, budget, self.categories, encoder.ends)
         nothing = np.zeros_like(steps.w)
         unit = float(encoder.in_units(nothing + 1.0)[0] - encoder.in_units(nothing)[0])
         is_reference = np.zeros(len(nothing), dtype=bool)
         is_reference[list(steps.contrasts.references)] = True
-        return Inference(
+        inference = Inference(
             names=self.names,
             estimate=encoder.in_units(steps.w),
             is_reference=is_reference,
@@ -102,6 +151,9 @@ class Asked:
             remainder=steps.remainder,
             chosen=self.chosen,
         )
+        # the steps clip no columns but at declared bounds, so predictions do not, either
+        notes = (*solution.notes, *steps.notes)
+        return replace(solution, w=steps.w, notes=notes, bounds=None), inference
 
 
 def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> None:
