@@ -47,6 +47,10 @@ def folder(tmp_path_factory):
         privfit(
             "train", "people.csv", "--schema", "schema.toml", "--out", "model.json", "--report", "card.html"
         )
+        privfit(
+            *("train", "people.csv", "--schema", "schema.toml", "--out", "sure.json", "--epsilon", "80"),
+            *("--inference", "--report", "sure.html"),
+        )
         yield folder
 
 
@@ -56,6 +60,8 @@ COMMANDS = {
     "check": ("schema", "check", "people.csv", "--schema", "schema.toml"),
     "train": ("train", "people.csv", "--schema", "schema.toml", "--out", "again.json"),
     "explain": ("explain", "model.json"),
+    "intervals": ("explain", "sure.json", "--intervals"),
+    "no column to show per unit": ("explain", "sure.json", "--intervals", "--per", f"{EVIL}:1"),
     "evaluate": ("evaluate", "model.json", "people.csv", "--public-data"),
     "predict": ("predict", "model.json", "people.csv", "--out", f"{EVIL.replace('/', '')}.csv"),
     "no such label": ("schema", "draft", "people.csv", "--label", EVIL + "?"),

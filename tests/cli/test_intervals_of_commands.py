@@ -36,6 +36,18 @@ def test_json_has_every_effect(saved):
     assert told["effects"] == json.loads(json.dumps(saved.summary().records()))
 
 
+def test_a_number_may_be_shown_per_several_units(saved):
+    text = privfit("explain", "model.json", "--intervals", "--per", "age:10").stdout
+    assert text == f"{saved.summary(per={'age': 10})}\n"
+    for words, reason in (
+        ("age", "a column, a colon and a number"),
+        ("age:ten", "a column, a colon and a number"),
+        ("region:1", "'region'"),
+        ("age:1000", "at most 72 years"),
+    ):
+        assert reason in privfit("explain", "model.json", "--intervals", "--per", words, code=2).stderr
+
+
 def test_the_page_shows_them(saved, tmp_path):
     privfit("report", "model.json", "--out", "card.html")
     assert 'class="effects"' in (tmp_path / "card.html").read_text()

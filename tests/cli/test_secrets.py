@@ -13,6 +13,10 @@ CANARY = "Kanarienvogel"
 SEVEN = "7770777"  # in cells that hold numbers
 COMMANDS = {
     "train": ("train", "people.csv", "--schema", "schema.toml", "--out", "out.json", "--report", "out.html"),
+    "train with intervals": (
+        *("train", "people.csv", "--schema", "schema.toml", "--out", "out.json", "--report", "out.html"),
+        *("--inference", "--epsilon", "8"),
+    ),
     "train from an account": (
         *("train", "people.csv", "--schema", "schema.toml", "--out", "out.json", "--json"),
         *("--ledger", "people.db"),

@@ -12,7 +12,7 @@ from inferred import COLUMNS, LABELS, published_model, with_inference
 
 from privfit import DPLogisticRegression, Schema
 from privfit.estimators.publishing import restored
-from privfit.models.contrast import ratio_texts
+from privfit.models.contrast import number_text, ratio_texts, size_text
 from privfit.models.effects import INTERCEPT, NOT_ASKED, Effects
 from privfit.models.summary import FOR_THE_EFFECTS, WIDTH, Summary
 from privfit.models.weights import weights_of
@@ -198,6 +198,13 @@ def test_a_number_may_be_shown_per_several_units():
 def test_units_that_make_no_sense_are_refused(per, reason):
     with pytest.raises(ValueError, match=reason):
         published_model("logit").summary(per=per)
+
+
+def test_decimals_of_a_number_show_two_digits_of_its_standard_error():
+    assert [number_text(x, 0.0017) for x in (0.05, -0.05)] == ["+0.0500", "-0.0500"]
+    assert [size_text(x, 23.0) for x in (1234.5, 23.0)] == ["1234", "23"]
+    assert number_text(1e300, 1e290) == "+1e+300"
+    assert number_text(2e-9, 1e-9) == "+2e-09"
 
 
 def test_decimals_of_a_ratio_follow_its_standard_error():

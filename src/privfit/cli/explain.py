@@ -29,6 +29,10 @@ def explain(
         ),
     ] = False,
     level: Annotated[float, typer.Option(help="With --intervals: the level of the intervals.")] = 0.95,
+    per: Annotated[
+        list[str] | None,
+        typer.Option(help="With --intervals: for how much of a number its row is, age:10 for example."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Show a model's weights in the schema's words, and its promise.
@@ -50,7 +54,7 @@ def explain(
 
     facts: Published = fitted.published()
     if intervals:
-        _show_intervals(facts, model, level, as_json=as_json)
+        _show_intervals(facts, model, level, _amounts(per), as_json=as_json)
         return
     weights = weights_of(facts)
     largest = weights.by_size()
@@ -85,7 +89,21 @@ def explain(
     )
 
 
-def _show_intervals(facts: Published, path: Path, level: float, *, as_json: bool) -> None:
+def _amounts(given: list[str] | None) -> dict[str, float]:
+    """Return by column how much a number grows, as --per says it."""
+    amounts = {}
+    for words in given or ():
+        name, _, number = words.rpartition(":")
+        try:
+            amounts[name] = float(number)
+        except ValueError:
+            raise Mistake("--per needs a column, a colon and a number, age:10 for example.") from None
+    return amounts
+
+
+def _show_intervals(
+    facts: Published, path: Path, level: float, per: dict[str, float], *, as_json: bool
+) -> None:
     """Print the effects with their intervals."""
     from privfit.models.summary import Summary
 
@@ -93,7 +111,7 @@ def _show_intervals(facts: Published, path: Path, level: float, *, as_json: bool
         raise Mistake(f"{path} has no intervals; train a model with: privfit train --inference")
     if not 0.0 < level < 1.0:
         raise Mistake("--level must be between 0 and 1, both excluded.")
-    summary = Summary.of(facts, level)
+    summary = Summary.of(facts, level, per)
     told = {
         "level": level,
         "changed": summary.changed,

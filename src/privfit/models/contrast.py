@@ -10,7 +10,6 @@ from html import escape
 from privfit.models.inference import Effect
 from privfit.models.links import LOG
 from privfit.models.published import Published
-from privfit.models.weight_table import signed
 from privfit.printable import printable
 from privfit.schema import Schema
 from privfit.schema.quantities import Quantity
@@ -176,7 +175,7 @@ class Contrast:
             return [("Result", TOO_LITTLE), ("Reason", printable(self.refused))]
         percent = f"{100.0 * self.level:g}% interval"
         low, high = self.interval()
-        facts = []
+        facts, error = [], self.std_err
         if self.reading.ratio:
             ratios = [exp(x) for x in (self.estimate, low, high)]
             ratio, least, most = ratio_texts(ratios, self.std_err)
@@ -184,9 +183,13 @@ class Contrast:
         facts += [
             (
                 f"Change of {self.reading.changed}",
-                f"{signed(self.estimate)} ({percent}: {signed(low)} to {signed(high)})",
+                f"{number_text(self.estimate, error)} ({percent}: {number_text(low, error)} to "
+                f"{number_text(high, error)})",
             ),
-            ("Standard error", f"{self.std_err:.3g}, of which privacy {self.privacy:.3g}"),
+            (
+                "Standard error",
+                f"{size_text(error, error)}, of which privacy {size_text(self.privacy, error)}",
+            ),
             ("z, p", f"{self.z:.2f}, {pvalue_text(self.pvalue)}"),
         ]
         return facts
@@ -212,6 +215,51 @@ def exp(x: float) -> float:
     return math.exp(x) if not x >= 700.0 else math.inf
 
 
+def _decimals(std_err: float) -> int | None:
+    """Return how many decimals show two digits of a standard error; None if too many would be needed."""
+    if not 1e-7 <= std_err < 1e15:
+        return None
+    return max(1 - math.floor(math.log10(std_err)), 0)
+
+
+def size_text(number: float, std_err: float) -> str:
+    """Write a number with as many decimals as show two digits of its standard error.
+
+    Parameters
+    ----------
+    number : float
+        The number.
+    std_err : float
+        The standard error.
+
+    Returns
+    -------
+    text : str
+        Without a plus sign.
+    """
+    decimals = _decimals(std_err)
+    return f"{number:.3g}" if decimals is None or abs(number) >= 1e15 else f"{number:.{decimals}f}"
+
+
+def number_text(number: float, std_err: float) -> str:
+    """Write a number with its sign, and with as many decimals as show two digits of its standard error.
+
+    Parameters
+    ----------
+    number : float
+        The number.
+    std_err : float
+        The standard error.
+
+    Returns
+    -------
+    text : str
+        With a plus or a minus sign.
+    """
+    text = size_text(number, std_err)
+    return text if text.startswith("-") else f"+{text}"
+
+
 def ratio_texts(ratios: Sequence[float], std_err: float) -> tuple[str, ...]:
     """Write a ratio and the ends of its interval with as many decimals as the standard error calls for.
 
@@ -227,9 +275,8 @@ def ratio_texts(ratios: Sequence[float], std_err: float) -> tuple[str, ...]:
     texts : tuple of str
         With two decimals at least and six at most; very large and very small ones with an exponent.
     """
-    error = ratios[0] * std_err
-    decimals = 2 if not 1e-5 < error < 0.1 else 1 - math.floor(math.log10(error))
-    decimals = 6 if 0.0 < error <= 1e-5 else decimals
+    decimals = _decimals(ratios[0] * std_err)
+    decimals = 6 if decimals is None else min(max(decimals, 2), 6)
     return tuple(f"{x:.{decimals}f}" if 1e-3 <= x < 1e4 else f"{x:.3g}" for x in ratios)
 
 

@@ -10,11 +10,10 @@ from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Any
 
 from privfit.accounting.amounts import written_up
-from privfit.models.contrast import TOO_LITTLE, Contrast, pvalue_text, ratio_texts
+from privfit.models.contrast import TOO_LITTLE, Contrast, number_text, pvalue_text, ratio_texts, size_text
 from privfit.models.effects import INTERCEPT, NOT_ASKED, EffectRow, Effects
 from privfit.models.published import Published
 from privfit.models.registry import title_of
-from privfit.models.weight_table import signed
 from privfit.printable import printable
 
 if TYPE_CHECKING:
@@ -115,14 +114,14 @@ class Summary(tuple[EffectRow, ...]):
             return REFERENCE
         if contrast.refused is not None:
             return LEFT if contrast.refused == NOT_ASKED else TOO_LITTLE
-        ends = contrast.interval()
-        last = tuple(map(signed, ends))
+        error = contrast.std_err
+        last = tuple(number_text(end, error) for end in contrast.interval())
         if contrast.ratio is not None:
-            last = ratio_texts([contrast.ratio, *(contrast.ratio_interval() or ())], contrast.std_err)
+            last = ratio_texts([contrast.ratio, *(contrast.ratio_interval() or ())], error)
         return (
-            signed(contrast.estimate),
-            f"{contrast.std_err:.3g}",
-            f"{contrast.privacy:.3g}",
+            number_text(contrast.estimate, error),
+            size_text(error, error),
+            size_text(contrast.privacy, error),
             f"{contrast.z:.2f}",
             pvalue_text(contrast.pvalue),
             *last,
@@ -328,7 +327,7 @@ def _notes(effects: Effects, rows: Sequence[EffectRow]) -> Sequence[str]:
         )
     notes.append(
         "std err has two parts, whose squares add up: sampling, and privacy, the noise of the fit. Intervals "
-        "and p-values count both. They hold for many records, not for few: see docs/inference.md."
+        "and p-values count both. They hold for many records, not for few: see docs/inference.md of privfit."
     )
     if any(_is_refused(row.contrast) for row in rows):
         notes.append(

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from privfit.models.contrast import TOO_LITTLE, Contrast, ratio_texts
+from privfit.models.contrast import TOO_LITTLE, Contrast, number_text, ratio_texts
 from privfit.models.curve_picture import ticks
 from privfit.models.effects import Effects
 from privfit.models.published import Published
@@ -137,8 +137,9 @@ def _ends(contrast: Contrast) -> str:
     if contrast.ratio is not None:
         ratio, low, high = ratio_texts([contrast.ratio, *(contrast.ratio_interval() or ())], contrast.std_err)
         return f"{ratio} ({low} to {high})"
-    low, high = map(signed, contrast.interval())
-    return f"{signed(contrast.estimate)} ({low} to {high})"
+    found = (contrast.estimate, *contrast.interval())
+    estimate, low, high = (number_text(number, contrast.std_err) for number in found)
+    return f"{estimate} ({low} to {high})"
 
 
 def _axis(low: float, high: float) -> str:
