@@ -16,7 +16,7 @@ from privfit.models.contrast import number_text, ratio_texts, size_text
 from privfit.models.effects import INTERCEPT, NOT_ASKED, Effects
 from privfit.models.summary import FOR_THE_EFFECTS, WIDTH, Summary
 from privfit.models.weights import weights_of
-from privfit.questions import EffectCurvature, EffectGradient, EffectSpread
+from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, PersonSpread
 from privfit.schema import Categorical, Label, Numeric
 
 LINKS = list(LABELS)
@@ -363,7 +363,7 @@ def test_the_text_is_a_table_of_at_most_a_hundred_columns(kind):
 
 
 def test_the_header_says_which_part_of_the_budget_went_into_intervals():
-    names = [question.what for question in (EffectGradient, EffectCurvature, EffectSpread)]
+    names = [question.what for question in (EffectGradient, EffectCurvature, EffectSpread, PersonSpread)]
     assert all(name.endswith(FOR_THE_EFFECTS) for name in names)
     facts = published_model("logit").published()
     spending = {"gradient": 0.4, **dict.fromkeys(names, 0.1), "norms": 0.3}
