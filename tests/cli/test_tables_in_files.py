@@ -67,6 +67,23 @@ def test_a_model_is_trained_and_scored_on_every_kind_of_table(way, parts):
     assert json.loads(scored.stdout)["accuracy"]["value"] > 0.5
 
 
+def test_a_model_is_trained_and_scored_on_a_query(parts):
+    pytest.importorskip("duckdb")
+    query = "duckdb:SELECT * FROM 'folder//*.parquet' WHERE 5 // 2 = 2"  # which is no path
+    options = ("--schema", "schema.toml", "--epsilon", 9, "--out", "new.json")
+    for command in (
+        ("train", query, *options),
+        ("evaluate", "new.json", query, "--rho", 1, "--out", "s.json"),
+    ):
+        privfit(*command)
+    for document in ("new.json", "s.json"):
+        assert "the rows are the answer to a query" in (parts / document).read_text()
+    checked = privfit("schema", "check", query, "--schema", "schema.toml").stdout
+    assert checked == privfit("schema", "check", "folder", "--schema", "schema.toml").stdout
+    alone = privfit("train", query, "a.csv", *options, code=2)
+    assert "A query gives the whole table; give it alone." in alone.stderr
+
+
 def test_a_draft_of_standard_input_is_that_of_the_file(desk):
     content = (desk / "people.csv").read_bytes()
     for options in (("--label", "sick"), ("--leak",)):

@@ -19,8 +19,9 @@ from privfit import DPLinearRegression, DPLogisticRegression, Ledger, Schema, ma
 from privfit.engine.fingerprints import CacheChanged
 from privfit.engine.layouts import mapped as mapped_layouts
 from privfit.leaks import PrivacyLeakError
+from privfit.metrics import evaluate
 from privfit.schema import Categorical, Identifier, Label, NumberLabel, Numeric, Weight, batches
-from privfit.schema.taken import OF_A_QUERY, Taken, taken
+from privfit.schema.taken import FROM_A_QUERY, Taken, taken
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -264,7 +265,7 @@ def test_plan_follows_declared_numbers_and_not_the_source(files: Path, tmp_path:
 def test_statement_says_that_rows_are_the_answer_to_a_query(files: Path) -> None:
     for name, source in SOURCES.items():
         statement = str(fitted(source(files)).privacy_)
-        assert (OF_A_QUERY in statement) == (name in ("relation", "query"))
+        assert (FROM_A_QUERY in statement) == (name in ("relation", "query"))
 
 
 def test_strict_fit_refuses_queries_before_a_charge(files: Path) -> None:
@@ -277,6 +278,25 @@ def test_strict_fit_refuses_queries_before_a_charge(files: Path) -> None:
         assert ledger.spent == 0
         model.fit(f"duckdb:{query} WHERE age < 90")
     assert ledger.spent > 0
+
+
+def test_scores_say_so_as_well(files: Path) -> None:
+    model = fitted(people())
+    bought = [
+        evaluate(model, source(files), rho=1.0, noise="seeded", random_state=1)
+        for source in (SOURCES["parquet"], SOURCES["query"], SOURCES["dataset"])
+    ]
+    assert [FROM_A_QUERY in str(scores.privacy) for scores in bought] == [False, True, False]
+    assert bought[0].accuracy == bought[1].accuracy == bought[2].accuracy
+
+
+@pytest.mark.usefixtures("small_memory")
+@sources
+def test_predictions_are_those_of_a_table_in_memory(source: Callable[[Path], Any], files: Path) -> None:
+    model = fitted(people())
+    np.testing.assert_allclose(
+        model.decision_function(source(files)), model.decision_function(people()), rtol=1e-12, atol=1e-12
+    )
 
 
 # -- refusals -----------------------------------------------------------------------------------------------

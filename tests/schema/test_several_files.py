@@ -9,7 +9,8 @@ import pytest
 
 from privfit import DPLogisticRegression
 from privfit.schema import Categorical, Integer, Label, Numeric, Schema, encode, labels_of
-from privfit.schema.files import CsvText, bytes_in, read_files, sources_of
+from privfit.schema.batches import batches_of
+from privfit.schema.files import CsvText, bytes_in, sources_of
 
 CANARY = "P000000"
 SCHEMA = Schema(
@@ -106,7 +107,7 @@ def test_files_that_do_not_go_together_are_refused_by_names_and_types_alone(tmp_
     for path, columns in zip(paths, tables, strict=True):
         pq.write_table(pa.table(columns), path)
     with pytest.raises(ValueError, match=message) as refusal:
-        read_files(paths)
+        batches_of(paths).read_all()
     assert CANARY not in str(refusal.value)
 
 
@@ -142,7 +143,7 @@ def test_all_bytes_are_told_as_they_are_read(tmp_path):
     pq.write_table(table(ill=["no"]), tmp_path / "c.parquet")
     for path in sorted(tmp_path.iterdir()):
         sizes = []
-        read_files([path], ["ill"], sizes.append)
+        batches_of(path).read_all(["ill"], sizes.append)
         assert sum(sizes) == path.stat().st_size == bytes_in([path])
     assert bytes_in([CsvText(text), tmp_path / "a.csv"]) == 2 * len(text)
 

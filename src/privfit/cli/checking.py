@@ -14,6 +14,7 @@ from privfit.printable import brief
 if TYPE_CHECKING:
     from privfit.schema import Schema
     from privfit.schema.check import Purpose
+    from privfit.schema.findings import Findings
 
 NoCheck = Annotated[
     bool,
@@ -53,6 +54,12 @@ def check_first(table: Any, schema: Schema, purpose: Purpose, *, skip: bool) -> 
 
         table = coded(table, show)
         findings = replace(schema, columns=schema.features).check(table, purpose)
+    refuse_what_does_not_fit(findings, purpose)
+    return table
+
+
+def refuse_what_does_not_fit(findings: Findings, purpose: Purpose) -> None:
+    """Say what was found on the error stream, and refuse a table of which columns would be lost."""
     for finding in findings.refusals:
         typer.echo(f"Refused: {brief(str(finding))}.", err=True)
     for finding in findings.warnings:
@@ -64,4 +71,3 @@ def check_first(table: Any, schema: Schema, purpose: Purpose, *, skip: bool) -> 
             "skip this check with --no-check. What is listed above counts records: it is for the custodian "
             "of the data alone."
         )
-    return table

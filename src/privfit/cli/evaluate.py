@@ -13,7 +13,7 @@ from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.options import Data, Dataset, Delta, Json, LedgerStore, Model, ledger_of, paid, spending
 from privfit.cli.output import columns, document, show, waiting, wrapped
-from privfit.cli.tables import read_model_of_tables, read_table
+from privfit.cli.tables import paths_in, read_model_of_tables, read_table
 
 RHO = 0.01
 
@@ -63,7 +63,7 @@ def evaluate(
             "Scores of public data have no price and are in no report; leave --rho, --epsilon, --ledger, "
             "--dataset, --rows-per-person and --out out."
         )
-    check_outputs(out, inputs=(model, *data))
+    check_outputs(out, inputs=(model, *paths_in(data)))
     fitted = read_model_of_tables(model)
     ledger = ledger_of(store, dataset)
     schema = fitted.schema_

@@ -11,6 +11,7 @@ import typer
 
 from privfit.cli.guard import Mistake
 from privfit.cli.output import waiting
+from privfit.cli.tables import table_named
 
 if TYPE_CHECKING:
     from privfit.accounting import Ledger
@@ -19,11 +20,11 @@ Epsilon = Annotated[float, typer.Option(help="How much anyone may learn of one r
 Delta = Annotated[float, typer.Option(help="How much a probability may change beyond the factor e^epsilon.")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
 Data = Annotated[
-    list[Path],
+    list[Path],  # or the texts of queries
     typer.Argument(
-        help="A CSV or Parquet file, one record a row; or several, a directory of Parquet files, or - for "
-        "CSV from standard input.",
-        allow_dash=True,
+        help="A CSV or Parquet file, one record a row; or several, a directory of Parquet files, - for CSV "
+        "from standard input, or a query: \"duckdb:SELECT ... FROM 'visits/*.parquet'\".",
+        parser=table_named,
     ),
 ]
 Model = Annotated[Path, typer.Argument(help="A model file, as `privfit train` writes it.", dir_okay=False)]

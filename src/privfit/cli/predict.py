@@ -12,7 +12,7 @@ from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.options import Data, Json, Model
 from privfit.cli.output import show, waiting
-from privfit.cli.tables import read_model_of_tables, read_table
+from privfit.cli.tables import paths_in, read_model_of_tables, read_table
 
 
 def predict(
@@ -33,7 +33,7 @@ def predict(
 
     Example: privfit predict model.json new-people.csv --probabilities --out predictions.csv
     """
-    check_outputs(out, inputs=(model, *data))
+    check_outputs(out, inputs=(model, *paths_in(data)))
     fitted = read_model_of_tables(model)
     from privfit.schema import Identifier
 

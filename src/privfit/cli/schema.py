@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from privfit.cli.options import Data, Json, SchemaFile
-from privfit.cli.output import show, waiting
-from privfit.cli.tables import read_table, sources
+from privfit.cli.output import show
+from privfit.cli.tables import read_table, reading_table, sources
 from privfit.cli.teaching import TaughtCommand
 
 schema = typer.Typer(
@@ -75,9 +75,14 @@ def check(
     from privfit import Schema
 
     facts = Schema.from_toml(schema)
-    table = read_table(data)
-    with waiting("Checking the table"):
-        findings = facts.check(table)
+    with reading_table(data) as (source, on_read):
+        from privfit.schema.check import Checking
+        from privfit.schema.stored import coded
+
+        checking = Checking(facts)
+        for table in source.read(None, on_read):
+            checking.see(coded(table))
+    findings = checking.findings()
     show(
         {
             "fits": findings.fits,

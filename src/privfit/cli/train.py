@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,8 @@ from privfit.cli.options import (
     spending,
 )
 from privfit.cli.output import show, waiting, wrapped
-from privfit.cli.training import check_budget, check_records, training_table
+from privfit.cli.tables import paths_in, take_table
+from privfit.cli.training import check_budget, check_records, is_about_people
 from privfit.cli.weights import ClassWeight, class_weight_of
 
 if TYPE_CHECKING:
@@ -103,6 +105,9 @@ def train(
     the page may be published; nothing else about the records is printed or written, except that the table is
     first compared with the schema, as by `privfit schema check`: what is wrong with it is told to you alone.
 
+    The table is read once, some rows at a time, and may be larger than memory; large tables are kept as
+    encoded numbers in a temporary file without a name. See docs/scale.md.
+
     All records of the file are trained on. To score the model later, keep some people's records in a second
     file, by a rule that looks at no record, before you train: every tenth line, for example.
 
@@ -111,7 +116,7 @@ def train(
     """
     if rho is not None and epsilon is not None:
         raise typer.BadParameter("Give one of --rho and --epsilon.")
-    check_outputs(out, report, inputs=(*data, schema))
+    check_outputs(out, report, inputs=(*paths_in(data), schema))
     with waiting("Loading libraries"):
         from privfit import Schema
         from privfit.estimators.validation import check_number
@@ -124,14 +129,9 @@ def train(
     check_number("--alpha", alpha, or_zero=True)
     check_solver(solver)
     ledger = ledger_of(store, dataset)
-    table = training_table(
-        data,
-        schema,
-        facts,
-        records=records,
-        rows_per_person=rows_per_person,
-        no_check=no_check,
-    )
+    of_people = is_about_people(facts, schema, rows_per_person)
+    declared = replace(facts, records=facts.records or records)
+    table = take_table(data, declared, of_people=of_people, check=not no_check)
     with spending(ledger):
         fitted = kind.estimator(
             epsilon,

@@ -43,10 +43,7 @@ def training_table(
     table : object
         What `fit` takes.
     """
-    ids = facts.identifier
-    if rows_per_person is not None and ids is not None and ids.rows_per_person is not None:
-        raise Mistake(f"{schema} declares rows_per_person already; leave --rows-per-person out.")
-    of_people = ids is not None and (rows_per_person is not None or ids.rows_per_person is not None)
+    ids, of_people = facts.identifier, is_about_people(facts, schema, rows_per_person)
     table = read_table(
         data,
         (
@@ -58,6 +55,14 @@ def training_table(
         no_repeated_ids=None if no_check or of_people else facts,
     )
     return check_first(table, replace(facts, records=facts.records or records), "train", skip=no_check)
+
+
+def is_about_people(facts: Schema, schema: Path, rows_per_person: int | None) -> bool:
+    """Tell whether the promise is about people with several records; what is said twice is refused."""
+    ids = facts.identifier
+    if rows_per_person is not None and ids is not None and ids.rows_per_person is not None:
+        raise Mistake(f"{schema} declares rows_per_person already; leave --rows-per-person out.")
+    return ids is not None and (rows_per_person is not None or ids.rows_per_person is not None)
 
 
 def check_budget(epsilon: float | None, delta: float, rho: float | None) -> None:

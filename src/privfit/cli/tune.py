@@ -24,6 +24,7 @@ from privfit.cli.options import (
     spending,
 )
 from privfit.cli.output import columns, show, waiting, wrapped
+from privfit.cli.tables import paths_in
 from privfit.cli.training import check_budget, check_records, training_table
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def tune(
     """
     if rho is not None and epsilon is not None:
         raise typer.BadParameter("Give one of --rho and --epsilon.")
-    check_outputs(out, report, inputs=(*data, schema))
+    check_outputs(out, report, inputs=(*paths_in(data), schema))
     grid = grid_of(tried)
     with waiting("Loading libraries"):
         from privfit import Schema

@@ -46,7 +46,7 @@ from privfit.schema.encoding import with_curves
 from privfit.schema.frames import columns_of
 from privfit.schema.labelling import weights_in
 from privfit.schema.people import people_in
-from privfit.schema.taken import assumption_of, taken
+from privfit.schema.taken import assumption_of, parts_of, taken
 from privfit.solvers import Facts, Solver, get_solver, require
 from privfit.solvers.last_steps import SOLVER_SHARE
 from privfit.solvers.passes import limited
@@ -374,10 +374,12 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
     def _scores(self, X: Any) -> NDArray[np.float64]:
         """Return the score of every row, or one for each output."""
         check_is_fitted(self)
+        weights = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
+        if self.schema_ is None:
+            return self.preparation_.scores(self._validated(X, reset=False), *weights)
         # a raw table in double precision, because what the model is converted to has no other
-        schema = self.schema_
-        X = self._validated(X, reset=False) if schema is None else encoded(X, schema, np.float64)
-        return self.preparation_.scores(X, np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_))
+        parts = (encoded(part, self.schema_, np.float64) for part in parts_of(X, self.schema_))
+        return np.concatenate([self.preparation_.scores(part, *weights) for part in parts])
 
     @property
     def feature_bounds_(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:

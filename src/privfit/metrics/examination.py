@@ -35,6 +35,7 @@ from privfit.metrics.number_marks import bounds_of, marked_numbers, quantile_of,
 from privfit.metrics.numbers import NEEDED
 from privfit.metrics.two_labels import OF_LABELS, OF_PROBABILITIES, OF_SCORES
 from privfit.schema import Schema
+from privfit.schema.taken import assumption_of
 from privfit.schema.weight import LARGEST
 from privfit.surroundings import Family, family_of, schema_inside
 
@@ -166,6 +167,7 @@ class Examination(PrivateFit):
                 marks.assumption,
                 *([held.assumption] if held.assumption else []),
                 *weighting.assumptions(),
+                *assumption_of(records.X),
                 *([] if self.n_records is None else [declared]),
             ],
             subject="set of scores",

@@ -18,9 +18,11 @@ from privfit.estimators.records import Records
 from privfit.estimators.tables import check_rows
 from privfit.estimators.validation import check_lengths
 from privfit.schema import Schema
-from privfit.schema.frames import columns_of, opened
+from privfit.schema.batches import batches_of
+from privfit.schema.frames import columns_of
 from privfit.schema.labelling import labels_in, weights_in
 from privfit.schema.people import People, people_in, records_used
+from privfit.schema.stored import coded
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,8 @@ class HeldOut:
                 raise ValueError("Scores need the true labels; give one label for each row, y=.")
             check_rows(X)
         else:
-            X = opened(X, schema.names_in_fit)
+            source = batches_of(X)
+            X = X if source is None else source.read_all(schema.names_in_fit, stored_as=coded)
             if not isinstance(X, Mapping):
                 check_rows(X)
         rows = range(n_rows(X))

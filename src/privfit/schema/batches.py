@@ -29,13 +29,15 @@ from privfit.schema.files import (
     shown,
     sources_of,
 )
-from privfit.schema.parts import common_types, in_types
+from privfit.schema.parts import common_types, concatenated, in_types
 from privfit.schema.queries import is_query, is_relation, query_reader, relation_reader
 
 CSV_BLOCK = 2**24  # bytes that are parsed at a time; a record must fit
 ROWS = 2**16  # of a batch of other sources, at most
 
 Names = Sequence[str] | None
+
+OF_A_QUERY = {b"privfit.source": b"query"}
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,20 @@ class Batches:
     name: str
     size: int = 0
     is_query: bool = False
+
+    def read_all(
+        self,
+        names: Names = None,
+        on_read: OnRead = lambda size: None,
+        stored_as: Callable[[Any], Any] = lambda table: table,
+    ) -> Any:
+        """Return all rows as one Arrow table, each batch of them stored as this function returns it.
+
+        The metadata of the answer to a query say that it is one.
+        """
+        tables = [stored_as(table) for table in self.read(names, on_read)]
+        table = concatenated(tables, [self.name] * len(tables))
+        return table.replace_schema_metadata(OF_A_QUERY if self.is_query else None)
 
 
 def batches_of(X: Any) -> Batches | None:
@@ -162,14 +178,15 @@ def _of_parquet(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
         # small reads, because a group of rows may be as large as the file
         parquet.ParquetFile(fspath(source), pre_buffer=False, buffer_size=2**20) as file,
     ):
-        size, n_rows = Path(source).stat().st_size, max(1, file.metadata.num_rows)
+        size, n_rows, done = Path(source).stat().st_size, file.metadata.num_rows, 0
         present = [name for name in file.schema_arrow.names if names is None or name in names]
         for batch in file.iter_batches(ROWS, columns=present):
             table = pyarrow.Table.from_batches([batch])
             table.validate(
                 full=True
             )  # whether text is UTF-8, and codes have a category; reading checks neither
-            on_read(size * len(table) // n_rows)
+            on_read(size * (done + len(table)) // n_rows - size * done // n_rows)
+            done += len(table)
             yield table
         return
     raise not_a_parquet(source)

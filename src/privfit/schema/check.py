@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from privfit.schema.batches import batches_of
 from privfit.schema.column import Column, Feature, Identifier, Ignored
 from privfit.schema.findings import Finding, Findings, Verdict
-from privfit.schema.frames import column_names, columns_of, opened, refuse_what_is_no_table
+from privfit.schema.frames import column_names, columns_of, refuse_what_is_no_table
 from privfit.schema.ids import id_counts
 from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Integer, Numeric
+from privfit.schema.parts import under_one_another
 from privfit.schema.quantities import Quantity
 from privfit.schema.schema import Schema
 from privfit.schema.spelling import beside_the_number, other_spelling
-from privfit.schema.tally import Tally, tally
+from privfit.schema.tally import Gathered, Tally
 from privfit.schema.weight import Weight
 
 Purpose = Literal["train", "evaluate", "predict"]
@@ -33,53 +35,97 @@ FEWEST_LOST = 10
 
 
 def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
-    """Compare a table with its schema."""
-    if purpose not in ("train", "evaluate", "predict"):
-        raise ValueError(f"purpose must be 'train', 'evaluate' or 'predict', not {purpose!r}.")
-    table = opened(table)
-    refuse_what_is_no_table(table)
-    names = column_names(table)
-    if names is None:
-        raise TypeError("The table must have named columns to be checked; make it a frame.")
-    found: list[Finding] = []
-    declared: list[Column] = [*schema.columns, schema.label]
-    n_labels = None
-    for fact in declared:
-        unread = isinstance(fact, _UNREAD[purpose])
-        if isinstance(fact, Ignored) or unread:
-            continue
-        if fact.name not in names:
-            found.append(_absent(fact))
-            continue
-        try:
-            (column,) = columns_of(table, [fact])
-        except (TypeError, ValueError) as refusal:  # by its dtype or shape
-            found.append(Finding(fact.name, f"cannot be read: {refusal}"))
-            continue
-        if isinstance(fact, Identifier):
-            found.extend(_in_ids(fact, column))
-            continue
-        if isinstance(fact, Weight):
-            found.extend(_in_weights(fact, tally(fact.as_column, column)))
-            continue
-        assert isinstance(fact, Feature | AnyLabel)
-        counted = tally(fact, column)
-        if isinstance(fact, AnyLabel):
-            n_labels = counted.n_records - _n_dropped(fact, counted)
-            found.extend(_in_label(fact, counted))
-            if isinstance(fact, Label) and purpose == "train":
-                found.extend(_in_classes(fact, counted))
-        else:
-            found.extend(_in_feature(fact, counted))
-    known = {fact.name for fact in declared}
-    found.extend(
-        Finding(str(name), "is not in the schema, and is ignored", verdict=Verdict.PROVIDED_FOR)
-        for name in names
-        if name not in known
-    )
-    if purpose == "train" and schema.records is not None and n_labels is not None:
-        found.extend(_in_number_of_records(schema, n_labels))
-    return Findings(tuple(found))
+    """Compare a table with its schema; one that is not in memory is read some rows at a time."""
+    checking = Checking(schema, purpose)
+    source = batches_of(table)
+    for part in [table] if source is None else source.read(None, lambda size: None):
+        checking.see(part)
+    return checking.findings()
+
+
+class Checking:
+    """A comparison of a table with its schema that is shown the table in one or several parts.
+
+    Parameters
+    ----------
+    schema : Schema
+        What the table should be.
+    purpose : {"train", "evaluate", "predict"}
+        What it is for.
+    """
+
+    def __init__(self, schema: Schema, purpose: Purpose = "train") -> None:
+        if purpose not in ("train", "evaluate", "predict"):
+            raise ValueError(f"purpose must be 'train', 'evaluate' or 'predict', not {purpose!r}.")
+        self.schema, self.purpose = schema, purpose
+        self._names: list[Any] = []
+        self._seen: dict[str, Gathered | list[Any] | Finding] = {}
+
+    @property
+    def _declared(self) -> list[Column]:
+        unread: tuple[type[Column], ...] = (Ignored, *_UNREAD[self.purpose])
+        return [fact for fact in (*self.schema.columns, self.schema.label) if not isinstance(fact, unread)]
+
+    def see(self, table: Any) -> None:
+        """Look at some rows, all of which have the same columns."""
+        refuse_what_is_no_table(table)
+        names = column_names(table)
+        if names is None:
+            raise TypeError("The table must have named columns to be checked; make it a frame.")
+        self._names = list(names)
+        for fact in self._declared:
+            seen = self._seen.get(fact.name)
+            if isinstance(seen, Finding):
+                continue
+            if fact.name not in names:
+                self._seen[fact.name] = _absent(fact)
+                continue
+            try:
+                (column,) = columns_of(table, [fact])
+            except (TypeError, ValueError) as refusal:  # by its dtype or shape
+                self._seen[fact.name] = Finding(fact.name, f"cannot be read: {refusal}")
+                continue
+            if isinstance(fact, Identifier):
+                self._seen[fact.name] = [*(seen if isinstance(seen, list) else []), column]
+                continue
+            read_as = fact.as_column if isinstance(fact, Weight) else fact
+            assert isinstance(read_as, Feature | AnyLabel)
+            gathered = seen if isinstance(seen, Gathered) else Gathered(read_as)
+            gathered.add(column)
+            self._seen[fact.name] = gathered
+
+    def findings(self) -> Findings:
+        """Return what was found in all parts."""
+        schema, purpose = self.schema, self.purpose
+        found: list[Finding] = []
+        n_labels = None
+        for fact in self._declared:
+            seen = self._seen[fact.name]
+            if isinstance(seen, Finding):
+                found.append(seen)
+            elif isinstance(seen, list):
+                assert isinstance(fact, Identifier)
+                found.extend(_in_ids(fact, under_one_another(seen)))
+            elif isinstance(fact, Weight):
+                found.extend(_in_weights(fact, seen.tally()))
+            elif isinstance(fact, AnyLabel):
+                counted = seen.tally()
+                n_labels = counted.n_records - _n_dropped(fact, counted)
+                found.extend(_in_label(fact, counted))
+                if isinstance(fact, Label) and purpose == "train":
+                    found.extend(_in_classes(fact, counted))
+            else:
+                assert isinstance(fact, Feature)
+                found.extend(_in_feature(fact, seen.tally()))
+        known = {fact.name for fact in (*schema.columns, schema.label)}
+        found.extend(
+            Finding(str(name), "is not in the schema, and is ignored", verdict=Verdict.PROVIDED_FOR)
+            for name in self._names
+            if name not in known
+        )
+        if purpose == "train" and schema.records is not None and n_labels is not None:
+            found.extend(_in_number_of_records(schema, n_labels))
+        return Findings(tuple(found))
 
 
 def _absent(fact: Column) -> Finding:

@@ -18,8 +18,6 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from privfit.schema.parts import concatenated
-
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 _PARQUET = (".parquet", ".pq")
@@ -54,19 +52,6 @@ def sources_of(X: Any) -> list[Source] | None:
     if isinstance(X, list | tuple) and X and all(isinstance(part, str | PathLike | CsvText) for part in X):
         return [source for part in X for source in sources_of(part) or ()]
     return None
-
-
-def read_files(
-    sources: Sequence[Source], names: Sequence[str] | None = None, on_read: OnRead = lambda size: None
-) -> Any:
-    """Return the columns of these names, or all, as one Arrow table. Cells of a CSV file are bytes.
-
-    What is wrong with a file is said without quoting it.
-    """
-    for source in sources:
-        refuse_what_is_no_table(source)
-    parts = [_read(source, names, on_read) for source in sources]
-    return concatenated(parts, [shown(source) for source in sources])
 
 
 def bytes_in(sources: Sequence[Source]) -> int:
@@ -180,10 +165,6 @@ class _Told(io.RawIOBase):
         return content
 
 
-def _read(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
-    return _read_csv(source, names, on_read) if is_csv(source) else _read_parquet(source, names, on_read)
-
-
 def _opened(source: Source) -> BinaryIO:
     return io.BytesIO(source.content) if isinstance(source, CsvText) else Path(source).open("rb")
 
@@ -250,32 +231,3 @@ def not_a_csv(source: Source) -> ValueError:
 def not_a_parquet(source: Source) -> ValueError:
     """Return the error of a Parquet file that cannot be read."""
     return ValueError(f"{shown(source)} is not a Parquet file that can be read.")
-
-
-def _read_csv(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
-    import pyarrow
-    from pyarrow import csv as arrow_csv
-
-    options = csv_options(source, names)
-    # the message of an error quotes the line, and is not to be kept
-    with suppress(pyarrow.ArrowException, OSError), csv_stream(source, on_read) as stream:
-        return arrow_csv.read_csv(stream, **options)
-    raise not_a_csv(source)
-
-
-def _read_parquet(source: Source, names: Sequence[str] | None, on_read: OnRead) -> Any:
-    import pyarrow
-    from pyarrow import parquet
-
-    assert not isinstance(source, CsvText)
-    # the message of an error may quote a cell, and names that are no text raise a UnicodeDecodeError
-    with (
-        suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError),
-        parquet.ParquetFile(fspath(source)) as file,
-    ):
-        present = file.schema_arrow.names
-        table = file.read(columns=None if names is None else [name for name in present if name in names])
-        table.validate(full=True)  # whether text is UTF-8, and codes have a category; reading checks neither
-        on_read(Path(source).stat().st_size)
-        return table
-    raise not_a_parquet(source)

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 
 from privfit.remedies import remedy
+from privfit.schema.batches import batches_of
 from privfit.schema.column import Column
 from privfit.schema.document import TYPE_NAMES
-from privfit.schema.files import read_files, sources_of
 from privfit.schema.label import AnyLabel, Label
 from privfit.schema.levels import Boolean, Categorical, Ordinal
 from privfit.schema.numbers import Date, Numeric
@@ -37,10 +37,10 @@ def opened(X: Any, names: Sequence[str] | None = None) -> Any:
     """Return a table, with the columns of these names at least.
 
     Where X is the path of a CSV or Parquet file, of a directory of Parquet files, or a list of such paths, it
-    is the table that they hold.
+    is the table that they hold; so it is for Arrow datasets and readers, and DuckDB relations and queries.
     """
-    sources = sources_of(X)
-    return X if sources is None else read_files(sources, names)
+    source = batches_of(X)
+    return X if source is None else source.read_all(names)
 
 
 def columns_of(X: Any, facts: Sequence[Column]) -> list[Any]:

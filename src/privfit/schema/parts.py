@@ -39,6 +39,26 @@ def concatenated(tables: Sequence[Any], sources: Sequence[str]) -> Any:
     return pyarrow.concat_tables([in_types(table, types) for table in tables])
 
 
+def under_one_another(columns: Sequence[Any]) -> Any:
+    """Return the parts of a column as one column; Arrow's if there are several.
+
+    Parameters
+    ----------
+    columns : sequence of columns
+        The parts, all of one type.
+
+    Returns
+    -------
+    column : object
+        All cells, in order.
+    """
+    if len(columns) == 1:
+        return columns[0]
+    import pyarrow
+
+    return pyarrow.chunked_array([chunk for column in columns for chunk in column.chunks], columns[0].type)
+
+
 def common_types(tables: Sequence[Any], sources: Sequence[str]) -> Any:
     """Return the columns of the first of these tables in types that hold the cells of all, as Arrow's schema.
 

@@ -21,6 +21,9 @@ from privfit.schema.label import AnyLabel
 from privfit.schema.numbers import Numeric
 from privfit.schema.quantities import Quantity
 
+_PLAIN_WHOLE = r"[0-9]{1,15}"
+_PLAIN = r"[0-9]{1,15}(\.[0-9]*)?"
+
 
 @dataclass(frozen=True)
 class Distinct:
@@ -61,7 +64,7 @@ def _once(fact: Feature | AnyLabel, column: Distinct) -> Numbers:
     said = np.empty(len(column.cells))
     number = fact.as_column if isinstance(fact, Quantity) else fact
     points_group_digits = isinstance(number, Numeric) and number.points_group_digits
-    plain = _plain_numbers(column.cells, r"[0-9]{1,15}" if points_group_digits else r"[0-9]{1,15}(\.[0-9]*)?")
+    plain = _plain_numbers(column.cells, _PLAIN_WHOLE if points_group_digits else _PLAIN)
     others = np.arange(len(said))
     if plain is not None:
         which, numbers = plain
@@ -169,7 +172,31 @@ def coded(table: Any, on_column: Callable[[int, int], None] = lambda done, total
     for column in table.columns:
         columns.append(_dictionary(column) if kind_of(column.type) == "text" else column)
         on_column(len(columns), table.num_columns)
-    return pyarrow.table(columns, names=table.column_names)
+    return pyarrow.table(columns, names=table.column_names, metadata=table.schema.metadata)
+
+
+def numbered(table: Any, facts: Sequence[Feature]) -> Any:
+    """Return an Arrow table in which texts that all are plain numbers are stored as the numbers they say.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        The table.
+    facts : sequence of Feature
+        Its columns; those of numbers are looked at, unless points group digits in them.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        The same records, whose cells read the same.
+    """
+    for fact in facts:
+        if not isinstance(fact, Numeric) or fact.points_group_digits:
+            continue
+        plain = _plain_numbers(table.column(fact.name).combine_chunks(), _PLAIN)
+        if plain is not None and plain[0].all():
+            table = table.set_column(table.column_names.index(fact.name), fact.name, [plain[1]])
+    return table
 
 
 def _dictionary(column: Any) -> Any:

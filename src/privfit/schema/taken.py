@@ -8,23 +8,24 @@ not in memory is read once, before anything is charged.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from privfit.mapped import Cache, Matrix
-from privfit.schema.batches import Batches, batches_of
+from privfit.schema.batches import OF_A_QUERY, ROWS, Batches, batches_of
 from privfit.schema.encoding import encode
 from privfit.schema.files import OnRead
 from privfit.schema.frames import columns_of
+from privfit.schema.parts import concatenated
 from privfit.schema.queries import is_query, is_relation
 from privfit.schema.schema import Schema
-from privfit.schema.stored import coded
+from privfit.schema.stored import coded, numbered
 
 READERS = 2  # that encode at the same time, while a third reads on
 
-OF_A_QUERY = (
+FROM_A_QUERY = (
     "the rows are the answer to a query that the custodian of the data ran, each row made of one record alone"
 )
 
@@ -62,6 +63,10 @@ class Taken:
     def __len__(self) -> int:
         return int(self.features.shape[0])
 
+    def without(self, name: str) -> Taken:
+        """Return the table without a column that is no feature, if it has it."""
+        return replace(self, beside=self.beside.select([kept for kept in self.column_names if kept != name]))
+
     def encoded_by(self, schema: Schema) -> Matrix:
         """Return the features, which must have been encoded by the facts of this schema."""
         if schema.features != self.schema.features:
@@ -71,8 +76,10 @@ class Taken:
 
 def assumption_of(X: Any) -> tuple[str, ...]:
     """Return what a statement has to say about X: that its rows are the answer to a query, if they are."""
-    answer = is_query(X) or is_relation(X) or (isinstance(X, Taken) and X.is_query)
-    return (OF_A_QUERY,) if answer else ()
+    known = is_query(X) or is_relation(X) or (isinstance(X, Taken) and X.is_query)
+    metadata = getattr(getattr(X, "schema", None), "metadata", None)
+    marked = isinstance(metadata, dict) and metadata.items() >= OF_A_QUERY.items()
+    return (FROM_A_QUERY,) if known or marked else ()
 
 
 def taken(X: Any, schema: Schema) -> Any:
@@ -98,6 +105,7 @@ def take(
     source: Batches,
     schema: Schema,
     *,
+    names: Sequence[str] | None = None,
     on_read: OnRead = lambda size: None,
     see: Callable[[Any], None] = lambda table: None,
 ) -> Taken:
@@ -109,10 +117,12 @@ def take(
         How to read it.
     schema : Schema
         What it is encoded by; curves are cut later.
+    names : sequence of str, optional
+        The columns that are read, if the source has them; by default those that a fit reads.
     on_read : callable
         Is told how many bytes more were read.
     see : callable
-        Is shown every batch before it is encoded, in order.
+        Is shown every batch, in order.
 
     Returns
     -------
@@ -124,27 +134,46 @@ def take(
     TypeError, ValueError
         If it cannot be read, lacks a column, or holds what the schema refuses. No cell is quoted.
     """
-    import pyarrow
-
     plain = schema.without_curves()
-    names = {column.name for column in plain.features}
+    features = {column.name for column in plain.features}
     cache = Cache(len(plain.feature_names))
     beside = []
 
-    def encoded(table: Any) -> tuple[Matrix, Any]:
+    def encoded(table: Any) -> tuple[Any, Matrix]:
         columns_of(table, plain.features)  # which refuses them by type before one is read
-        kept = coded(table.select([name for name in table.column_names if name not in names]))
-        return encode(table, plain), kept
+        table = coded(numbered(table, plain.features))
+        return table, encode(table, plain)
 
-    def tables() -> Iterator[Any]:
-        for table in source.read(schema.names_in_fit, on_read):
-            see(table)
-            yield table
-
-    for matrix, kept in _in_order(encoded, tables()):
+    for table, matrix in _in_order(encoded, source.read(names or schema.names_in_fit, on_read)):
+        see(table)
         cache.append(matrix)
-        beside.append(kept)
-    return Taken(cache.matrix(), pyarrow.concat_tables(beside), plain, source.is_query)
+        beside.append(table.select([name for name in table.column_names if name not in features]))
+    kept = concatenated(beside, [source.name] * len(beside))
+    return Taken(cache.matrix(), kept, plain, source.is_query)
+
+
+def parts_of(X: Any, schema: Schema) -> Iterator[Any]:
+    """Yield the rows of X, as tables in memory: some at a time if X is not in memory, or is Arrow's."""
+    source = batches_of(X)
+    if source is not None:
+        tables = source.read([fact.name for fact in schema.features], lambda size: None)
+        yield from _without_empty(tables)
+    elif hasattr(X, "slice") and hasattr(X, "num_rows"):
+        yield from (X.slice(start, ROWS) for start in range(0, max(1, X.num_rows), ROWS))
+    else:
+        yield X
+
+
+def _without_empty(tables: Iterator[Any]) -> Iterator[Any]:
+    """Yield tables that have rows, and one without if there are no others."""
+    first = next(tables)
+    some = False
+    for table in tables:
+        if len(table):
+            some = True
+            yield table
+    if not some:
+        yield first
 
 
 def _in_order(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:

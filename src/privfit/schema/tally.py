@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature, Numbers
 from privfit.schema.label import AnyLabel
+from privfit.schema.numbers import Date, Numeric
+from privfit.schema.quantities import Quantity
 from privfit.schema.stored import Distinct, read_stored, stored, which_are_empty
 
 
@@ -72,6 +75,69 @@ class Tally:
     def different_misfits(self) -> int:
         """Return how many different things the cells say that do not fit."""
         return len({reading(cell) for cell in self.misfits()})
+
+
+class Gathered:
+    """The tallies of a column's parts, reduced to what a check asks for.
+
+    Cells that do not fit are kept, each of them once. Of numbers between bounds it is kept on which side of
+    the bounds they are, and of places among levels or classes how often each occurs.
+    """
+
+    def __init__(self, fact: Feature | AnyLabel) -> None:
+        self._fact = fact
+        self._ends = _bounds_of(fact)
+        self._parts: list[Tally] = []
+        self._said: Counter[float] = Counter()
+        self._misfits: Counter[Any] = Counter()
+        self._n_empty = 0
+
+    def add(self, column: Any) -> None:
+        """Count the cells of one more part of the column."""
+        self._parts.append(tally(self._fact, column))
+        if len(self._parts) > 1:  # a column in one part is looked at as it is
+            for part in self._parts:
+                self._reduce(part)
+            self._parts = [self._reduced()]
+
+    def tally(self) -> Tally:
+        """Return the tally of all parts."""
+        return self._parts[0]
+
+    def _reduce(self, part: Tally) -> None:
+        if part.cells == self._cell_at:
+            return
+        self._n_empty += part.n_empty
+        places = np.flatnonzero(part._is_misfit)
+        for cell, weight in zip(part.cells(places), part.weights[places].tolist(), strict=True):
+            self._misfits[cell] += weight
+        if self._ends is None:
+            different = np.unique(part.said[~np.isnan(part.said)]).tolist()
+            sides = {value: part.said == value for value in different}
+        else:
+            low, high = self._ends
+            within = (part.said >= low) & (part.said <= high)
+            sides = {-np.inf: part.said < low, low: within, np.inf: part.said > high}
+        for value, which in sides.items():
+            self._said[value] += part.number_where(which)
+
+    def _reduced(self) -> Tally:
+        n_misfits = len(self._misfits)
+        said = np.array([*self._said, np.nan, *[np.nan] * n_misfits])
+        weights = np.array([*self._said.values(), self._n_empty, *self._misfits.values()], dtype=np.int64)
+        is_empty = np.zeros(len(said), dtype=bool)
+        is_empty[len(self._said)] = True
+        return Tally(said, weights, is_empty, self._cell_at)
+
+    def _cell_at(self, positions: NDArray[np.intp]) -> list[Any]:
+        cells = list(self._misfits)
+        return [cells[position] for position in (positions - len(self._said) - 1).tolist()]
+
+
+def _bounds_of(fact: Feature | AnyLabel) -> tuple[float, float] | None:
+    """Return the bounds of a column of numbers or dates, or of a label that is read as one."""
+    column = fact.as_column if isinstance(fact, Quantity) else fact
+    return column.ends if isinstance(column, Numeric | Date) else None
 
 
 def tally(fact: Feature | AnyLabel, column: Any) -> Tally:
