@@ -115,8 +115,8 @@ class Published:
         size = scores * (self.n_columns + self.has_intercept)
         if self.covariance is not None and self.covariance.shape != (size, size):
             return f"the covariance of its weights must have {size} rows and columns"
-        if self.inference is not None and len(self.inference) != size:
-            return f"what it says about how sure its weights are must name {size} weights"
+        if self.inference is not None and (scores > 1 or len(self.inference) != size):
+            return f"its intervals must be of one score, and name {size} weights"
         return None
 
     @property
