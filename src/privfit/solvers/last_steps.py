@@ -34,6 +34,7 @@ CURVATURE_SHARE, SPREAD_SHARE, GRADIENT_SHARE = 0.16, 0.08, 0.21
 LONG_RECORDS = 0.1  # share of the records that are longer than the radius, and count less
 LARGE_MEAN = 3.0  # predictions of numbers, in units of their scale, from which on records count less
 REMAINDER, REMAINDER_OF_AMOUNTS = 0.15, 0.5  # of u'Hu: what is left to go after a step u
+DRIFT_LIMIT = 0.3  # standard errors by which the curvature at the first point may move the last step
 RADII = 4.0 * 2.0 ** (-np.arange(25) / 8)  # in units of the typical norm
 
 
@@ -162,16 +163,22 @@ def last_steps(
     g = features.measure(limits.gradient_of(radius), FIRST_GRADIENT_SHARE * budget, of=point)
     rough = basis.T @ symmetric(first.value) @ basis + penalty
     gradient = basis.T @ g.value + penalty @ w
-    w = w - lifted(rough, noise_edge(first.sigma, len(w))) @ gradient
+    moved_by = lifted(rough, noise_edge(first.sigma, len(w))) @ gradient
+    w = w - moved_by
 
     point = features.at(basis @ w)
     second = features.measure(limits.curvature_of(radius), CURVATURE_SHARE * budget, of=point)
     spread = features.measure(limits.spread_of(radius, features.relation), SPREAD_SHARE * budget, of=point)
     g = features.measure(limits.gradient_of(radius), features.remaining, of=point)
-    both = first.average(second)  # the curvature at the first point is off by less than its noise
-    curvature = basis.T @ symmetric(both.value) @ basis + penalty
-    step = lifted(curvature, both.sigma) @ (basis.T @ g.value + penalty @ w)
-    mass = _mass(both, radius, view.bias)
+    for both in (first.average(second), second):
+        curvature = basis.T @ symmetric(both.value) @ basis + penalty
+        step = lifted(curvature, both.sigma) @ (basis.T @ g.value + penalty @ w)
+        mass = _mass(both, radius, view.bias)
+        # the curvature at the first point is that at the second one up to about this share
+        change = math.sqrt(max(float(moved_by @ curvature @ moved_by), 0.0) / mass)
+        gone = math.sqrt(max(float(step @ curvature @ step), 0.0))
+        if not limits.remainder or first.rho / both.rho * change * gone <= DRIFT_LIMIT:
+            break
     note = (
         f"two Newton steps after the solver corrected the weights; records more than {radius:.3g} times as "
         "long as a typical one count less in them"

@@ -1,0 +1,146 @@
+"""Two Newton steps after a solver, asked without noise: where they lead, and where they ask."""
+
+import numpy as np
+import pytest
+from curators import curator_of
+from scripted import ScriptedNoise
+
+from privfit.accounting import Ledger
+from privfit.curator import Curator
+from privfit.engine.problem import Problem
+from privfit.engine.view import View
+from privfit.losses import get_loss
+from privfit.questions import EffectCurvature, EffectGradient, EffectSpread
+from privfit.solvers import Solution, last_steps
+from privfit.solvers.contrasts import Category, contrasts_of
+from privfit.solvers.last_steps import limits_of
+
+N = 40_000
+TRUE = np.array([1.0, -0.5, 0.2])
+
+
+def logistic_table():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 2))
+    score = X @ TRUE[:2] + TRUE[2]
+    return X, np.where(rng.random(N) < 1.0 / (1.0 + np.exp(-score)), 1.0, -1.0)
+
+
+def exact(X, y, radius, w, steps):
+    """Return weights after so many Newton steps on the shrunk records, in exact sums, and their errors."""
+    rows = np.column_stack([X, np.ones(len(X))])
+    f = np.minimum(1.0, radius**2 / (rows**2).sum(axis=1))
+    for _ in range(steps):
+        p = 1.0 / (1.0 + np.exp(y * (rows @ w)))
+        scores = (f * -y * p)[:, None] * rows
+        H = (rows.T * (f * p * (1.0 - p))) @ rows
+        w = w - np.linalg.solve(H, scores.sum(axis=0))
+    covariance = np.linalg.solve(H, np.linalg.solve(H, scores.T @ scores).T)
+    return w, np.sqrt(np.diag(covariance))
+
+
+def sandwich_bread(X, y, w):
+    rows = np.column_stack([X, np.ones(len(X))])
+    f = np.minimum(1.0, 4.0 / (rows**2).sum(axis=1))
+    p = 1.0 / (1.0 + np.exp(y * (rows @ w)))
+    return (rows.T * (f * p * (1.0 - p))) @ rows
+
+
+def stepped(start, monkeypatch):
+    """Return the last steps from a start, with the weights at which each question was asked."""
+    X, y = logistic_table()
+    problem = Problem.of(X, y, get_loss("logistic"))
+    curator = curator_of(problem, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
+    asked, measure = [], Curator.measure
+
+    def noticed(self, question, rho, *, of=None):
+        asked.append((question, None if of is None else of.w))
+        return measure(self, question, rho, of=of)
+
+    monkeypatch.setattr(Curator, "measure", noticed)
+    monkeypatch.setattr(last_steps, "_radius", lambda features, rho, bias: 2.0)
+    solution = Solution(start, view=View.plain(2, intercept=True), total=N)
+    return last_steps.last_steps(curator, solution, 1.0), asked
+
+
+def test_one_step_leaves_more_to_go_than_the_sampling_error_and_two_do_not(monkeypatch):
+    """From a start that is off by half of the margins, as an early end of a walk leaves it."""
+    X, y = logistic_table()
+    start = 0.5 * TRUE
+    steps, _ = stepped(start, monkeypatch)
+    best, errors = exact(X, y, 2.0, TRUE, 10)
+    one, _ = exact(X, y, 2.0, start, 1)
+    assert np.max(np.abs(one - best) / errors) > 1.5
+    assert np.max(np.abs(steps.w - best) / errors) < 0.35
+    # with the curvature at the start, a third of it, the second step would be that much too long
+    H = [sandwich_bread(X, y, w) for w in (start, one)]
+    both = np.linalg.solve((H[0] + 2.0 * H[1]) / 3.0, H[1] @ (one - best))
+    assert np.max(np.abs(one - both - best) / errors) > 0.5
+
+
+def test_curvature_and_spread_are_asked_at_the_weights_of_the_first_step(monkeypatch):
+    steps, asked = stepped(0.5 * TRUE, monkeypatch)
+    kinds = [type(question) for question, _ in asked]
+    assert kinds == [EffectCurvature, EffectGradient, EffectCurvature, EffectSpread, EffectGradient]
+    places = [w for _, w in asked]
+    assert np.array_equal(places[0], places[1])
+    assert np.array_equal(places[2], places[3])
+    assert np.array_equal(places[2], places[4])
+    assert np.abs(places[2] - TRUE).max() < 0.5 * np.abs(places[0] - TRUE).max()
+    np.testing.assert_allclose(places[4] - steps.contrasts.basis @ steps.step, steps.w, atol=1e-9)
+
+
+def test_a_right_model_keeps_its_coefficients_however_many_records_are_shrunk(monkeypatch):
+    """A clip of each gradient instead, which depends on the label, moves them by several standard errors."""
+    X, y = logistic_table()
+    rows, w = np.column_stack([X, np.ones(N)]), TRUE.copy()
+    found, errors = exact(X, y, 1.0, TRUE, 10)
+    assert np.max(np.abs(found - TRUE) / errors) < 4.5  # once in 100,000 tables it is not
+    for _ in range(30):
+        p = 1.0 / (1.0 + np.exp(y * (rows @ w)))
+        gradients = (-y * p)[:, None] * rows
+        lengths = np.linalg.norm(gradients, axis=1)
+        clipped = gradients * np.minimum(1.0, 0.5 / lengths)[:, None]
+        w = w - np.linalg.solve((rows.T * (p * (1.0 - p))) @ rows, clipped.sum(axis=0))
+    assert np.max(np.abs(w - TRUE) / errors) > 4.5
+
+
+# -- free directions -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_free_directions_are_orthonormal_and_lose_nothing_that_records_tell(intercept):
+    """Predictions of all rows with one level of each category are kept, and references become 0."""
+    rng = np.random.default_rng(1)
+    d = 6 + intercept
+    view = View(rng.normal(size=6) * intercept, rng.uniform(0.5, 2.0, size=6), 0.3 if intercept else None)
+    categories = Category(range(1, 4), 2), Category(range(4, 6), 4)
+    contrasts = contrasts_of(view, d, intercept, categories)
+    q = d - len(contrasts.references)
+    assert contrasts.basis.shape == (d, q)
+    assert q == 5
+    np.testing.assert_allclose(contrasts.basis.T @ contrasts.basis, np.eye(q), atol=1e-12)
+    rows = np.zeros((50, 6))
+    rows[:, 0] = rng.normal(size=50)
+    rows[np.arange(50), rng.integers(1, 4, 50)] = 1.0
+    rows[np.arange(50), rng.integers(4, 6, 50)] = 1.0
+    raw = np.column_stack([rows, np.ones(50)])[:, :d]
+    w = rng.normal(size=d)
+    free = contrasts.basis.T @ view.viewed_weights(w)
+    np.testing.assert_allclose(raw @ (contrasts.effects @ free), raw @ w, atol=1e-12)
+    assert not np.abs((contrasts.effects @ free)[list(contrasts.references)]).max() > 1e-12
+    # the penalty is that of the shortest weights that predict the same
+    shortest = np.linalg.lstsq(raw, raw @ w, rcond=None)[0]
+    assert free @ contrasts.squares @ free == pytest.approx(shortest @ shortest)
+
+
+def test_limits_follow_from_the_loss_and_from_bounds_of_the_targets():
+    logistic = limits_of(get_loss("logistic"), (-1.0, 1.0), 0.0, 1.0)
+    assert (logistic.slope, logistic.curvature, logistic.mean) == (1.0, 0.25, np.inf)
+    squared = limits_of(get_loss("squared"), (0.0, 1.0), 0.4, 0.1)
+    assert squared.slope == pytest.approx(6.0 + 3.0)  # the farthest target, and the largest prediction
+    assert (squared.curvature, squared.remainder) == (1.0, 0.0)
+    narrow = limits_of(get_loss("squared"), (-1.0, 1.0), 0.0, 1.0)
+    assert narrow.slope == 2.0
+    counts = limits_of(get_loss("poisson"), (0.0, 1.0), 0.0, 0.1)
+    assert (counts.slope, counts.curvature, counts.mean) == (10.0, 3.0, 3.0)
