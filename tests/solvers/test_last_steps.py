@@ -71,7 +71,7 @@ def test_one_step_leaves_more_to_go_than_the_sampling_error_and_two_do_not(monke
     best, errors = exact(X, y, 2.0, TRUE, 10)
     one, _ = exact(X, y, 2.0, start, 1)
     assert np.max(np.abs(one - best) / errors) > 1.5
-    assert np.max(np.abs(steps.w - best) / errors) < 0.35
+    assert np.max(np.abs(steps.raw(steps.w) - best) / errors) < 0.35
     # with the curvature at the start, a third of it, the second step would be that much too long
     H = [sandwich_bread(X, y, w) for w in (start, one)]
     both = np.linalg.solve((H[0] + 2.0 * H[1]) / 3.0, H[1] @ (one - best))
@@ -87,7 +87,7 @@ def test_curvature_and_spread_are_asked_at_the_weights_of_the_first_step(monkeyp
     assert np.array_equal(places[2], places[3])
     assert np.array_equal(places[2], places[4])
     assert np.abs(places[2] - TRUE).max() < 0.5 * np.abs(places[0] - TRUE).max()
-    np.testing.assert_allclose(places[4] - steps.contrasts.basis @ steps.step, steps.w, atol=1e-9)
+    np.testing.assert_allclose(places[4] - steps.contrasts.basis @ steps.step, steps.raw(steps.w), atol=1e-9)
 
 
 def test_a_right_model_keeps_its_coefficients_however_many_records_are_shrunk(monkeypatch):
@@ -103,6 +103,18 @@ def test_a_right_model_keeps_its_coefficients_however_many_records_are_shrunk(mo
         clipped = gradients * np.minimum(1.0, 0.5 / lengths)[:, None]
         w = w - np.linalg.solve((rows.T * (p * (1.0 - p))) @ rows, clipped.sum(axis=0))
     assert np.max(np.abs(w - TRUE) / errors) > 4.5
+
+
+def test_weights_of_refused_effects_stay_near_the_solvers(monkeypatch):
+    start = 0.5 * TRUE
+    steps, _ = stepped(start, monkeypatch)
+    all_known = np.ones(3, dtype=bool)
+    assert np.array_equal(steps.keeping(all_known), steps.w)
+    np.testing.assert_allclose(steps.raw(steps.keeping(~all_known)), start)
+    first = steps.raw(steps.keeping(np.array([True, False, False])))
+    assert first[0] == pytest.approx(steps.raw(steps.w)[0])
+    # the others follow as far as they are correlated with it, and no further
+    assert np.abs(first[1:] - start[1:]).max() < 0.3 * np.abs(steps.raw(steps.w)[1:] - start[1:]).max()
 
 
 # -- free directions -----------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 INTERCEPT = "intercept"
-LEAST_REACH = 10.0  # times d^1.5: with less, nearly all of d effects are refused, however unrelated they are
+LEAST_REACH = 8.0  # times d^1.5: with less, nearly all of d effects are refused, however unrelated they are
 AMPLE_REACH = 35.0  # times d^1.5: with more, none of d effects of unrelated columns is refused
 MOST_EPSILON = 20.0  # beyond it a promise means nothing, and is not advised
 WITH_A_VIEW = ("adaptive", "newton")  # solvers that say in which view of the features they worked
@@ -132,13 +132,14 @@ class Asked:
             if why is not None:
                 warn_caller(why, BudgetWarning)
         steps = last_steps(curator, solution, budget, self.categories, encoder.ends)
-        nothing = np.zeros_like(steps.w)
+        corrected = encoder.in_units(steps.raw(steps.w))
+        nothing = np.zeros_like(corrected)
         unit = float(encoder.in_units(nothing + 1.0)[0] - encoder.in_units(nothing)[0])
         is_reference = np.zeros(len(nothing), dtype=bool)
         is_reference[list(steps.contrasts.references)] = True
         inference = Inference(
             names=self.names,
-            estimate=encoder.in_units(steps.w),
+            estimate=corrected,
             is_reference=is_reference,
             directions=unit * steps.unit * steps.contrasts.effects,
             curvature=steps.curvature,
@@ -149,11 +150,13 @@ class Asked:
             step=steps.step,
             mass=steps.mass,
             remainder=steps.remainder,
-            chosen=self.chosen,
         )
-        # the steps clip no columns but at declared bounds, so predictions do not, either
-        notes = (*solution.notes, *steps.notes)
-        return replace(solution, w=steps.w, notes=notes, bounds=None), inference
+        known = np.array([effect.refused is None for effect in inference.effects])
+        w = steps.raw(steps.keeping(known))
+        inference = replace(inference, estimate=encoder.in_units(w), corrected=corrected, chosen=self.chosen)
+        # the steps clip columns at declared bounds only, and so do predictions if effects are known
+        bounds = None if known[~is_reference].any() else solution.bounds
+        return replace(solution, w=w, notes=(*solution.notes, *steps.notes), bounds=bounds), inference
 
 
 def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> None:

@@ -19,6 +19,10 @@ INFLATION_FACTOR = 1.5  # how much of the shift of a noisy inverse counts as suc
 MOST_FREEDOM = 1e9  # beyond it a t distribution is normal
 
 TOO_SMALL = "The budget is too small to say how exact this effect is."
+SINGULAR = (
+    "The budget is too small to say how exact any effect is; if columns hold all levels of a category, "
+    "declare it in a schema or leave one level out."
+)
 _NAN = math.nan
 
 
@@ -109,7 +113,8 @@ class Inference:
     names : tuple of str
         The effects: a name for each column of `coef_`, the intercept, if any, last.
     estimate : array of shape (d,)
-        The weights; a level's weight is its difference from the reference level, whose weight is 0.
+        The weights; a level's weight is its difference from the reference level, whose weight is 0. That of
+        an effect that is not refused is the centre of its interval.
     is_reference : array of bool of shape (d,)
         Which weights are those of reference levels.
     directions : array of shape (d, q)
@@ -126,6 +131,9 @@ class Inference:
         Of u'Hu: what a last step u leaves to go, for the loss; 0 if its Newton step leaves nothing.
     chosen : tuple of str, optional
         The effects of interest; the others are not judged. None: all.
+    corrected : array of shape (d,), optional
+        The weights after the last step, which contrasts that are not refused are estimated with. The others'
+        are noise where an effect is refused, so a model may keep those of its solver. By default `estimate`.
     """
 
     names: tuple[str, ...]
@@ -141,6 +149,7 @@ class Inference:
     mass: float
     remainder: float = 0.15
     chosen: tuple[str, ...] | None = None
+    corrected: Vector | None = None
 
     def __post_init__(self) -> None:
         d, q = self.directions.shape
@@ -192,14 +201,14 @@ class Inference:
         estimate = float(a @ self.estimate)
         if not along.any():
             return replace(REFERENCE, estimate=estimate)
+        if not self._is_curved:
+            return Effect(estimate, _NAN, _NAN, refused=SINGULAR)
         v = self._inverse @ along
         sampling, privacy = float(v @ self.spread @ v), float(v @ self._privacy @ v)
         left = self._left_to_go(float(along @ v))
         privacy += left**2
         sampling = max(sampling, 0.0)  # noise may have made it negative where it is small
         total, length = sampling + privacy, float(v @ v)
-        if not (self._is_curved and total > 0.0):
-            return Effect(estimate, _NAN, _NAN, refused=TOO_SMALL)
         b = self._inverse @ (self.spread @ v)
         of_curvature = 2.0 * self.sigma_curvature**2 * (float(b @ b) * length + float(b @ v) ** 2)
         error = math.sqrt(of_curvature + (self.sigma_spread * length) ** 2) / total
@@ -207,7 +216,8 @@ class Inference:
         if 0.5 * error + INFLATION_FACTOR * shift + left**2 / (2.0 * total) > DOUBT_LIMIT:
             return Effect(estimate, _NAN, _NAN, refused=TOO_SMALL)
         freedom = 2.0 / error**2 if error > 0.0 else math.inf
-        return Effect(estimate, math.sqrt(sampling), math.sqrt(privacy), freedom=freedom)
+        centre = estimate if self.corrected is None else float(a @ self.corrected)
+        return Effect(centre, math.sqrt(sampling), math.sqrt(privacy), freedom=freedom)
 
     @property
     def effects(self) -> tuple[Effect, ...]:
@@ -262,10 +272,6 @@ class Inference:
 
     # -- other units, and files ------------------------------------------------------------------------------
 
-    def rescaled(self, estimate: Vector, unit: float) -> Inference:
-        """Return the same in other units of the target: with these weights, each `unit` times as large."""
-        return replace(self, estimate=estimate, directions=unit * self.directions)
-
     def to_dict(self) -> dict[str, Any]:
         """Return all that was released, as numbers and lists, for a model file.
 
@@ -296,13 +302,14 @@ class Inference:
         """
         arrays = ("estimate", "directions", "curvature", "spread", "step")
         numbers = ("sigma_curvature", "sigma_spread", "sigma_gradient", "mass", "remainder")
-        chosen = document.get("chosen")
+        chosen, corrected = document.get("chosen"), document.get("corrected")
         known: dict[str, Any] = {name: np.array(document[name], dtype=np.float64) for name in arrays}
         known |= {name: float(document[name]) for name in numbers}
         return cls(
             names=tuple(document["names"]),
             is_reference=np.array(document["is_reference"], dtype=bool),
             chosen=None if chosen is None else tuple(chosen),
+            corrected=None if corrected is None else np.array(corrected, dtype=np.float64),
             **known,
         )
 

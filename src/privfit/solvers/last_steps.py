@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.accounting.relation import Relation
 from privfit.curator import Curator, Measurement, Vector
@@ -93,10 +94,12 @@ class LastSteps:
 
     Parameters
     ----------
-    w : array
-        The raw weights that they lead to, those of reference levels moved to 0.
+    w, start : arrays
+        What they lead to, and the solver's weights, in the free directions.
     unit : float
         By which the effects of the free directions are multiplied to be weights.
+    shift : array
+        What is added to them then: the centre of the targets, to the intercept.
     contrasts : Contrasts
         The free directions.
     curvature, spread : arrays
@@ -114,7 +117,9 @@ class LastSteps:
     """
 
     w: Vector
+    start: Vector
     unit: float
+    shift: Vector
     contrasts: Contrasts
     curvature: Vector
     spread: Vector
@@ -125,6 +130,30 @@ class LastSteps:
     mass: float
     remainder: float
     notes: tuple[str, ...]
+
+    def raw(self, w: Vector) -> Vector:
+        """Return the raw weights of these in the free directions, those of reference levels being 0."""
+        return self.unit * (self.contrasts.effects @ w) + self.shift
+
+    def keeping(self, known: NDArray[np.bool_]) -> Vector:
+        """Return the weights nearest to the solver's that have the corrected effects where these are known.
+
+        Where noise hides the curvature, the last step is noise. Distances are those of predictions, as far
+        as the curvature is known.
+        """
+        if known[~self._is_reference].all():
+            return self.w
+        a = self.contrasts.effects[known & ~self._is_reference]
+        inverse = lifted(self.curvature, noise_edge(self.sigma_curvature, len(self.w)))
+        moved = np.linalg.solve(a @ inverse @ a.T, a @ (self.w - self.start))
+        kept: Vector = self.start + inverse @ a.T @ moved
+        return kept
+
+    @property
+    def _is_reference(self) -> NDArray[np.bool_]:
+        found = np.zeros(len(self.contrasts.effects), dtype=bool)
+        found[list(self.contrasts.references)] = True
+        return found
 
 
 def last_steps(
@@ -156,7 +185,7 @@ def last_steps(
     moved = np.zeros(features.n_weights)
     moved[-1] = shift
     start = with_references_at_zero(solution.w, categories) if features.intercept else solution.w
-    w = basis.T @ view.viewed_weights((start - moved) / unit)
+    w = solved = basis.T @ view.viewed_weights((start - moved) / unit)
 
     point = features.at(basis @ w)
     first = features.measure(limits.curvature_of(radius), FIRST_CURVATURE_SHARE * budget, of=point)
@@ -184,8 +213,10 @@ def last_steps(
         "long as a typical one count less in them"
     )
     return LastSteps(
-        w=unit * (contrasts.effects @ (w - step)) + moved,
+        w=w - step,
+        start=solved,
         unit=unit,
+        shift=moved,
         contrasts=contrasts,
         curvature=curvature,
         spread=basis.T @ symmetric(spread.value) @ basis,
