@@ -372,10 +372,14 @@ def test_the_header_says_which_part_of_the_budget_went_into_intervals():
     assert "Spent on intervals" not in dict(Summary.of(facts).facts)
 
 
-def test_the_header_says_whom_the_promise_is_about():
+def test_the_header_says_whom_the_promise_is_about_and_what_it_rests_on():
     facts = published_model("logit").published()
     people = replace(facts, privacy=facts.privacy | {"records_per_person": 4})
     assert dict(Summary.of(people).facts)["Unit of privacy"] == "one person, up to 4 records each"
+    assert dict(Summary.of(facts).facts)["Noise"] == "seeded: not for publication"
+    secure = replace(facts, privacy=facts.privacy | {"assumptions": []}, weighting={"max": 2.0})
+    assert "Noise" not in dict(Summary.of(secure).facts)
+    assert dict(Summary.of(secure).facts)["Records"] == "12,000, weighted"
     none = replace(facts, privacy=facts.privacy | {"promise": None}, schema=facts.schema | {"records": None})
     assert dict(Summary.of(none).facts)["Privacy"] == "none"
     assert dict(Summary.of(none).facts)["Records"] == "number not declared as public"

@@ -20,6 +20,7 @@ Matrix = NDArray[np.float64]
 # With this assumption a promise about one record is one about a person. Statements make it unless the schema
 # declares an id column, because then a person may have several records.
 ONE_RECORD_EACH = "each person has at most one record"
+SEEDED = "SEEDED NOISE"  # so begins the assumption of a fit whose noise can be removed
 
 
 @dataclass(frozen=True)
@@ -123,6 +124,11 @@ class Published:
     def is_about_people(self) -> bool:
         """Whether the promise is about one person: with all their records, or assumed to have one."""
         return "records_per_person" in self.privacy or ONE_RECORD_EACH in self.privacy["assumptions"]
+
+    @property
+    def has_seeded_noise(self) -> bool:
+        """Whether whoever knows the seed can remove the noise, so that it is not for publication."""
+        return any(SEEDED in text for text in self.privacy["assumptions"])
 
     @property
     def weight_names(self) -> tuple[str, ...] | None:

@@ -286,7 +286,8 @@ def _facts(model: Published, effects: Effects) -> Sequence[tuple[str, str]]:
     if effects.positive is not None:
         facts.append(("Positive class", printable(str(effects.positive))))
     records = privacy.get("origin", {}).get("records") or (model.schema or {}).get("records")
-    facts.append(("Records", "number not declared as public" if records is None else f"{records:,}"))
+    counted = "number not declared as public" if records is None else f"{records:,}"
+    facts.append(("Records", f"{counted}, weighted" if model.weighting else counted))
     facts.append(("Intervals", f"{100.0 * effects.level:g}%"))
     promise = privacy["promise"]
     if promise is None:
@@ -296,6 +297,8 @@ def _facts(model: Published, effects: Effects) -> Sequence[tuple[str, str]]:
     facts.append(("Unit of privacy", unit))
     if promise["epsilon"] is not None:
         facts += [("Epsilon", written_up(promise["epsilon"])), ("Delta", written_up(promise["delta"]))]
+    if model.has_seeded_noise:
+        facts.append(("Noise", "seeded: not for publication"))
     spending = privacy["spending"]
     bought = sum(rho for what, rho in spending.items() if what.endswith(FOR_THE_EFFECTS))
     if bought:

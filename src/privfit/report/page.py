@@ -10,7 +10,7 @@ from typing import Any
 from privfit.accounting import promise as promises
 from privfit.accounting.amounts import written_up
 from privfit.accounting.group import for_records
-from privfit.models.published import Published
+from privfit.models.published import SEEDED, Published
 from privfit.models.registry import title_of
 from privfit.models.targets import Classes, Counts, Interval, TwoLabels
 from privfit.models.weight_table import Weights
@@ -29,7 +29,6 @@ CARD_FIELDS = (
     "Where it should not be used",
     "Known limits",
 )
-SEEDED = "SEEDED NOISE"
 LEAST_CHANCE_IN_WORDS = 1e-12  # "1 in" more than a million millions says nothing to anybody
 RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # for which the page says what is promised
 
@@ -109,7 +108,7 @@ def _warnings(model: Published, scores: Mapping[str, Any] | None) -> str:
             "are sensitive.</p>"
         )
     bought = {} if scores is None else scores["privacy"]
-    if any(SEEDED in text for text in (*model.privacy["assumptions"], *bought.get("assumptions", ()))):
+    if model.has_seeded_noise or any(SEEDED in text for text in bought.get("assumptions", ())):
         return (
             '<p class="warning" role="alert">Made with seeded noise, for research only: whoever knows the '
             "seed can remove the noise. Not for publication.</p>"
