@@ -14,6 +14,7 @@ from privfit import DPLogisticRegression, Schema
 from privfit.estimators.publishing import restored
 from privfit.models.contrast import number_text, ratio_texts, size_text
 from privfit.models.effects import INTERCEPT, NOT_ASKED, Effects
+from privfit.models.inference import TOO_SMALL
 from privfit.models.summary import FOR_THE_EFFECTS, WIDTH, Summary
 from privfit.models.weights import weights_of
 from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, PersonSpread
@@ -398,6 +399,16 @@ def test_a_refused_effect_says_so_and_shows_no_number():
     assert found.refused
     assert "too little budget to say" in str(found)
     assert "nan" not in str(found)
+
+
+def test_a_reason_of_its_own_is_told():
+    model = published_model("logit")
+    curvature = model.inference_.curvature.copy()
+    curvature[0, 0] = -1e9
+    model.inference_ = replace(model.inference_, curvature=curvature)
+    reason = model.contrast({"age": 1}).refused
+    assert reason != TOO_SMALL
+    assert " ".join(reason.split()) in " ".join(str(model.summary()).split())
 
 
 def test_effects_that_nobody_asked_for_are_told_from_those_that_are_refused():

@@ -37,6 +37,15 @@ def test_effects_of_interest_come_back(tmp_path):
     assert str(kept(model, tmp_path).summary()) == str(model.summary())
 
 
+def test_effects_are_estimated_with_the_corrected_weights(tmp_path):
+    model = published_model("logit")
+    corrected = 1.1 * model.inference_.estimate
+    model.inference_ = replace(model.inference_, corrected=corrected)
+    loaded = kept(model, tmp_path)
+    assert str(loaded.summary()) == str(model.summary())
+    assert loaded.contrast({"age": 72}).estimate == pytest.approx(corrected[0])
+
+
 def test_a_file_without_intervals_loads_and_says_so(tmp_path):
     model = published_model("logit")
     written = json.loads(to_json(model.published()))
@@ -63,6 +72,8 @@ def test_a_file_with_intervals_follows_the_published_schema_and_converts_as_othe
     [
         ({"names": ["a"]}, "do not fit together"),
         ({"estimate": [1.0]}, "do not fit together"),
+        ({"corrected": [1.0]}, "do not fit together"),
+        ({"corrected": "none"}, "breaks the rule 'type'"),
         ({"curvature": [[1.0]]}, "do not fit together"),
         ({"curvature": [[1.0, 2.0], [1.0]]}, "different lengths"),
         ({"spread": "none"}, "breaks the rule 'type'"),

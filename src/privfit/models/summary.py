@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from privfit.accounting.amounts import written_up
 from privfit.models.contrast import TOO_LITTLE, Contrast, number_text, pvalue_text, ratio_texts, size_text
 from privfit.models.effects import INTERCEPT, NOT_ASKED, EffectRow, Effects
+from privfit.models.inference import TOO_SMALL
 from privfit.models.published import Published
 from privfit.models.registry import title_of
 from privfit.printable import printable
@@ -337,6 +338,8 @@ def _notes(effects: Effects, rows: Sequence[EffectRow]) -> Sequence[str]:
             f'"{TOO_LITTLE}": noise hides how exact the effect is, so that no interval would be right. More '
             "records, a larger epsilon or fewer columns help."
         )
+        reasons = dict.fromkeys(row.contrast.refused for row in rows if row.contrast is not None)
+        notes += [reason for reason in reasons if reason not in (None, NOT_ASKED, TOO_SMALL)]
     return notes
 
 

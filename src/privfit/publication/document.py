@@ -232,8 +232,15 @@ def _inference(written: dict[str, Any] | None) -> Inference | None:
         return None
     for name in ("directions", "curvature", "spread"):
         _matrix(name, written[name])
-    for name in ("estimate", "step"):
-        _numbers(name, written[name])
+    corrected = written.get("corrected") or written["estimate"]
+    for name, numbers in (
+        ("estimate", written["estimate"]),
+        ("step", written["step"]),
+        ("corrected", corrected),
+    ):
+        _numbers(name, numbers)
+    if len(corrected) != len(written["estimate"]):
+        raise ValueError("its intervals do not fit together.")
     try:
         return Inference.from_dict(written)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError):
