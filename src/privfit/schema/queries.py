@@ -35,6 +35,9 @@ _EXPRESSIONS = frozenset(
 )
 _OPERATORS = frozenset(("PROJECTION", "FILTER", "PARQUET_SCAN", "READ_PARQUET"))
 _ROW_NUMBERS = frozenset(("rowid", "file_row_number", "file_index"))  # which tell where other rows are
+_TIMES = frozenset(("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"))
+# functions that DuckDB calls scalar and consistent, though they tell the time, or how many rows a file has
+_NOT_OF_ONE_ROW = frozenset(("age", "current_localtime", "current_localtimestamp", "json_serialize_plan"))
 
 _REMEDY = (
     "write the answer of the query to a Parquet file, if each row of it is made of one record, and give that "
@@ -145,12 +148,33 @@ def _in_select(connection: Any, node: dict[str, Any]) -> str | None:
         "HAVING": node["having"],
         "QUALIFY": node["qualify"],
         "SAMPLE": node["sample"] or table.get("sample"),
-        "the form of FROM": table["type"] not in ("BASE_TABLE", "TABLE_FUNCTION"),
+        "the form of FROM": not _is_one_path(table),
     }
     found = next((name for name, part in parts.items() if part), None)
     return found or next(
         _in_expressions(connection, [node["select_list"], node["where_clause"], table]), None
     )
+
+
+def _is_one_path(table: dict[str, Any]) -> bool:
+    """Tell whether a table is named by one path or pattern, and nothing else is said of how it is read.
+
+    A list may name a file twice, and a setting may add the number of a row.
+    """
+    if table["type"] == "TABLE_FUNCTION":
+        return list(_classes(table)) == ["FUNCTION", "CONSTANT"]
+    return bool(table["type"] == "BASE_TABLE")
+
+
+def _classes(tree: Any) -> Iterator[str]:
+    """Yield the classes of all expressions in what was parsed."""
+    if isinstance(tree, list):
+        for part in tree:
+            yield from _classes(part)
+    elif isinstance(tree, dict):
+        if "class" in tree:
+            yield str(tree["class"])
+        yield from _classes(list(tree.values()))
 
 
 def _in_expressions(connection: Any, tree: Any) -> Iterator[str]:
@@ -161,8 +185,11 @@ def _in_expressions(connection: Any, tree: Any) -> Iterator[str]:
         kind = tree.get("class")
         if kind is not None and kind not in _EXPRESSIONS:
             yield str(kind)
-        if kind == "COLUMN_REF" and _ROW_NUMBERS & {name.lower() for name in tree["column_names"]}:
+        names = {name.lower() for name in tree["column_names"]} if kind == "COLUMN_REF" else set()
+        if names & _ROW_NUMBERS:
             yield "the number of a row"
+        if names & _TIMES:
+            yield "the time"
         if kind == "FUNCTION" and not _is_of_one_row(connection, tree["function_name"]):
             yield f"{tree['function_name']}()"
         for part in tree.values():
@@ -173,6 +200,8 @@ def _is_of_one_row(connection: Any, name: str) -> bool:
     """Tell whether a function computes the same from the same arguments, and from those of one row."""
     if name in ("read_parquet", "parquet_scan"):  # the table itself
         return True
+    if name.lower() in _NOT_OF_ONE_ROW:
+        return False
     known = connection.execute(
         "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE function_name = ?", [name]
     ).fetchall()
