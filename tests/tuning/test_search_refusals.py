@@ -110,6 +110,7 @@ def test_a_grid_that_cannot_be_tried_is_refused(grid, message):
         (DPLogisticRegression(ledger=Ledger(epsilon=1.0), **PUBLIC), "ledger is said to DPSearchCV"),
         (DPLogisticRegression(noise="seeded", **PUBLIC), "noise is said to DPSearchCV"),
         (DPLogisticRegression(random_state=0, **PUBLIC), "random_state is said to DPSearchCV"),
+        (DPLogisticRegression(inference=True, **PUBLIC), "A search cannot be followed by intervals"),
     ],
 )
 def test_an_estimator_that_says_what_the_search_says_is_refused(estimator, message):

@@ -238,6 +238,22 @@ def test_raw_tables_are_read_by_the_schema(form, tmp_path):
     assert metrics.accuracy(search, table, None, epsilon=8.0).value > 0.6
 
 
+def test_datasets_and_queries_are_read_once(tmp_path):
+    import pyarrow as pa
+    from pyarrow import dataset, parquet
+
+    frame = FRAME.assign(patient=np.arange(N))
+    parquet.write_table(pa.Table.from_pandas(frame), tmp_path / "people.parquet")
+    model = DPLogisticRegression(schema=SCHEMA, solver=QUICK)
+    search = searched(model, dataset.dataset(tmp_path / "people.parquet"))
+    assert search.best_params_ == {"alpha": 0.0}
+    assert "a query" not in search.privacy_.text
+    pytest.importorskip("duckdb")
+    search = searched(model, f"duckdb:SELECT * FROM '{tmp_path}/people.parquet'")
+    assert search.best_params_ == {"alpha": 0.0}
+    assert "the rows are the answer to a query" in search.privacy_.text
+
+
 def test_people_of_a_schema_are_split_and_paid_for_as_people():
     ledger = Ledger(epsilon=9.0, person_id="patient")
     model = DPLogisticRegression(schema=SCHEMA, rows_per_person=2, solver=QUICK)

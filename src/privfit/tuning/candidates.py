@@ -46,6 +46,11 @@ def check_estimator(estimator: Any) -> DPLinearModel:
                 f"{name} is said to DPSearchCV, which promises one thing for all fits together; leave it out "
                 f"of {type(estimator).__name__}."
             )
+    if estimator.inference:
+        raise ValueError(
+            "A search cannot be followed by intervals, because a choice by the same records makes them too "
+            "narrow; leave inference= out, or fit settings that you chose beforehand."
+        )
     return estimator
 
 

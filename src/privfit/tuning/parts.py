@@ -19,8 +19,22 @@ from privfit.curator import NoiseSource
 from privfit.estimators.records import Records
 from privfit.metrics.held_out import n_rows, rows_of
 from privfit.schema import Schema
+from privfit.schema.batches import batches_of
 from privfit.schema.frames import columns_of
 from privfit.schema.people import NOBODY, People, people_in
+
+
+def in_memory(X: Any, schema: Schema | None) -> Any:
+    """Return a table of which rows can be taken: X, or all that a file, a dataset or a query holds.
+
+    It is read once, so that fits and scores see the same rows.
+    """
+    source = None if schema is None else batches_of(X)
+    if source is None or schema is None:
+        return X
+    import pyarrow
+
+    return pyarrow.concat_tables(source.read(schema.names_in_fit, lambda size: None))
 
 
 def people_of(records: Records, schema: Schema | None, relation: Relation) -> People | None:

@@ -22,12 +22,12 @@ from privfit.estimators.validation import check_number, check_switch
 from privfit.metrics.held_out import HeldOut
 from privfit.questions.comparisons import LossDifferences
 from privfit.questions.scores import SHARE_GRID
-from privfit.schema.frames import opened
+from privfit.schema.taken import assumption_of
 from privfit.surroundings import Family
 from privfit.tuning.candidates import check_estimator, kind_of_promise, settings_of
 from privfit.tuning.chosen import ChosenModel
 from privfit.tuning.losses import CLIPS, Losses, check_scoring, losses_of
-from privfit.tuning.parts import people_of, split
+from privfit.tuning.parts import in_memory, people_of, split
 from privfit.tuning.plan import Plan, seeds
 from privfit.tuning.results import differences_in, in_words, table_of
 from privfit.tuning.stating import how_chosen, restated
@@ -213,8 +213,8 @@ class DPSearchCV(ChosenModel, PrivateFit):
     def _search(self, records: Records) -> Self:
         plan = self._planned(records)
         schema = plan.declared.schema
-        if schema is not None:
-            records = replace(records, X=opened(records.X, schema.names_in_fit))
+        of_query = assumption_of(records.X)
+        records = replace(records, X=in_memory(records.X, schema))
         known, said = self._labels(records, plan)
         for number in range(len(plan.settings)):  # on all records, so that no coin decides about a refusal
             self._model(plan, number, self.ledger, plan.search, known)._fit(records, check_only=True)
@@ -239,7 +239,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         self.estimators_, self.best_estimator_, self.best_index_ = models, model, best
         self.best_params_, self.scorer_, self.ledger_ = plan.settings[best], plan.scoring, ledger
         self.cv_results_ = table_of(plan.settings, released, plan.level, (losses.low, losses.high))
-        self._state_all(plan, ledger, family, said)
+        self._state_all(plan, ledger, family, said, of_query)
         return self
 
     def _checked(self) -> tuple[list[DPLinearModel], list[dict[str, Any]], str, float]:
@@ -261,8 +261,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
 
     def _planned(self, records: Records) -> Plan:
         """Check the settings and divide the privacy budget; nothing of the records is looked at."""
-        models, settings, scoring, clip = self._checked()
-        estimator = self.estimator
+        (models, settings, scoring, clip), estimator = self._checked(), self.estimator
         declared = Declared.by(estimator, weighted=records.sample_weight is not None)
         relation = relation_of(estimator.rows_per_person, declared.schema, records.groups_name)
         terms = self._terms(
@@ -361,22 +360,25 @@ class DPSearchCV(ChosenModel, PrivateFit):
         differences, _ = differences_in(released)
         return models, int(np.argmin(differences)), released, losses
 
-    def _state_all(self, plan: Plan, ledger: Ledger, family: Any, said: dict[str, str]) -> None:
+    def _state_all(
+        self, plan: Plan, ledger: Ledger, family: Any, said: dict[str, str], further: tuple[str, ...]
+    ) -> None:
         """Give the search and its models one statement: what was promised for everything together.
 
-        `said` has what is said instead of some assumptions of single fits.
+        `said` has what is said instead of some assumptions of single fits, `further` are others.
         """
         n_records = plan.declared.n_records
         own = self._state(plan.terms, ledger, family, [], n_records=n_records)
         note = how_chosen(plan, self.held_out)
         for model in {id(model): model for model in (*self.estimators_, self.best_estimator_)}.values():
             model.ledger = self.ledger  # that of its fit is closed, and scores of the model draw on this one
-            model.privacy_ = restated(model.privacy_, own, note, n_records, said)
+            stated = restated(model.privacy_, own, note, n_records, said)
+            model.privacy_ = replace(stated, assumptions=(*stated.assumptions, *further))
         best = self.best_estimator_.privacy_
         self.privacy_ = replace(best, notes=(note,), subject="set of models and scores")
 
     def _say(self, message: str) -> None:
-        """Show what is going on, which is public; a line of its own, because fits show bars."""
+        """Show what is going on, which is public, in a line of its own, because fits show bars."""
         if self.verbose:
             Console(stderr=True, highlight=False, markup=False).print(message)
 
