@@ -146,6 +146,34 @@ def test_free_directions_are_orthonormal_and_lose_nothing_that_records_tell(inte
     assert free @ contrasts.squares @ free == pytest.approx(shortest @ shortest)
 
 
+@pytest.mark.parametrize("complete", [True, False])
+def test_products_of_two_levels_are_zero_so_their_noise_is_taken_away(complete):
+    """What is there stays, and of the noise as many dimensions go as there are pairs of levels."""
+    rng = np.random.default_rng(2)
+    view = View(rng.normal(size=6), rng.uniform(0.5, 2.0, size=6), 0.3)
+    contrasts = contrasts_of(view, 7, True, (Category(range(1, 6), 2, complete),))
+    rows = np.column_stack([rng.normal(size=80), np.zeros((80, 5))])
+    some = np.arange(80) if complete else np.arange(60)
+    rows[some, rng.integers(1, 6, len(some))] = 1.0
+    z = np.column_stack([view.scale * (rows - view.center), np.full(80, 0.3)])
+    exact = z.T @ z
+    plain = contrasts.basis.T @ exact @ contrasts.basis
+    np.testing.assert_allclose(contrasts.reduced(exact), plain, atol=1e-9)
+
+    def noise():
+        drawn = rng.normal(size=(7, 7))
+        return (drawn + drawn.T) / 2.0  # of squared norm 1 in each of 28 dimensions
+
+    draws = [noise() for _ in range(300)]
+    before = np.mean([np.sum((contrasts.basis.T @ each @ contrasts.basis) ** 2) for each in draws])
+    after = np.mean([np.sum(contrasts.reduced(each) ** 2) for each in draws])
+    assert before == pytest.approx(21.0, rel=0.1)  # 6 free directions; five standard errors
+    if complete:
+        assert after == pytest.approx(21.0 - 10.0, rel=0.15)
+    assert after < 0.85 * before
+    np.testing.assert_allclose(contrasts.reduced(exact, of_records=False), plain)
+
+
 def test_limits_follow_from_the_loss_and_from_bounds_of_the_targets():
     logistic = limits_of(get_loss("logistic"), (-1.0, 1.0), 0.0, 1.0)
     assert (logistic.slope, logistic.curvature, logistic.mean) == (1.0, 0.25, np.inf)

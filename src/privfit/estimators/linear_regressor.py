@@ -135,6 +135,11 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
         The ledger of this fit; None for solvers without privacy.
     trace_ : tuple of Step
         What each step released and cost.
+    inference_ : Inference or None
+        What was released about the effects, if `inference` asked for it. `conf_int`, `std_err_`,
+        `pvalues_` and `covariance_` follow from it, with a row for each weight, the intercept's last.
+    solver_weights_ : array
+        With `inference`, the weights before they were corrected, the intercept's last.
 
     See Also
     --------

@@ -6,11 +6,15 @@ What is here follows from public facts, and from the map of the features that a 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.curator import Vector
 from privfit.penalties.regulariser import View
+
+MOST_PAIRS = 2000  # of levels of one category: what is done with them takes the cube of their number
 
 
 @dataclass(frozen=True)
@@ -46,12 +50,44 @@ class Contrasts:
         The columns of the reference levels.
     squares : array of shape (q, q)
         The least sum of squares of all raw weights that say the same, as a quadratic form.
+    levels : array of shape (d, number of levels)
+        The weights of the view that predict each level of each category, as far as records can tell them.
+    pairs : array of shape (number of pairs, 2)
+        The levels, by their number, that no record has both of.
     """
 
     basis: Vector
     effects: Vector
     references: tuple[int, ...]
     squares: Vector
+    levels: Vector
+    pairs: NDArray[np.intp]
+
+    def reduced(self, matrix: Vector, *, of_records: bool = True) -> Vector:
+        """Return a noisy sum of z z' over records in the free directions, without noise that cannot be.
+
+        A record has one level of a category, so the products of two levels add up to 0. The matrix is moved
+        to the nearest one of which this is true, which takes the noise in that part away. Sums over people
+        (not `of_records`) have no such zeros, because a person's records may have different levels.
+        """
+        if of_records and len(self.pairs):
+            products = self.levels.T @ matrix @ self.levels
+            first, second = self.pairs.T
+            off = self._inverse_gram @ products[first, second]
+            part = (self.levels[:, first] * off) @ self.levels[:, second].T
+            matrix = np.asarray(matrix - 0.5 * (part + part.T))
+        reduced: Vector = self.basis.T @ matrix @ self.basis
+        return reduced
+
+    @cached_property
+    def _inverse_gram(self) -> Vector:
+        """The inverse of the inner products of the matrices whose products with a sum over records are 0."""
+        angles = self.levels.T @ self.levels
+        j, k = self.pairs.T
+        gram = 0.5 * (
+            angles[np.ix_(j, j)] * angles[np.ix_(k, k)] + angles[np.ix_(j, k)] * angles[np.ix_(k, j)]
+        )
+        return np.asarray(np.linalg.pinv(gram, rcond=1e-10, hermitian=True), dtype=np.float64)
 
 
 def with_references_at_zero(w: Vector, categories: tuple[Category, ...]) -> Vector:
@@ -94,4 +130,23 @@ def contrasts_of(view: View, d: int, intercept: bool, categories: tuple[Category
     if same:
         directions = np.linalg.qr(np.stack(same, axis=1))[0]
         squares -= (directions.T @ raw).T @ (directions.T @ raw)
-    return Contrasts(basis, moved @ raw, tuple(category.reference for category in bound), squares)
+    columns = [column for category in categories for column in category.columns]
+    levels = np.array([view.viewed_weights(np.eye(d)[column]) for column in columns]).reshape(-1, d).T
+    same_everywhere = lost[:, [category.complete for category in bound]]
+    if same_everywhere.size:
+        null = np.linalg.qr(same_everywhere)[0]
+        levels = levels - null @ (null.T @ levels)
+    references = tuple(category.reference for category in bound)
+    return Contrasts(basis, moved @ raw, references, squares, levels, _pairs(categories))
+
+
+def _pairs(categories: tuple[Category, ...]) -> NDArray[np.intp]:
+    """Return the pairs of levels of one category; none where there are too many to be worth the time."""
+    sizes = [len(category.columns) for category in categories]
+    if sum(size * (size - 1) // 2 for size in sizes) > MOST_PAIRS:
+        return np.zeros((0, 2), dtype=np.intp)
+    first, found = 0, [np.zeros((0, 2), dtype=np.intp)]
+    for size in sizes:
+        found.append(first + np.stack(np.triu_indices(size, 1), axis=1))
+        first += size
+    return np.concatenate(found)

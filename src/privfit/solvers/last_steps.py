@@ -190,7 +190,7 @@ def last_steps(
     point = features.at(basis @ w)
     first = features.measure(limits.curvature_of(radius), FIRST_CURVATURE_SHARE * budget, of=point)
     g = features.measure(limits.gradient_of(radius), FIRST_GRADIENT_SHARE * budget, of=point)
-    rough = basis.T @ symmetric(first.value) @ basis + penalty
+    rough = contrasts.reduced(symmetric(first.value)) + penalty
     gradient = basis.T @ g.value + penalty @ w
     moved_by = lifted(rough, noise_edge(first.sigma, len(w))) @ gradient
     w = w - moved_by
@@ -200,7 +200,7 @@ def last_steps(
     spread = features.measure(limits.spread_of(radius, features.relation), SPREAD_SHARE * budget, of=point)
     g = features.measure(limits.gradient_of(radius), features.remaining, of=point)
     for both in (first.average(second), second):
-        curvature = basis.T @ symmetric(both.value) @ basis + penalty
+        curvature = contrasts.reduced(symmetric(both.value)) + penalty
         step = lifted(curvature, both.sigma) @ (basis.T @ g.value + penalty @ w)
         mass = _mass(both, radius, view.bias)
         # the curvature at the first point is that at the second one up to about this share
@@ -219,7 +219,7 @@ def last_steps(
         shift=moved,
         contrasts=contrasts,
         curvature=curvature,
-        spread=basis.T @ symmetric(spread.value) @ basis,
+        spread=contrasts.reduced(symmetric(spread.value), of_records=features.relation.is_one_record_each),
         sigma_curvature=both.sigma,
         sigma_spread=spread.sigma,
         sigma_gradient=g.sigma,
