@@ -1,0 +1,169 @@
+"""Simulated tables whose effects are known, for `intervals.py`.
+
+Columns hang together, and the scores of the records have a standard deviation of about 1.5. In all designs
+but "misspecified" the model is right, so that effects are the coefficients that the labels were drawn with.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from privfit.schema import Categorical, Label, Numeric, Schema
+
+SPREAD, OFFSET = 1.5, -0.5  # of the scores: their standard deviation, and the intercept
+BOUND = 5.0  # of columns of numbers; those with heavy tails have 10
+ROWS_PER_PERSON = 2
+LEVELS = {6: (2, 4), 30: (2, 4, 5, 5, 6, 8)}  # of the categories of a table with so many effects
+PLAIN = ("base", "misspecified", "heavy tails", "weighted", "persons")
+MIXED = "mixed"
+DESIGNS = (*PLAIN, MIXED)
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Records of a design.
+
+    Parameters
+    ----------
+    columns : array of shape (n, d)
+        What the weights multiply, an indicator for every level and a last column of ones included.
+    chances : array of shape (n,)
+        How probable the label 1 is.
+    y : array of shape (n,)
+        Labels 0 and 1.
+    weights : array of shape (n,) or None
+        How much each record counts, at most 1.
+    people : array of shape (n,) or None
+        Whose each record is; people have `ROWS_PER_PERSON` records.
+    codes : tuple of arrays
+        The level of each category of each record.
+    """
+
+    columns: np.ndarray
+    chances: np.ndarray
+    y: np.ndarray
+    weights: np.ndarray | None = None
+    people: np.ndarray | None = None
+    codes: tuple[np.ndarray, ...] = ()
+
+
+def bound(design: str) -> float:
+    """Return the declared bound of all columns of numbers."""
+    return 1.0 if design == MIXED else 2.0 * BOUND if design == "heavy tails" else BOUND
+
+
+@functools.cache
+def coefficients(design: str, p: int) -> np.ndarray:
+    """Return the coefficients of all columns, 0 for reference levels, the intercept's last."""
+    rng = np.random.default_rng([p, 2026])
+    if design != MIXED:
+        found = np.append(rng.normal(size=p), 0.0)
+    else:
+        found = rng.normal(size=sum(LEVELS[p]) + _numbers(p) + 1)
+        found[: _numbers(p)] *= 6.0  # columns of numbers are narrow
+        found[[columns[0] for columns in blocks(p)]] = found[-1] = 0.0
+    scores = _columns(design, 100_000, p, rng)[0] @ found
+    found *= SPREAD / scores.std()
+    found[-1] = OFFSET - (SPREAD / scores.std()) * scores.mean()
+    return found
+
+
+def blocks(p: int) -> list[np.ndarray]:
+    """Return the columns of each category of a mixed table."""
+    ends = _numbers(p) + np.cumsum((0, *LEVELS[p]))
+    return [np.arange(first, last) for first, last in itertools.pairwise(ends)]
+
+
+def schema(p: int) -> Schema:
+    """Return the public facts of a mixed table."""
+    numbers = [Numeric(f"x{j}", 0.0, 1.0) for j in range(_numbers(p))]
+    categories = [
+        Categorical(f"c{k}", [f"level {i}" for i in range(levels)], missing="refuse")
+        for k, levels in enumerate(LEVELS[p])
+    ]
+    return Schema([*numbers, *categories], label=Label("y", ("0", "1"), positive="1"))
+
+
+def frame(sample: Sample, p: int) -> dict[str, np.ndarray]:
+    """Return the raw columns of a mixed table."""
+    found = {f"x{j}": sample.columns[:, j] for j in range(_numbers(p))}
+    names = np.array([f"level {i}" for i in range(max(LEVELS[p]))], dtype=object)
+    return found | {f"c{k}": names[codes] for k, codes in enumerate(sample.codes)}
+
+
+def draw(design: str, n: int, p: int, rng: np.random.Generator) -> Sample:
+    """Draw records of a design."""
+    rows = n // ROWS_PER_PERSON if design == "persons" else n
+    columns, codes = _columns(design, rows, p, rng)
+    weights = people = None
+    if design == "persons":  # a person's records have about the same features, and labels that go together
+        people = np.repeat(np.arange(rows), ROWS_PER_PERSON)
+        columns = columns[people]
+        columns[:, :p] = np.clip(
+            0.9 * columns[:, :p] + np.sqrt(0.19) * rng.normal(size=(n, p)), -BOUND, BOUND
+        )
+        shared, own = rng.normal(size=rows)[people], rng.normal(size=n)
+        chance = special.ndtr(np.sqrt(0.6) * shared + np.sqrt(0.4) * own)
+    else:
+        chance = rng.random(n)
+    scores = columns @ coefficients(design, p)
+    if design == "misspecified":
+        scores += 0.6 * (columns[:, 0] ** 2 - 1.0) + 0.5 * columns[:, 1] * columns[:, 2]
+    chances = special.expit(scores)
+    if design == "weighted":
+        weights = np.clip(np.exp(-0.7 + 0.4 * columns[:, 0] + 0.4 * rng.normal(size=n)), 0.0, 1.0)
+    return Sample(columns, chances, (chance < chances).astype(int), weights, people, codes)
+
+
+def _numbers(p: int) -> int:
+    """How many columns of numbers a mixed table has."""
+    return p - sum(levels - 1 for levels in LEVELS[p])
+
+
+def _columns(design: str, n: int, p: int, rng: np.random.Generator) -> tuple[np.ndarray, tuple]:
+    """Draw all columns, that of ones last, and the levels of the categories."""
+    if design != MIXED:
+        features = _hanging_together(n, p, rng)
+        if design == "heavy tails":  # t with 4 degrees of freedom
+            features *= np.sqrt(2.0 / rng.chisquare(4, size=(n, 1)))
+        np.clip(features, -bound(design), bound(design), out=features)
+        return np.column_stack([features, np.ones(n)]), ()
+    hidden = _hanging_together(n, _numbers(p) + len(LEVELS[p]), rng)
+    numbers = np.clip(0.5 + hidden[:, : _numbers(p)] / 8.0, 0.0, 1.0)
+    codes = tuple(_levels(hidden[:, _numbers(p) + k], levels) for k, levels in enumerate(LEVELS[p]))
+    indicators = [np.eye(levels)[code] for levels, code in zip(LEVELS[p], codes, strict=True)]
+    return np.column_stack([numbers, *indicators, np.ones(n)]), codes
+
+
+def _hanging_together(n: int, p: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw normal columns, each correlated with the one before it by one half."""
+    features = rng.normal(size=(n, p))
+    for j in range(1, p):
+        features[:, j] = 0.5 * features[:, j - 1] + np.sqrt(0.75) * features[:, j]
+    return features
+
+
+def _levels(hidden: np.ndarray, levels: int) -> np.ndarray:
+    """Cut a column into levels of which each has about two thirds of the records of the one before it."""
+    shares = 0.65 ** np.arange(levels)
+    return np.searchsorted(np.cumsum(shares / shares.sum())[:-1], special.ndtr(hidden))
+
+
+def least_eigenvalue(design: str, p: int) -> float:
+    """Return the least eigenvalue of the correlation matrix of the contrasts."""
+    columns = draw(design, 100_000, p, np.random.default_rng(1)).columns[:, :-1]
+    references = [columns[0] for columns in blocks(p)] if design == MIXED else []
+    correlations = np.corrcoef(np.delete(columns, references, axis=1), rowvar=False)
+    return float(np.linalg.eigvalsh(correlations)[0])
+
+
+def free(design: str, p: int) -> Iterator[int]:
+    """Yield the numbers of the effects: all columns but those of reference levels."""
+    references = {int(columns[0]) for columns in blocks(p)} if design == MIXED else set()
+    return (j for j in range(len(coefficients(design, p))) if j not in references)

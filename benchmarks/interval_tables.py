@@ -1,0 +1,188 @@
+"""Intervals on real tables: whether halves agree as they should, and what intervals cost the predictions.
+
+`intervals.py --halves`: of the dense development tables (PRIVFIT_DATA/tables) with at most 15 columns the two
+with the most records, chosen by that alone. A coin puts every record into half A or B, each half is fitted
+at epsilon 4, and (w_A - w_B) / sqrt(S_A + S_B) of every effect that both answer should be standard normal.
+
+`intervals.py --predictions`: training objective on the dense development tables with at most 128 columns, of
+the default, and with `inference=True` of the solver's weights and of the corrected ones. Rows are kept in
+interval_halves.csv and interval_predictions.csv; a run goes on where the last one stopped.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import functools
+import os
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from intervals import DELTA, SEED, commit
+from scipy import special
+
+from privfit import DPLogisticRegression
+
+HALVES = Path(__file__).with_name("interval_halves.csv")
+PREDICTIONS = Path(__file__).with_name("interval_predictions.csv")
+HALVES_EPSILON, HALVES_COLUMNS, HALVES_TABLES = 4.0, 15, 2
+COINS, COINS_PER_BATCH = 400, 50
+EPSILONS, MOST_COLUMNS, FITS = (0.5, 1.0, 4.0), 128, 3
+HALVES_FIELDS = ("table", "n", "p", "batch", "version", "date", "coins")
+HALVES_COUNTS = ("pairs", "within_95", "within_90", "naive_95")  # of each effect
+HALVES_SUMS = ("sum", "sum_of_squares")  # of the standardised differences of each effect
+PREDICTION_KEYS = ("table", "n", "p", "epsilon", "fit")
+PREDICTION_FIELDS = (*PREDICTION_KEYS, "version", "date", "default", "solver", "corrected", "refused")
+
+
+@functools.cache
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(Path(os.environ["PRIVFIT_DATA"]) / "tables" / f"{name}.npz") as parts:
+        return parts["X"], (parts["y"] > 0).astype(int)
+
+
+def names(most_columns: int) -> list[str]:
+    """Return the dense development tables with declared bounds, those with the most records first."""
+    found = (Path(os.environ["PRIVFIT_DATA"]) / "tables").glob("*.npz")
+    dense = [path.stem for path in found if not path.stem.endswith((".raw", ".sp"))]
+    narrow = [name for name in dense if load(name)[0].shape[1] <= most_columns]
+    return sorted(narrow, key=lambda name: -len(load(name)[1]))
+
+
+def fitted(X: np.ndarray, y: np.ndarray, epsilon: float, seed: int, inference: bool) -> DPLogisticRegression:
+    facts = {"classes": (0, 1), "n_records": len(y), "feature_bounds": (0.0, 1.0)}
+    model = DPLogisticRegression(
+        epsilon, DELTA, inference=inference, noise="seeded", random_state=seed, **facts
+    )
+    return model.fit(X, y)
+
+
+def added(path: Path, fields: Iterable[str], row: dict[str, object]) -> None:
+    with path.open("a", newline="") as file:
+        writer = csv.DictWriter(file, list(fields), lineterminator="\n")
+        if file.tell() == 0:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.open(newline=""))) if path.exists() else []
+
+
+def stamp() -> dict[str, str]:
+    return {"version": commit(), "date": datetime.date.today().isoformat()}
+
+
+# -- two halves of a table
+
+
+def difference(name: str, coin: int) -> np.ndarray:
+    """Return the standardised difference of each effect, and the naive one; NaN where a half refuses."""
+    X, y = load(name)
+    in_a = np.random.default_rng([SEED, coin]).random(len(y)) < 0.5
+    models = [
+        fitted(X[half], y[half], HALVES_EPSILON, 2 * coin + k, inference=True)
+        for k, half in enumerate((in_a, ~in_a))
+    ]
+    effects = zip(*(model.inference_.effects for model in models), strict=True)
+    return np.array(
+        [
+            (
+                (a.estimate - b.estimate) / np.hypot(a.std_err, b.std_err),
+                (a.estimate - b.estimate) / np.hypot(a.sampling, b.sampling),
+            )
+            for a, b in effects
+        ]
+    )
+
+
+def compare_halves() -> None:
+    for batch in range(COINS // COINS_PER_BATCH):
+        for name in names(HALVES_COLUMNS)[:HALVES_TABLES]:
+            if any((row["table"], int(row["batch"])) == (name, batch) for row in read(HALVES)):
+                continue
+            coins = range(batch * COINS_PER_BATCH, (batch + 1) * COINS_PER_BATCH)
+            z, naive = np.moveaxis(np.array([difference(name, coin) for coin in coins]), -1, 0)
+            n, p = load(name)[0].shape
+            counts = {"pairs": np.isfinite(z)} | {
+                field: np.abs(each) <= special.ndtri((1.0 + level) / 2.0)
+                for field, each, level in (
+                    ("within_95", z, 0.95),
+                    ("within_90", z, 0.90),
+                    ("naive_95", naive, 0.95),
+                )
+            }
+            row = {"table": name, "n": n, "p": p, "batch": batch, **stamp(), "coins": len(coins)}
+            row |= {field: " ".join(map(str, each.sum(axis=0))) for field, each in counts.items()}
+            for field, power in (("sum", 1), ("sum_of_squares", 2)):
+                row[field] = " ".join(f"{each:.3f}" for each in np.nansum(z**power, axis=0))
+            added(HALVES, (*HALVES_FIELDS, *HALVES_COUNTS, *HALVES_SUMS), row)
+    print("| table | records x columns | coins | answered | mean | sd | 95% | 90% | naive 95% |")
+    print("|---|---|---|---|---|---|---|---|---|")
+    for name, found in halves_found().items():
+        pairs = found["pairs"].sum()
+        mean = found["sum"].sum() / pairs
+        sd = np.sqrt(found["sum_of_squares"].sum() / pairs - mean**2)
+        shares = " | ".join(f"{found[field].sum() / pairs:.3f}" for field in HALVES_COUNTS[1:])
+        answered = pairs / (found["coins"] * len(found["pairs"]))
+        size = f"{found['n']:,} x {found['p']}"
+        print(f"| {name} | {size} | {found['coins']} | {answered:.0%} | {mean:.3f} | {sd:.3f} | {shares} |")
+
+
+def halves_found() -> dict[str, dict]:
+    """Add up the batches of each table."""
+    found: dict[str, dict] = {}
+    for row in read(HALVES):
+        numbers = {field: np.array(row[field].split(), float) for field in (*HALVES_COUNTS, *HALVES_SUMS)}
+        numbers["coins"] = int(row["coins"])
+        known = found.setdefault(row["table"], {"n": int(row["n"]), "p": int(row["p"])})
+        for field, each in numbers.items():
+            known[field] = known.get(field, 0) + each
+    return found
+
+
+# -- what intervals cost the predictions
+
+
+def objective(X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+    return float(np.logaddexp(0.0, -np.where(y == 1, 1.0, -1.0) * (X @ w[:-1] + w[-1])).mean())
+
+
+def compare_predictions() -> None:
+    made = {tuple(row[key] for key in PREDICTION_KEYS) for row in read(PREDICTIONS)}
+    for fit in range(FITS):
+        for name in names(MOST_COLUMNS):
+            X, y = load(name)
+            for epsilon in EPSILONS:
+                key = (name, *map(str, X.shape), f"{epsilon:g}", str(fit))
+                if key in made:
+                    continue
+                usual = fitted(X, y, epsilon, fit, inference=False)
+                model = fitted(X, y, epsilon, fit, inference=True)
+                weights = {
+                    "default": np.append(usual.coef_, usual.intercept_),
+                    "solver": np.ravel(model.solver_weights_),
+                    "corrected": np.append(model.coef_, model.intercept_),
+                }
+                refused = np.mean([effect.refused is not None for effect in model.inference_.effects])
+                row = dict(zip(PREDICTION_KEYS, key, strict=True)) | stamp() | {"refused": f"{refused:.3f}"}
+                row |= {each: f"{objective(X, y, w):.5f}" for each, w in weights.items()}
+                added(PREDICTIONS, PREDICTION_FIELDS, row)
+    print("| table | records x columns | ε | default | solver's weights | corrected weights | refused |")
+    print("|---|---|---|---|---|---|---|")
+    cells: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in read(PREDICTIONS):
+        cells.setdefault(tuple(row[key] for key in PREDICTION_KEYS[:-1]), []).append(row)
+    for (name, n, p, epsilon), rows in sorted(
+        cells.items(), key=lambda each: (float(each[0][3]), -int(each[0][1]))
+    ):
+        means = {field: np.mean([float(row[field]) for row in rows]) for field in PREDICTION_FIELDS[-4:]}
+        told = " | ".join(f"{means[field]:.4f}" for field in ("default", "solver", "corrected"))
+        print(f"| {name} | {int(n):,} x {p} | {epsilon} | {told} | {means['refused']:.0%} |")
+
+
+def main(*, halves: bool) -> None:
+    warnings.simplefilter("ignore")
+    compare_halves() if halves else compare_predictions()
