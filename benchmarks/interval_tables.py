@@ -1,11 +1,14 @@
 """Intervals on real tables: whether halves agree as they should, and what intervals cost the predictions.
 
-`intervals.py --halves`: of the dense development tables (PRIVFIT_DATA/tables) with at most 15 columns the two
-with the most records, chosen by that alone. A coin puts every record into half A or B, each half is fitted
-at epsilon 4, and (w_A - w_B) / sqrt(S_A + S_B) of every effect that both answer should be standard normal.
+`intervals.py --halves`: all dense development tables (PRIVFIT_DATA/tables) with at most 15 columns whose
+halves are large enough for few refusals: reach >= 70 d^1.5 / lambda, see `intervals.py`. Columns that those
+before them and the intercept determine are left out, because the arrays hold every level of a category. A
+coin puts every record into half A or B, each half is fitted at epsilon 4, and (w_A - w_B) / sqrt(S_A + S_B)
+of every effect that both answer should be standard normal.
 
 `intervals.py --predictions`: training objective on the dense development tables with at most 128 columns, of
-the default, and with `inference=True` of the solver's weights and of the corrected ones. Rows are kept in
+the default, of the default with the budget that `inference=True` leaves to the solver, and of the corrected
+weights; columns that others determine are left out here, too, so that effects can be told. Rows are kept in
 interval_halves.csv and interval_predictions.csv; a run goes on where the last one stopped.
 """
 
@@ -20,15 +23,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from intervals import DELTA, SEED, commit
-from scipy import special
+from intervals import DELTA, ENOUGH_REACH, SEED, commit
+from scipy import optimize, special
 
 from privfit import DPLogisticRegression
+from privfit.accounting import Gaussian
+from privfit.solvers.last_steps import SOLVER_SHARE
 
 HALVES = Path(__file__).with_name("interval_halves.csv")
 PREDICTIONS = Path(__file__).with_name("interval_predictions.csv")
-HALVES_EPSILON, HALVES_COLUMNS, HALVES_TABLES = 4.0, 15, 2
-COINS, COINS_PER_BATCH = 400, 50
+HALVES_EPSILON, HALVES_COLUMNS = 4.0, 15
+COINS, COINS_PER_BATCH = 200, 50
 EPSILONS, MOST_COLUMNS, FITS = (0.5, 1.0, 4.0), 128, 3
 HALVES_FIELDS = ("table", "n", "p", "batch", "version", "date", "coins")
 HALVES_COUNTS = ("pairs", "within_95", "within_90", "naive_95")  # of each effect
@@ -49,6 +54,21 @@ def names(most_columns: int) -> list[str]:
     dense = [path.stem for path in found if not path.stem.endswith((".raw", ".sp"))]
     narrow = [name for name in dense if load(name)[0].shape[1] <= most_columns]
     return sorted(narrow, key=lambda name: -len(load(name)[1]))
+
+
+def independent(X: np.ndarray) -> np.ndarray:
+    """Return the columns that those before them and the intercept do not determine."""
+    kept = np.ones((len(X), 1))
+    for column in X.T.astype(np.float64):
+        wider = np.column_stack([kept, column])
+        kept = wider if np.linalg.matrix_rank(wider) > kept.shape[1] else kept
+    return kept[:, 1:]
+
+
+@functools.cache
+def unredundant(name: str) -> tuple[np.ndarray, np.ndarray]:
+    X, y = load(name)
+    return independent(X), y
 
 
 def fitted(X: np.ndarray, y: np.ndarray, epsilon: float, seed: int, inference: bool) -> DPLogisticRegression:
@@ -78,9 +98,17 @@ def stamp() -> dict[str, str]:
 # -- two halves of a table
 
 
+def is_large(name: str) -> bool:
+    """Return whether a half has the reach from which on few effects may be refused."""
+    X, _ = unredundant(name)
+    least = np.linalg.eigvalsh(np.corrcoef(X, rowvar=False))[0]
+    rho = Gaussian.of(epsilon=HALVES_EPSILON, delta=DELTA).rho
+    return len(X) / 2 * np.sqrt(2.0 * rho) >= ENOUGH_REACH * (X.shape[1] + 1) ** 1.5 / least
+
+
 def difference(name: str, coin: int) -> np.ndarray:
     """Return the standardised difference of each effect, and the naive one; NaN where a half refuses."""
-    X, y = load(name)
+    X, y = unredundant(name)
     in_a = np.random.default_rng([SEED, coin]).random(len(y)) < 0.5
     models = [
         fitted(X[half], y[half], HALVES_EPSILON, 2 * coin + k, inference=True)
@@ -100,12 +128,12 @@ def difference(name: str, coin: int) -> np.ndarray:
 
 def compare_halves() -> None:
     for batch in range(COINS // COINS_PER_BATCH):
-        for name in names(HALVES_COLUMNS)[:HALVES_TABLES]:
+        for name in filter(is_large, names(HALVES_COLUMNS)):
             if any((row["table"], int(row["batch"])) == (name, batch) for row in read(HALVES)):
                 continue
             coins = range(batch * COINS_PER_BATCH, (batch + 1) * COINS_PER_BATCH)
             z, naive = np.moveaxis(np.array([difference(name, coin) for coin in coins]), -1, 0)
-            n, p = load(name)[0].shape
+            n, p = unredundant(name)[0].shape
             counts = {"pairs": np.isfinite(z)} | {
                 field: np.abs(each) <= special.ndtri((1.0 + level) / 2.0)
                 for field, each, level in (
@@ -146,29 +174,39 @@ def halves_found() -> dict[str, dict]:
 # -- what intervals cost the predictions
 
 
-def objective(X: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
-    return float(np.logaddexp(0.0, -np.where(y == 1, 1.0, -1.0) * (X @ w[:-1] + w[-1])).mean())
+def objective(model: DPLogisticRegression, X: np.ndarray, y: np.ndarray) -> float:
+    return float(np.logaddexp(0.0, -np.where(y == 1, 1.0, -1.0) * model.decision_function(X)).mean())
+
+
+@functools.cache
+def solvers_epsilon(epsilon: float) -> float:
+    """Return the epsilon of a fit that has as much to spend as the solver has in a fit with intervals."""
+
+    def gap(smaller: float) -> float:
+        return Gaussian.of(epsilon=smaller, delta=DELTA).rho - SOLVER_SHARE * whole
+
+    whole = Gaussian.of(epsilon=epsilon, delta=DELTA).rho
+    return float(optimize.brentq(gap, 0.1 * epsilon, epsilon))
 
 
 def compare_predictions() -> None:
     made = {tuple(row[key] for key in PREDICTION_KEYS) for row in read(PREDICTIONS)}
     for fit in range(FITS):
         for name in names(MOST_COLUMNS):
-            X, y = load(name)
+            X, y = unredundant(name)
             for epsilon in EPSILONS:
                 key = (name, *map(str, X.shape), f"{epsilon:g}", str(fit))
                 if key in made:
                     continue
-                usual = fitted(X, y, epsilon, fit, inference=False)
-                model = fitted(X, y, epsilon, fit, inference=True)
-                weights = {
-                    "default": np.append(usual.coef_, usual.intercept_),
-                    "solver": np.ravel(model.solver_weights_),
-                    "corrected": np.append(model.coef_, model.intercept_),
+                models = {
+                    "default": fitted(X, y, epsilon, fit, inference=False),
+                    "solver": fitted(X, y, solvers_epsilon(epsilon), fit, inference=False),
+                    "corrected": fitted(X, y, epsilon, fit, inference=True),
                 }
-                refused = np.mean([effect.refused is not None for effect in model.inference_.effects])
+                effects = models["corrected"].inference_.effects
+                refused = np.mean([effect.refused is not None for effect in effects])
                 row = dict(zip(PREDICTION_KEYS, key, strict=True)) | stamp() | {"refused": f"{refused:.3f}"}
-                row |= {each: f"{objective(X, y, w):.5f}" for each, w in weights.items()}
+                row |= {each: f"{objective(model, X, y):.5f}" for each, model in models.items()}
                 added(PREDICTIONS, PREDICTION_FIELDS, row)
     print("| table | records x columns | ε | default | solver's weights | corrected weights | refused |")
     print("|---|---|---|---|---|---|---|")
