@@ -23,7 +23,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from intervals import DELTA, ENOUGH_REACH, SEED, commit
+from interval_rows import ENOUGH_REACH
+from intervals import DELTA, SEED, commit
 from scipy import optimize, special
 
 from privfit import DPLogisticRegression

@@ -1,0 +1,175 @@
+"""The file that `intervals.py` keeps its counts in, and whether they meet the bars."""
+
+from __future__ import annotations
+
+import csv
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import interval_designs as designs
+import numpy as np
+
+PATH = Path(__file__).with_name("intervals.csv")
+LEVELS = {0.95: (0.93, 0.98), 0.90: (0.88, 0.95)}  # and the coverage that is asked for
+ENOUGH_REACH = 70.0  # times d^1.5 / lambda: from there on few effects may be refused
+MOST_REFUSED, WIDEST = 0.1, 1.2
+JUDGED = 50  # answers of one effect from which on its coverage is judged by itself
+
+
+class Cell(NamedTuple):
+    """What is fitted."""
+
+    design: str
+    n: int
+    p: int
+    epsilon: float
+
+
+class Row(NamedTuple):
+    """What a batch of repetitions found, of which commit; counts are of each effect, the intercept last."""
+
+    version: str
+    date: str
+    repetitions: int
+    reach: float
+    answered: np.ndarray
+    within_95: np.ndarray
+    within_90: np.ndarray
+    naive_95: np.ndarray
+    beside_exact: float  # sums of widths over the answered
+    beside_open: float
+    seconds: float
+
+    def __add__(self, other: Row) -> Row:  # type: ignore[override]
+        """Add up counts and sums; what is about a fit alone is kept."""
+        first, last = self._asdict(), other._asdict()
+        kept = ("version", "date", "reach")
+        return Row(**{name: value if name in kept else value + last[name] for name, value in first.items()})
+
+
+FIELDS = (*Cell._fields, "batch", *Row._fields)
+Rows = dict[tuple[Cell, int], Row]
+
+
+# -- the file
+
+
+def read(path: Path = PATH) -> Rows:
+    if not path.exists():
+        return {}
+    with path.open(newline="") as file:
+        return dict(_parsed(line) for line in csv.DictReader(file))
+
+
+def _parsed(line: dict[str, str]) -> tuple[tuple[Cell, int], Row]:
+    cell = Cell(line["design"], int(line["n"]), int(line["p"]), float(line["epsilon"]))
+    counts = (np.array(line[name].split(), dtype=int) for name in Row._fields[4:8])
+    numbers = (float(line[name]) for name in Row._fields[8:])
+    row = Row(
+        line["version"], line["date"], int(line["repetitions"]), float(line["reach"]), *counts, *numbers
+    )
+    return (cell, int(line["batch"])), row
+
+
+def write(rows: Rows, path: Path = PATH) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(FIELDS)
+        for (cell, batch), row in sorted(rows.items(), key=lambda item: item[0]):
+            counts = (" ".join(map(str, each)) for each in row[4:8])
+            numbers = (f"{value:.2f}" for value in row[8:])
+            told = (row.version, row.date, row.repetitions, f"{row.reach:.1f}", *counts, *numbers)
+            writer.writerow([cell.design, cell.n, cell.p, f"{cell.epsilon:g}", batch, *told])
+
+
+# -- what it says
+
+
+class Verdict(NamedTuple):
+    """Coverage by level, pooled and of the effects that are farthest from it; and the rest of the bars."""
+
+    repetitions: int
+    refused: float
+    must_answer: bool
+    pooled: dict[float, float]
+    least: dict[float, float]
+    most: dict[float, float]
+    naive: float
+    beside_exact: float
+    beside_open: float
+    failed: tuple[str, ...]
+
+
+def verdicts(rows: Rows) -> dict[Cell, Verdict]:
+    """Add up the batches of every cell and hold them against the bars."""
+    together: dict[Cell, Row] = {}
+    for (cell, _), row in sorted(rows.items(), key=lambda item: item[0]):
+        together[cell] = together[cell] + row if cell in together else row
+    return {cell: verdict(cell, row) for cell, row in together.items()}
+
+
+def verdict(cell: Cell, row: Row) -> Verdict:
+    """Hold one cell against the bars: coverage within two standard errors, refusals, width."""
+    answers, asked = int(row.answered.sum()), row.repetitions * len(row.answered)
+    needed = ENOUGH_REACH * (cell.p + 1) ** 1.5 / least_eigenvalue(cell.design, cell.p)
+    must, refused, failed = row.reach >= needed, 1.0 - answers / asked, []
+    pooled, least, most = {}, {}, {}
+    judged = row.answered >= JUDGED
+    for level, within in ((0.95, row.within_95), (0.90, row.within_90)):
+        pooled[level] = within.sum() / answers if answers else np.nan
+        single = within[judged] / row.answered[judged]
+        least[level], most[level] = (single.min(), single.max()) if judged.any() else (np.nan, np.nan)
+        # effects of one fit are not independent of one another: as if each fit had one answer only
+        fits = min(row.repetitions, answers)
+        failed += _misses(f"{level:.0%}", LEVELS[level], pooled[level], fits) if answers >= JUDGED else []
+        worst = row.answered[judged].min() if judged.any() else 0
+        for which, value in (("least", least[level]), ("most", most[level])):
+            failed += _misses(f"{level:.0%}, {which}", LEVELS[level], value, worst) if worst else []
+    exactly, openly = ((total / answers if answers else np.nan) for total in row[8:10])
+    if must and refused > MOST_REFUSED:
+        failed.append("refusals")
+    if answers >= JUDGED and exactly > WIDEST:
+        failed.append("width")
+    naive = row.naive_95.sum() / answers if answers else np.nan
+    return Verdict(row.repetitions, refused, must, pooled, least, most, naive, exactly, openly, tuple(failed))
+
+
+def _misses(name: str, bar: tuple[float, float], value: float, count: int) -> list[str]:
+    """Return the bar's name if a share is more than two standard errors outside it."""
+    errors = [2.0 * np.sqrt(end * (1.0 - end) / count) for end in bar]
+    return [] if bar[0] - errors[0] <= value <= bar[1] + errors[1] else [name]
+
+
+@functools.cache
+def least_eigenvalue(design: str, p: int) -> float:
+    return designs.least_eigenvalue(design, p)
+
+
+def table(rows: Rows) -> Iterator[str]:
+    """Yield the lines of a Markdown table with a row for each cell."""
+    yield (
+        "| design | n | p | ε | fits | refused | 95%: all (effects) | 90%: all (effects) | naive 95% "
+        "| width / exact | width / open | misses |"
+    )
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
+    by_cell = verdicts(rows)
+    for cell in sorted(by_cell, key=lambda cell: (designs.DESIGNS.index(cell.design), cell[1:])):
+        found = by_cell[cell]
+        answered = not np.isnan(found.pooled[0.95])
+        shares = [
+            f"{_share(found.pooled[level])} ({_share(found.least[level])} to {_share(found.most[level])})"
+            if not np.isnan(found.least[level])
+            else _share(found.pooled[level])
+            for level in LEVELS
+        ]
+        refused = f"{found.refused:.0%}" + (" (bar: 10%)" if found.must_answer else "")
+        widths = [f"{found.beside_exact:.2f}", f"{found.beside_open:.2f}"] if answered else ["", ""]
+        cell_of = f"{cell.design} | {cell.n:,} | {cell.p} | {cell.epsilon:g}"
+        told = [f"{found.repetitions:,}", refused, *shares, _share(found.naive), *widths]
+        yield f"| {cell_of} | " + " | ".join([*told, "; ".join(found.failed)]) + " |"
+
+
+def _share(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:.3f}".lstrip("0")
