@@ -141,10 +141,22 @@ def estimand(cell: Cell, found: Any, radius: float) -> np.ndarray:
     w = designs.coefficients(cell.design, cell.p)
     if cell.design != "misspecified":
         return w
+    return projected(cell, unweighted(cell), found.directions, radius, 3)
+
+
+@functools.lru_cache(maxsize=1)
+def unweighted(cell: Cell) -> np.ndarray:
+    """Return the best weights for the population, in which all count alike: close to any other projection."""
+    w = designs.coefficients(cell.design, cell.p)
+    return projected(cell, w, np.eye(len(w)), np.inf, 6)
+
+
+def projected(cell: Cell, w: np.ndarray, directions: np.ndarray, radius: float, steps: int) -> np.ndarray:
+    """Return where Newton's steps on the population lead to."""
     people = population(cell)
-    for _ in range(4):  # Newton's steps; the fourth is below 1e-6
-        sums = exact(people, w, found.directions, radius, people.chances)
-        w = w - found.directions @ np.linalg.solve(sums.curvature, sums.gradient)
+    for _ in range(steps):
+        sums = exact(people, w, directions, radius, people.chances)
+        w = w - directions @ np.linalg.solve(sums.curvature, sums.gradient)
     return w
 
 
