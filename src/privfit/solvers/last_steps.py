@@ -35,7 +35,7 @@ CURVATURE_SHARE, SPREAD_SHARE, GRADIENT_SHARE = 0.16, 0.08, 0.21
 LONG_RECORDS = 0.1  # share of the records that are longer than the radius, and count less
 LARGE_MEAN = 3.0  # predictions of numbers, in units of their scale, from which on records count less
 REMAINDER, REMAINDER_OF_AMOUNTS = 0.15, 0.5  # of u'Hu: what is left to go after a step u
-DRIFT_LIMIT = 0.3  # standard errors by which the curvature at the first point may move the last step
+DRIFT_LIMIT = 0.2  # standard errors by which the curvature at the first point may move an effect
 RADII = 4.0 * 2.0 ** (-np.arange(25) / 8)  # in units of the typical norm
 
 
@@ -205,7 +205,9 @@ def last_steps(
         mass = _mass(both, radius, view.bias)
         # the curvature at the first point is that at the second one up to about this share
         change = math.sqrt(max(float(moved_by @ curvature @ moved_by), 0.0) / mass)
-        gone = math.sqrt(max(float(step @ curvature @ step), 0.0))
+        # and the step is so long, in standard errors of an effect, the noise of the gradient included
+        errors, gradient = curvature + g.sigma**2 * np.eye(len(w)), basis.T @ g.value + penalty @ w
+        gone = math.sqrt(float(gradient @ lifted(errors, g.sigma**2) @ gradient) / len(w))
         if not limits.remainder or first.rho / both.rho * change * gone <= DRIFT_LIMIT:
             break
     note = (
