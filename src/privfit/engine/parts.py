@@ -26,6 +26,10 @@ from privfit.engine.problem import Problem
 from privfit.losses.loss import Loss
 
 
+class PartsLost(RuntimeError):
+    """Parts of a table are gone, or are not what they were."""
+
+
 class Step(NamedTuple):
     """How one place is derived from another: by a method of it, with public arguments."""
 

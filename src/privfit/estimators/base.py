@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from privfit.accounting.relation import Relation
 from privfit.curator import Curator
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
+from privfit.estimators.distributed import DistributedTable
 from privfit.estimators.effects import Asked, WithEffects
 from privfit.estimators.people import relation_of
 from privfit.estimators.preparation import Preparation
@@ -150,7 +151,8 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
             One record a row. With a schema, a raw table: a frame of pandas or polars, an Arrow table, the
             path of a CSV or Parquet file or of a directory of Parquet files, a list of paths, an Arrow
             dataset, or a DuckDB relation or query, "duckdb:SELECT ...". What is not in memory is encoded
-            once, block by block, and may be larger than memory; see docs/scale.md.
+            once, block by block, and may be larger than memory; see docs/scale.md. A Dask array, or with a
+            schema a Dask dataframe, stays on the workers of its cluster.
         y : array of shape (n_records,), optional
             Targets: labels of classes, or numbers if the model predicts numbers. With a schema they are a
             column of the table, unless given.
@@ -184,12 +186,21 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         single records. Call ``schema.check(table)`` first. What it prints is for the custodian of the data.
         """
         with self._as_strictly_as_made():
-            records = Records.given(X, y, sample_weight, groups)
-            return self._fit(records)
+            table = DistributedTable.given(X, y, sample_weight, groups)
+            if table is not None:
+                return self._fit(table.without_records(), table)
+            return self._fit(Records.given(X, y, sample_weight, groups))
 
-    def _fit(self, records: Records, *, check_only: bool = False) -> Self:
-        """Fit; with `check_only` refuse what a fit refuses, and charge and release nothing."""
+    def _fit(
+        self, records: Records, table: DistributedTable | None = None, *, check_only: bool = False
+    ) -> Self:
+        """Fit; with `check_only` refuse what a fit refuses, and charge and release nothing.
+
+        The records of a distributed table stay where they are; those given here are then none, and say what
+        is public.
+        """
         from privfit.engine.fingerprints import CacheChanged
+        from privfit.engine.parts import PartsLost
         from privfit.engine.problem import Problem  # imported late: it needs numba, which is slow to import
         from privfit.engine.table import Table
 
@@ -198,12 +209,22 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         penalty, loss = declared.weights.penalty(self._strength), self._loss_for(declared.target)
         relation = relation_of(self.rows_per_person, declared.schema, records.groups_name)
         weighted = declared.weighting.is_used
-        facts = Facts(loss, bool(self.fit_intercept), self.delta, relation, penalty, weighted)
+        facts = Facts(
+            loss,
+            bool(self.fit_intercept),
+            self.delta,
+            relation,
+            penalty,
+            weighted,
+            in_parts=table is not None,
+        )
         require(solver, facts)
         terms = self._terms(
             solver.promise, private=solver.private, n_records=declared.n_records, relation=relation
         )
         declared = declared.with_public_edges(self, terms)
+        if table is not None:
+            table.check(declared)
         surroundings = look_around(self, private=solver.private)
         declared = declared.for_drawn_records() if surroundings.drawn else declared
         declared.admit_leaks()
@@ -225,6 +246,9 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         weights = declared.weighting.of(records.sample_weight, encoder, declared.target)
         if check_only:
             return self
+        in_parts: Any = None
+        if table is not None:
+            in_parts = table.in_parts(self, declared, encoder, loss, records, weights.given)
         ledger = self._open_ledger(terms)
         with budget_bar(f"Fitting {self._noun}", self.verbose) as show:
             curator_of = partial(
@@ -255,7 +279,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
                     X = with_curves(X, declared.schema)
                     bounds = np.zeros(X.shape[1]), np.ones(X.shape[1])
                 preparation = Preparation(bounds, bool(self.fit_intercept))
-                problem = Problem.of(
+                problem = in_parts or Problem.of(
                     X,
                     targets,
                     loss,
@@ -274,7 +298,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
                 if asked is not None:
                     self.solver_weights_ = encoder.in_units(solution.w)
                     solution, inference = asked.answered(curator_of(problem), solution, budget, encoder)
-            except (KeyboardInterrupt, CacheChanged) as interrupt:
+            except (KeyboardInterrupt, CacheChanged, PartsLost) as interrupt:
                 interrupt.add_note(
                     f"The fit was interrupted and released no model. {self._still_spent(ledger)}"
                 )
@@ -323,9 +347,10 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         """
         schema = declared.schema
         if schema is None:
-            return records.with_features(self._validated(records.X, records.y))
+            return records.with_features(self._validated(records.X, records.y, may_be_empty=records.is_part))
         X = taken(records.X, schema)
-        records = records.with_features(encoded(X, schema.without_curves()))  # which are cut later
+        plain = schema.without_curves()  # which are cut later
+        records = records.with_features(encoded(X, plain, may_be_empty=records.is_part))
         if relation.unit == "record":
             warn_of_repeated_ids(X, schema)
         elif schema.identifier is not None:
@@ -338,7 +363,7 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         self.n_features_in_ = len(schema.features)
         return records.with_targets(None).keep(has_label).with_targets(y)
 
-    def _validated(self, X: Any, y: Any = None, *, reset: bool = True) -> Any:
+    def _validated(self, X: Any, y: Any = None, *, reset: bool = True, may_be_empty: bool = False) -> Any:
         """Return X as a float array or CSR matrix with one row for each label."""
         if reset and y is None:
             raise ValueError(
@@ -349,7 +374,13 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         if y is not None:
             check_lengths(X, y)
         X = validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False, reset=reset
+            self,
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=0 if may_be_empty else 1,
+            reset=reset,
         )
         X = taken_once(X) if reset else X
         check_finite("X", X)

@@ -198,10 +198,12 @@ def warn_of_repeated_ids(table: Any, schema: Schema) -> None:
         )
 
 
-def encoded(X: Any, schema: Schema, dtype: type[np.floating[Any]] = np.float32) -> Any:
+def encoded(
+    X: Any, schema: Schema, dtype: type[np.floating[Any]] = np.float32, *, may_be_empty: bool = False
+) -> Any:
     """Return a raw table as numbers in [0, 1], and refuse one without records."""
     numbers = X.encoded_by(schema) if isinstance(X, Taken) else encode(X, schema, dtype=dtype)
-    if not numbers.shape[0]:
+    if not numbers.shape[0] and not may_be_empty:
         # scikit-learn's own tests ask for its words
         raise ValueError(
             remedy("Found array with 0 sample(s): the table has no records.", "The table has no records.")

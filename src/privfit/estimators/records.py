@@ -34,6 +34,8 @@ class Records:
         Who each row belongs to.
     groups_name : str, optional
         What the groups are called that the caller gave.
+    is_part : bool
+        Whether these are some of the records, and maybe none.
     """
 
     X: Any
@@ -41,6 +43,7 @@ class Records:
     sample_weight: NDArray[np.float64] | None = None
     groups: People | None = None
     groups_name: str | None = None
+    is_part: bool = False
 
     @classmethod
     def given(cls, X: Any, y: Any, sample_weight: Any, groups: Any) -> Records:
@@ -60,6 +63,10 @@ class Records:
             if getattr(self, name) is not None:
                 check_lengths(X, getattr(self, name), name, "entry")
         return replace(self, X=X)
+
+    def as_part(self) -> Records:
+        """Return the same records as some of those of a table."""
+        return replace(self, is_part=True)
 
     def with_targets(self, y: Any) -> Records:
         """Return the same records with these targets."""

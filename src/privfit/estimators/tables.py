@@ -32,6 +32,11 @@ _ENCODE = """Say what is public about the columns, and the table is encoded by t
     model = DPLogisticRegression(schema="schema.toml")"""
 
 
+def is_distributed(values: Any) -> bool:
+    """Tell whether values are a Dask collection. Dask itself is not imported for that."""
+    return hasattr(values, "__dask_graph__") and hasattr(values, "to_delayed")
+
+
 def check_rows(X: Any) -> None:
     """Refuse what holds no rows, or not as rows, before anybody asks how many there are."""
     kind = type(X).__name__
@@ -39,6 +44,11 @@ def check_rows(X: Any) -> None:
         raise ValueError("X is a masked array, whose mask would be ignored; fill it first, X.filled(value).")
     if isinstance(X, Mapping):
         raise ValueError(f"X is a {kind} of columns, not a table; make it a frame, pandas.DataFrame(X).")
+    if is_distributed(X):
+        raise ValueError(
+            f"X is a {kind} of Dask, whose rows are in parts; apply the model to each part, "
+            "X.map_partitions(model.predict), or of an array X.map_blocks(model.predict, drop_axis=1)."
+        )
     if kind == "LazyFrame":
         raise ValueError("X is a LazyFrame, which holds a query and no rows; run it first, X.collect().")
     if X is None or isinstance(X, str | bytes) or np.isscalar(X):

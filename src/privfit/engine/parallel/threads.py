@@ -9,7 +9,8 @@ and whoever waits watches a moment before going to sleep (`privfit.engine.kernel
 import os
 import queue
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from numba import config
@@ -76,11 +77,26 @@ class _Helpers:
 
 
 _helpers: _Helpers | None = None
+_here = threading.local()
 
 
 def n_threads() -> int:
     """Return how many threads to use: NUMBA_NUM_THREADS, by default the cores this process may use."""
-    return int(vars(config)["NUMBA_NUM_THREADS"])
+    return 1 if getattr(_here, "alone", False) else int(vars(config)["NUMBA_NUM_THREADS"])
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Use the calling thread alone: for workers of a cluster, which run as many tasks as there are cores.
+
+    Nobody is handed anything then, so nobody waits or watches either.
+    """
+    before = getattr(_here, "alone", False)
+    _here.alone = True
+    try:
+        yield
+    finally:
+        _here.alone = before
 
 
 def run(tasks: Sequence[Task]) -> None:
