@@ -178,8 +178,8 @@ BUGS = {
     ),
     "gradients that are clipped at twice the bound": Bug(
         "questions/gradients.py",
-        "of.gradient_at(self.w, self.clip)",
-        "of.gradient_at(self.w, 2.0 * self.clip)",
+        'of.gradient_sums_at(self.w, self.clip), bound, "Q1"',
+        'of.gradient_sums_at(self.w, 2.0 * self.clip), bound, "Q1"',
         CURATOR,
     ),
     "a joint clip that is twice as long": Bug(

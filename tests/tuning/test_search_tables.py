@@ -288,6 +288,13 @@ def test_weights_count_in_the_comparison():
     assert search.score(X[~flipped], y[~flipped]) > 0.75
 
 
+def test_weights_of_classes_and_of_records_can_be_declared_together():
+    """Fits multiply them. Scores count the weights of records alone, and ask for no class."""
+    model = DPLogisticRegression(classes=(0, 1), class_weight={0: 1.0, 1: 2.0}, max_weight=1.0, **BOUNDED)
+    search = searched(model, X, (SCORES > 0).astype(int), sample_weight=np.full(N, 0.7))
+    assert search.best_params_ == {"alpha": 0.0}
+
+
 def test_the_declared_number_of_records_of_a_schema_is_that_of_the_training_part():
     from dataclasses import replace
 

@@ -344,9 +344,10 @@ class DPSearchCV(ChosenModel, PrivateFit):
         losses = losses_of(models, held, plan.scoring, log_loss_clip=float(self.log_loss_clip))
         columns = losses.shares
         used = held.used(columns, plan.relation)
-        weights = plan.declared.weighting.of(held.weights, None, None) if held.weights is not None else None
-        if weights is not None and weights.given is not None:
-            columns = np.column_stack([columns, weights.given])
+        weighted = held.weights is not None
+        if weighted:  # by the records' own weights; those of classes are what settings may differ in
+            own = replace(plan.declared.weighting, by_class=None)
+            columns = np.column_stack([columns, own.of(held.weights, None, None).given])
         curator = Curator(
             Table(columns[used], intercept=False),
             of_scores,
@@ -355,7 +356,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
             delta=plan.terms.delta,
             relation=plan.relation,
         )
-        question = LossDifferences(plan.clip, plan.level, weighted=weights is not None)
+        question = LossDifferences(plan.clip, plan.level, weighted=weighted)
         released = curator.measure(question, of_scores.rho)
         differences, _ = differences_in(released)
         return models, int(np.argmin(differences)), released, losses
