@@ -295,8 +295,8 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
                 budget, inference = ledger.unspent, None
                 part = ledger if asked is None else ledger.portion(SOLVER_SHARE * budget, what="the solver")
                 solution = solver.solve(curator_of(problem, ledger=part))
+                uncorrected = encoder.in_units(solution.w)
                 if asked is not None:
-                    self.solver_weights_ = encoder.in_units(solution.w)
                     solution, inference = asked.answered(curator_of(problem), solution, budget, encoder)
             except (KeyboardInterrupt, CacheChanged, PartsLost) as interrupt:
                 interrupt.add_note(
@@ -307,8 +307,8 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         self.schema_ = declared.schema
         self._keep_target(encoder)
         self.loss_settings_ = {name: float(getattr(self, name)) for name in self._loss_settings}
-        self.inference_ = inference
-        # with inference, predictions use the corrected weights; the solver's own are solver_weights_
+        # with inference, coef_ and predictions are of the corrected weights
+        self.inference_, self.solver_weights_ = inference, None if inference is None else uncorrected
         self._set_weights(declared.weights.kept(encoder.in_units(solution.w), X.shape[1]))
         self.weighting_ = weights.published
         self.n_iter_, self.trace_ = solution.n_iter, solution.trace

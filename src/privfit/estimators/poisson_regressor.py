@@ -137,7 +137,7 @@ class DPPoissonRegressor(LinearRegressor):
     inference_ : Inference or None
         What was released about the effects, if `inference` asked for it. `conf_int`, `std_err_`,
         `pvalues_` and `covariance_` follow from it, with a row for each weight, the intercept's last.
-    solver_weights_ : array
+    solver_weights_ : array or None
         With `inference`, the weights before they were corrected, the intercept's last.
 
     See Also
