@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-MOST_IN_MEMORY = 2**26  # bytes of an array; a larger one goes to a file
+MOST_IN_MEMORY = 2**25  # bytes of an array; a larger one goes to a file
 BLOCK_BYTES = 2**24  # of the rows that are copied at a time
 DIRECTORY_VARIABLE = "PRIVFIT_CACHE_DIRECTORY"
 

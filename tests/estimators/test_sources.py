@@ -83,7 +83,7 @@ def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped, "BLOCK_BYTES", 2000)
     monkeypatch.setattr(mapped_layouts, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(batches, "CSV_BLOCK", 4000)
-    monkeypatch.setattr(batches, "ROWS", 77)
+    monkeypatch.setattr(batches, "CELLS", 400)
 
 
 def fitted(X: Any, schema: Schema = SCHEMA, kind: Any = DPLogisticRegression, **settings: Any) -> Any:

@@ -30,10 +30,10 @@ from privfit.schema.files import (
     sources_of,
 )
 from privfit.schema.parts import common_types, concatenated, in_types
-from privfit.schema.queries import is_query, is_relation, query_reader, relation_reader
+from privfit.schema.queries import is_query, is_relation, query_reader, relation_reader, rows_of_batch
 
-CSV_BLOCK = 2**24  # bytes that are parsed at a time; a record must fit
-ROWS = 2**16  # of a batch of other sources, at most
+CSV_BLOCK = 2**22  # bytes that are parsed at a time; a record must fit
+CELLS = 2**20  # of a batch of other sources, about: wide tables have few rows in one
 
 Names = Sequence[str] | None
 
@@ -80,9 +80,9 @@ class Batches:
 def batches_of(X: Any) -> Batches | None:
     """Return how to read X some rows at a time; None if it is a table in memory."""
     if is_query(X):
-        return Batches(lambda names, _: query_reader(X, names, ROWS), "the query", is_query=True)
+        return Batches(lambda names, _: query_reader(X, names, CELLS), "the query", is_query=True)
     if is_relation(X):
-        return Batches(lambda names, _: relation_reader(X, names, ROWS), "the relation", is_query=True)
+        return Batches(lambda names, _: relation_reader(X, names, CELLS), "the relation", is_query=True)
     if hasattr(X, "to_batches") and hasattr(X, "scanner"):
         return Batches(lambda names, _: _of_dataset(X, names), "the dataset")
     if hasattr(X, "read_next_batch"):
@@ -96,7 +96,8 @@ def batches_of(X: Any) -> Batches | None:
 
 def _of_dataset(dataset: Any, names: Names) -> Iterator[Any]:
     present = None if names is None else [name for name in dataset.schema.names if name in names]
-    yield from _checked(dataset.to_batches(columns=present, batch_size=ROWS), dataset.schema, present)
+    rows = rows_of_batch(len(dataset.schema.names if present is None else present), CELLS)
+    yield from _checked(dataset.to_batches(columns=present, batch_size=rows), dataset.schema, present)
 
 
 def _of_reader(reader: Any, names: Names) -> Iterator[Any]:
@@ -180,7 +181,7 @@ def _of_parquet(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
     ):
         size, n_rows, done = Path(source).stat().st_size, file.metadata.num_rows, 0
         present = [name for name in file.schema_arrow.names if names is None or name in names]
-        for batch in file.iter_batches(ROWS, columns=present):
+        for batch in file.iter_batches(rows_of_batch(len(present), CELLS), columns=present):
             table = pyarrow.Table.from_batches([batch])
             table.validate(
                 full=True

@@ -55,8 +55,13 @@ def is_relation(X: Any) -> bool:
     return type(X).__name__ == "DuckDBPyRelation"
 
 
-def query_reader(X: str, names: Sequence[str] | None, rows: int) -> Iterator[Any]:
-    """Run a query and return its answer as Arrow tables of at most so many rows."""
+def rows_of_batch(n_columns: int, cells: int) -> int:
+    """Return how many rows make a batch of about so many cells."""
+    return max(1, cells // max(1, n_columns))
+
+
+def query_reader(X: str, names: Sequence[str] | None, cells: int) -> Iterator[Any]:
+    """Run a query and return its answer as Arrow tables of about so many cells."""
     duckdb, text = _duckdb(), X.removeprefix(PREFIX)
     connection = duckdb.connect()
     try:
@@ -69,20 +74,20 @@ def query_reader(X: str, names: Sequence[str] | None, rows: int) -> Iterator[Any
         problem = "" if relation is not None else "it has no rows"
     if problem:  # raised here, because DuckDB's message may quote a cell
         raise ValueError(f"DuckDB cannot run the query ({problem}); try it in DuckDB first.")
-    yield from _answers(relation, names, rows)
+    yield from _answers(relation, names, cells)
 
 
-def relation_reader(relation: Any, names: Sequence[str] | None, rows: int) -> Iterator[Any]:
-    """Return the rows of a relation as Arrow tables of at most so many rows."""
+def relation_reader(relation: Any, names: Sequence[str] | None, cells: int) -> Iterator[Any]:
+    """Return the rows of a relation as Arrow tables of about so many cells."""
     if is_strict():
         raise PrivacyLeakError(
             "Strict mode cannot tell what a DuckDB relation is made of; give the query as text, "
             "'duckdb:SELECT ... FROM ...', or a Parquet file."
         )
-    yield from _answers(relation, names, rows)
+    yield from _answers(relation, names, cells)
 
 
-def _answers(relation: Any, names: Sequence[str] | None, rows: int) -> Iterator[Any]:
+def _answers(relation: Any, names: Sequence[str] | None, cells: int) -> Iterator[Any]:
     import pyarrow
 
     duckdb = _duckdb()
@@ -93,7 +98,8 @@ def _answers(relation: Any, names: Sequence[str] | None, rows: int) -> Iterator[
         relation = relation.select(*(duckdb.ColumnExpression(name) for name in present))
     try:
         # DuckDB 1.4 has the second name alone
-        reader = getattr(relation, "to_arrow_reader", relation.fetch_record_batch)(rows)
+        read = getattr(relation, "to_arrow_reader", relation.fetch_record_batch)
+        reader = read(rows_of_batch(len(present), cells))
         yield reader.schema.empty_table()
         for batch in reader:
             yield pyarrow.Table.from_batches([batch])

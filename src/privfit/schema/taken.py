@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from privfit.mapped import Cache, Matrix
-from privfit.schema.batches import OF_A_QUERY, ROWS, Batches, batches_of
+from privfit.schema.batches import CELLS, OF_A_QUERY, Batches, batches_of
 from privfit.schema.encoding import encode
 from privfit.schema.files import OnRead
 from privfit.schema.frames import columns_of
 from privfit.schema.parts import concatenated
-from privfit.schema.queries import is_query, is_relation
+from privfit.schema.queries import is_query, is_relation, rows_of_batch
 from privfit.schema.schema import Schema
 from privfit.schema.stored import coded, numbered
 
@@ -134,6 +134,8 @@ def take(
     TypeError, ValueError
         If it cannot be read, lacks a column, or holds what the schema refuses. No cell is quoted.
     """
+    import pyarrow
+
     plain = schema.without_curves()
     features = {column.name for column in plain.features}
     cache = Cache(len(plain.feature_names))
@@ -149,6 +151,7 @@ def take(
         cache.append(matrix)
         beside.append(table.select([name for name in table.column_names if name not in features]))
     kept = concatenated(beside, [source.name] * len(beside))
+    pyarrow.default_memory_pool().release_unused()  # what the batches needed
     return Taken(cache.matrix(), kept, plain, source.is_query)
 
 
@@ -159,7 +162,8 @@ def parts_of(X: Any, schema: Schema) -> Iterator[Any]:
         tables = source.read([fact.name for fact in schema.features], lambda size: None)
         yield from _without_empty(tables)
     elif hasattr(X, "slice") and hasattr(X, "num_rows"):
-        yield from (X.slice(start, ROWS) for start in range(0, max(1, X.num_rows), ROWS))
+        rows = rows_of_batch(len(schema.features), CELLS)
+        yield from (X.slice(start, rows) for start in range(0, max(1, X.num_rows), rows))
     else:
         yield X
 

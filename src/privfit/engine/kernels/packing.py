@@ -37,14 +37,14 @@ class Packed(NamedTuple):
 @compiled()
 def ones_by_column(
     indptr: Indices, indices: Indices, data: Rows, n_columns: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
     """Return the rows of the ones in every column, one column after the other, and where each begins."""
     starts = np.zeros(n_columns + 1, np.int64)
     for t in range(indptr[-1]):
         starts[indices[t] + 1] += data[t] == 1.0
     starts = np.cumsum(starts)
     filled = starts.copy()
-    rows = np.empty(starts[-1], np.int64)
+    rows = np.empty(starts[-1], np.uint32)  # of at most 2**32 records
     for i in range(len(indptr) - 1):
         for t in range(indptr[i], indptr[i + 1]):
             if data[t] == 1.0:
@@ -103,7 +103,7 @@ def distribute(
 @compiled()
 def learn(
     indptr: Indices,
-    rows: Indices,
+    rows: NDArray[np.uint32],
     column: int,
     first: int,
     shown: NDArray[np.int32],

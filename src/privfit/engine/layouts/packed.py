@@ -89,7 +89,7 @@ def _borders(n: int) -> NDArray[np.int64]:
 
 
 def _phrases(
-    indptr: Indices, rows: Indices, n: int, p: int
+    indptr: Indices, rows: NDArray[np.uint32], n: int, p: int
 ) -> tuple[Codes, NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """Cut the columns of ones into blocks and number the phrases of each; drop what is not worthwhile."""
     parents, lasts = np.empty(CODES, np.int32), np.empty(CODES, np.int32)
