@@ -11,6 +11,7 @@ import hashlib
 import platform
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,12 +73,10 @@ def fingerprint(records: Problem, key: bytes) -> bytes:
     Machines of different kinds may round the last bit of a record's share differently, so a part that moves
     to another kind of machine is not what it was.
     """
-    # imported late: only workers need them
-    import llvmlite.binding
+    import llvmlite.binding  # imported late: only workers need it
 
-    import privfit
-
-    kind = platform.machine(), llvmlite.binding.get_host_cpu_name(), np.__version__, privfit.__version__
+    versions = [metadata.version(name) for name in ("numpy", "numba", "privfit")]
+    kind = platform.machine(), llvmlite.binding.get_host_cpu_name(), *versions
     found = hashlib.blake2b(repr(kind).encode(), digest_size=FINGERPRINT_BYTES, key=key)
     for array in arrays_of(records):
         found.update(f"{array.shape} {array.dtype} ".encode())
