@@ -347,7 +347,9 @@ class DPSearchCV(ChosenModel, PrivateFit):
         weighted = held.weights is not None
         if weighted:  # by the records' own weights; those of classes are what settings may differ in
             own = replace(plan.declared.weighting, by_class=None)
-            columns = np.column_stack([columns, own.of(held.weights, None, None).given])
+            shares = own.of(held.weights, None, None).given
+            assert shares is not None  # because weights were given
+            columns = np.column_stack([columns, shares])
         curator = Curator(
             Table(columns[used], intercept=False),
             of_scores,
