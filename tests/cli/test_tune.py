@@ -32,6 +32,7 @@ def test_settings_are_tried_and_the_best_is_written(desk):
     assert spent() - before == pytest.approx(Gaussian.of(epsilon=0.9, delta=1e-6).rho, rel=0.02)
 
 
+@pytest.mark.slow
 def test_json_has_all_that_was_released(desk):
     told = json.loads(
         privfit(*TUNE, "--try", "alpha=0,3", "--try", "curves=none,2", "--no-refit", "--json").stdout
@@ -75,7 +76,12 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+USUAL = ("no values", "the privacy budget", "more than is left")
+
+
+@pytest.mark.parametrize(
+    "name", [*USUAL, *(pytest.param(name, marks=pytest.mark.slow) for name in MISTAKES if name not in USUAL)]
+)
 def test_a_mistake_is_one_sentence_and_costs_nothing(name, desk):
     words, message = MISTAKES[name]
     before = spent()

@@ -118,7 +118,13 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("kind", MODELS)
+QUICKEST = ("logistic", "svm", "linear, bounds bought")
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [*QUICKEST, *(pytest.param(kind, marks=pytest.mark.slow) for kind in MODELS if kind not in QUICKEST)],
+)
 def test_models_of_each_kind_are_compared_by_their_own_loss(kind):
     """At this epsilon the better setting is chosen unless noise is six standard errors off."""
     model, y, scoring = MODELS[kind]
@@ -152,6 +158,7 @@ def exact(search, kind, X, y):
     return np.mean(losses, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "scoring"),
     [
