@@ -7,8 +7,9 @@ coin puts every record into half A or B, each half is fitted at epsilon 4, and (
 of every effect that both answer should be standard normal.
 
 `intervals.py --predictions`: training objective on the dense development tables with at most 128 columns, of
-the default, of the default with the budget that `inference=True` leaves to the solver, and of the corrected
-weights; columns that others determine are left out here, too, so that effects can be told. Rows are kept in
+the default, of the default with the budget that `inference=True` leaves to the solver, of the corrected
+weights, and of the model, which keeps the solver's weights where effects are refused; columns that others
+determine are left out here, too. Tables that are refused before a charge are left out. Rows are kept in
 interval_halves.csv and interval_predictions.csv; a run goes on where the last one stopped.
 """
 
@@ -40,7 +41,8 @@ HALVES_FIELDS = ("table", "n", "p", "batch", "version", "date", "coins")
 HALVES_COUNTS = ("pairs", "within_95", "within_90", "naive_95")  # of each effect
 HALVES_SUMS = ("sum", "sum_of_squares")  # of the standardised differences of each effect
 PREDICTION_KEYS = ("table", "n", "p", "epsilon", "fit")
-PREDICTION_FIELDS = (*PREDICTION_KEYS, "version", "date", "default", "solver", "corrected", "refused")
+PREDICTORS = ("default", "solver", "corrected", "model")
+PREDICTION_FIELDS = (*PREDICTION_KEYS, "version", "date", *PREDICTORS, "refused")
 
 
 @functools.cache
@@ -78,6 +80,17 @@ def fitted(X: np.ndarray, y: np.ndarray, epsilon: float, seed: int, inference: b
         epsilon, DELTA, inference=inference, noise="seeded", random_state=seed, **facts
     )
     return model.fit(X, y)
+
+
+def is_refused(X: np.ndarray, y: np.ndarray, epsilon: float) -> bool:
+    """Return whether a fit is refused before a charge."""
+    try:
+        fitted(X, y, epsilon, 0, inference=True)
+    except ValueError as error:
+        if "too small for standard errors" in str(error):
+            return True
+        raise
+    return False
 
 
 def added(path: Path, fields: Iterable[str], row: dict[str, object]) -> None:
@@ -175,8 +188,8 @@ def halves_found() -> dict[str, dict]:
 # -- what intervals cost the predictions
 
 
-def objective(model: DPLogisticRegression, X: np.ndarray, y: np.ndarray) -> float:
-    return float(np.logaddexp(0.0, -np.where(y == 1, 1.0, -1.0) * model.decision_function(X)).mean())
+def objective(scores: np.ndarray, y: np.ndarray) -> float:
+    return float(np.logaddexp(0.0, -np.where(y == 1, 1.0, -1.0) * scores).mean())
 
 
 @functools.cache
@@ -197,28 +210,32 @@ def compare_predictions() -> None:
             X, y = unredundant(name)
             for epsilon in EPSILONS:
                 key = (name, *map(str, X.shape), f"{epsilon:g}", str(fit))
-                if key in made:
+                if key in made or is_refused(X, y, epsilon):
                     continue
-                models = {
-                    "default": fitted(X, y, epsilon, fit, inference=False),
-                    "solver": fitted(X, y, solvers_epsilon(epsilon), fit, inference=False),
-                    "corrected": fitted(X, y, epsilon, fit, inference=True),
-                }
-                effects = models["corrected"].inference_.effects
-                refused = np.mean([effect.refused is not None for effect in effects])
+                model = fitted(X, y, epsilon, fit, inference=True)
+                found = model.inference_
+                refused = np.mean([effect.refused is not None for effect in found.effects])
+                less = solvers_epsilon(epsilon)
+                scores = (
+                    fitted(X, y, epsilon, fit, inference=False).decision_function(X),
+                    fitted(X, y, less, fit, inference=False).decision_function(X),
+                    X @ found.corrected[:-1] + found.corrected[-1],
+                    model.decision_function(X),
+                )
                 row = dict(zip(PREDICTION_KEYS, key, strict=True)) | stamp() | {"refused": f"{refused:.3f}"}
-                row |= {each: f"{objective(model, X, y):.5f}" for each, model in models.items()}
+                objectives = (f"{objective(each, y):.5f}" for each in scores)
+                row |= dict(zip(PREDICTORS, objectives, strict=True))
                 added(PREDICTIONS, PREDICTION_FIELDS, row)
-    print("| table | records x columns | ε | default | solver's weights | corrected weights | refused |")
-    print("|---|---|---|---|---|---|---|")
+    print("| table | records x columns | ε | default | solver | corrected | model | refused |")
+    print("|---|---|---|---|---|---|---|---|")
     cells: dict[tuple[str, ...], list[dict[str, str]]] = {}
     for row in read(PREDICTIONS):
         cells.setdefault(tuple(row[key] for key in PREDICTION_KEYS[:-1]), []).append(row)
     for (name, n, p, epsilon), rows in sorted(
         cells.items(), key=lambda each: (float(each[0][3]), -int(each[0][1]))
     ):
-        means = {field: np.mean([float(row[field]) for row in rows]) for field in PREDICTION_FIELDS[-4:]}
-        told = " | ".join(f"{means[field]:.4f}" for field in ("default", "solver", "corrected"))
+        means = {field: np.mean([float(row[field]) for row in rows]) for field in (*PREDICTORS, "refused")}
+        told = " | ".join(f"{means[field]:.4f}" for field in PREDICTORS)
         print(f"| {name} | {int(n):,} x {p} | {epsilon} | {told} | {means['refused']:.0%} |")
 
 

@@ -188,7 +188,7 @@ def measured(cell: Cell, repetition: int) -> tuple[np.ndarray, ...]:
 
     u, half = found.step, 0.5 * found.sigma_curvature**2
     noise = (found.sigma_gradient**2 + half * (u @ u)) * np.eye(len(u)) + half * np.outer(u, u)
-    before = found.estimate + found.directions @ u  # where H and V were asked
+    before = found.corrected + found.directions @ u  # where H and V were asked
     along = found.directions[chosen].T
     best = variances(exact(sample, before, found.directions, radius, sample.y), along, noise)
     alone = variances(exact(sample, before, found.directions, np.inf, sample.y), along, 0.0 * noise)
