@@ -313,6 +313,18 @@ def test_the_declared_number_of_records_of_a_schema_is_that_of_the_training_part
     assert "the number of records with a label, declared as 900, is public" in search.privacy_.text
 
 
+def test_a_training_part_without_a_label_is_refused_before_a_charge(monkeypatch):
+    from privfit.tuning import parts
+
+    few = FRAME.assign(patient=np.arange(N), sick=None).astype({"sick": object})
+    few.loc[:2, "sick"] = ["yes", "no", "yes"]
+    monkeypatch.setattr(parts, "held_out_rows", lambda count, *_: np.arange(count) < 10)
+    ledger = Ledger(epsilon=9.0, delta=1e-6)
+    with pytest.raises(ValueError, match="missing in every record"):
+        searched(DPLogisticRegression(schema=SCHEMA, solver=QUICK), few, ledger=ledger)
+    assert not ledger.entries
+
+
 def test_curves_can_be_tried():
     model = DPLogisticRegression(schema=SCHEMA, solver=QUICK)
     search = searched(model, FRAME.assign(patient=np.arange(N)), grid={"curves": [None, 3]})

@@ -221,6 +221,8 @@ class DPSearchCV(ChosenModel, PrivateFit):
         people = people_of(records, schema, plan.relation)
         training, testing = split(records, people, float(self.held_out), plan.terms.noise)
         held = HeldOut.given(testing, schema, plan.relation)
+        # records without a label or an id may be all there is in a part, which is refused before a charge
+        self._model(plan, 0, self.ledger, plan.search, known)._fit(training, check_only=True)
         ledger = self._open_ledger(plan.terms)
         family = self._join_family(plan.terms.kept)
         try:
