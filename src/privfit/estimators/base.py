@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from privfit.accounting.relation import Relation
 from privfit.curator import Curator
@@ -26,6 +26,7 @@ from privfit.estimators.preparation import Preparation
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.publishable import Publishable
 from privfit.estimators.records import Records
+from privfit.estimators.scored import WithScores
 from privfit.estimators.tables import check_table
 from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import (
@@ -38,7 +39,6 @@ from privfit.estimators.validation import (
 from privfit.losses import Loss, get_loss
 from privfit.losses.targets import AMOUNTS
 from privfit.mapped import taken_once
-from privfit.models.links import Link
 from privfit.models.registry import Model, register
 from privfit.models.targets import Target
 from privfit.penalties import ConvexSet
@@ -47,7 +47,7 @@ from privfit.schema.encoding import with_curves
 from privfit.schema.frames import columns_of
 from privfit.schema.labelling import weights_in
 from privfit.schema.people import people_in
-from privfit.schema.taken import assumption_of, parts_of, taken
+from privfit.schema.taken import assumption_of, taken
 from privfit.solvers import Facts, Solver, get_solver, require
 from privfit.solvers.last_steps import SOLVER_SHARE
 from privfit.solvers.passes import limited
@@ -58,19 +58,17 @@ _NAMES = ("Huber", "Poisson")  # of people, which titles of models may begin wit
 LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
 
 
-class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
+class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
     """A linear model; its subclasses name the loss and the link, and say how targets become numbers."""
 
     _loss: ClassVar[str]
     _kind: ClassVar[str]  # what model files call it
     _title: ClassVar[str]  # what people call it
-    _link: ClassVar[Link]  # how scores become predictions
     _needs_loss: ClassVar[bool] = False  # whether its loss is an object that only Python can pass
     _loss_settings: ClassVar[tuple[str, ...]] = ()  # numbers that are part of the loss; model files keep them
 
     solver: str | Solver
     alpha: float
-    fit_intercept: bool
     schema: Schema | str | PathLike[str] | None
     n_records: int | None
     rows_per_person: int | None
@@ -385,44 +383,6 @@ class DPLinearModel(Publishable, WithEffects, PrivateFit, ABC):
         X = taken_once(X) if reset else X
         check_finite("X", X)
         return X
-
-    def _set_weights(self, w: NDArray[np.float64]) -> None:
-        """Keep a solution's weights, the intercept, if any, last: a row for each output."""
-        rows = np.atleast_2d(w.T)
-        if self.fit_intercept:
-            self._keep_weights(rows[:, :-1].copy(), rows[:, -1].copy())
-        else:
-            self._keep_weights(rows.copy(), np.zeros(len(rows)))
-
-    @property
-    def _link_of_fit(self) -> Link:
-        """How the scores of the fitted model become predictions."""
-        return self._link.for_scores(len(np.atleast_2d(self.coef_)))
-
-    def _keep_weights(self, weights: NDArray[np.float64], intercepts: NDArray[np.float64]) -> None:
-        self.coef_, self.intercept_ = weights, intercepts
-
-    def _scores(self, X: Any) -> NDArray[np.float64]:
-        """Return the score of every row, or one for each output."""
-        check_is_fitted(self)
-        weights = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
-        if self.schema_ is None:
-            return self.preparation_.scores(self._validated(X, reset=False), *weights)
-        # a raw table in double precision, because what the model is converted to has no other
-        parts = (encoded(part, self.schema_, np.float64) for part in parts_of(X, self.schema_))
-        return np.concatenate([self.preparation_.scores(part, *weights) for part in parts])
-
-    @property
-    def feature_bounds_(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Lowest and highest value of every column that the model knows."""
-        check_is_fitted(self)
-        return self.preparation_.bounds
-
-    @property
-    def unit_rows_(self) -> bool:
-        """Whether rows are scaled to norm 1."""
-        check_is_fitted(self)
-        return self.preparation_.unit_rows
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -387,8 +387,6 @@ class DPSearchCV(ChosenModel, PrivateFit):
         if self.verbose:
             Console(stderr=True, highlight=False, markup=False).print(message)
 
-    # -- kin ---------------------------------------------------------------------------------------------
-
     @property
     def _noun(self) -> str:
         return str(self.estimator._noun)
