@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from privfit.models.inference import REFERENCE, Inference
+from privfit.models.inference import HIDDEN, REFERENCE, Inference
 
 H = np.array([[900.0, 100.0], [100.0, 400.0]])
 V = np.array([[850.0, 90.0], [90.0, 500.0]])
@@ -111,6 +111,28 @@ def test_what_cannot_be_right_is_refused_in_a_sentence(noisier):
     assert effect.estimate == 0.5
     assert np.isnan(inference.covariance[1]).all()
     assert inference.covariance[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("noise", [-3.0, 0.0, 3.0])
+def test_a_level_that_nobody_has_is_refused_and_the_others_are_not(noise):
+    """The curvature along its direction is noise alone, of either sign; what is known of others remains."""
+    beside = {name: np.zeros((3, 3)) for name in ("curvature", "spread")}
+    for name, matrix in beside.items():
+        matrix[:2, :2] = getattr(KNOWN, name)
+        matrix[2, 2] = noise
+    with_level = replace(
+        KNOWN,
+        names=(*KNOWN.names, "country=SE"),
+        estimate=np.append(KNOWN.estimate, 6.0),
+        is_reference=np.append(KNOWN.is_reference, False),
+        directions=np.block([[DIRECTIONS, np.zeros((3, 1))], [np.zeros((1, 2)), np.ones((1, 1))]]),
+        step=np.append(KNOWN.step, 0.0),
+        **beside,
+    )
+    assert with_level.effect("country=SE").refused == HIDDEN
+    for name in ("sex=m", "intercept"):
+        assert with_level.effect(name).refused is None
+        assert with_level.effect(name).std_err == pytest.approx(KNOWN.effect(name).std_err)
 
 
 def test_the_shift_of_an_inverted_noisy_matrix_is_judged_by_all_its_directions():

@@ -19,9 +19,10 @@ INFLATION_FACTOR = 1.5  # how much of the shift of a noisy inverse counts as suc
 MOST_FREEDOM = 1e9  # beyond it a t distribution is normal
 
 TOO_SMALL = "The budget is too small to say how exact this effect is."
-SINGULAR = (
-    "The budget is too small to say how exact any effect is; if columns hold all levels of a category, "
-    "declare it in a schema or leave one level out."
+HIDDEN = (
+    "The budget is too small to say how exact some effects are: noise hides them altogether. Look for "
+    "columns that hardly vary, levels that hardly anybody has, and columns that say the same. Without a "
+    "schema, leave out one level of each category."
 )
 _NAN = math.nan
 
@@ -201,8 +202,6 @@ class Inference:
         estimate = float(a @ self.estimate)
         if not along.any():
             return replace(REFERENCE, estimate=estimate)
-        if not self._is_curved:
-            return Effect(estimate, _NAN, _NAN, refused=SINGULAR)
         v = self._inverse @ along
         sampling, privacy = float(v @ self.spread @ v), float(v @ self._privacy @ v)
         left = self._left_to_go(float(along @ v))
@@ -214,7 +213,7 @@ class Inference:
         error = math.sqrt(of_curvature + (self.sigma_spread * length) ** 2) / total
         shift = self.sigma_curvature**2 * float(np.trace(self._inverse)) * length / (2.0 * float(along @ v))
         if 0.5 * error + INFLATION_FACTOR * shift + left**2 / (2.0 * total) > DOUBT_LIMIT:
-            return Effect(estimate, _NAN, _NAN, refused=TOO_SMALL)
+            return Effect(estimate, _NAN, _NAN, refused=HIDDEN if self._is_hidden else TOO_SMALL)
         freedom = 2.0 / error**2 if error > 0.0 else math.inf
         centre = estimate if self.corrected is None else float(a @ self.corrected)
         return Effect(centre, math.sqrt(sampling), math.sqrt(privacy), freedom=freedom)
@@ -259,15 +258,15 @@ class Inference:
         return Effect(float(self.estimate[j]), _NAN, _NAN, refused="This effect was not asked for.")
 
     @cached_property
-    def _is_curved(self) -> bool:
-        """Whether the curvature shows through its noise at all."""
-        return bool(np.linalg.eigvalsh(self.curvature)[0] > 0.0)
+    def _is_hidden(self) -> bool:
+        """Whether noise hides the curvature in some direction, so that `_inverse` had to lift it."""
+        return bool(np.linalg.eigvalsh(self.curvature)[0] <= self.sigma_curvature)
 
     def _left_to_go(self, inverse: float) -> float:
         """Return how far an effect may be from where further steps would take it; `inverse` is a.v."""
         if not self.remainder:
             return 0.0
-        gone = float(self.step @ self.curvature @ self.step)
+        gone = float(self.step @ np.linalg.solve(self._inverse, self.step))
         return self.remainder * gone * math.sqrt(max(inverse, 0.0) / max(self.mass, 1.0))
 
     # -- other units, and files ------------------------------------------------------------------------------
