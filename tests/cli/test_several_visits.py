@@ -45,7 +45,10 @@ def test_the_schema_can_say_it_and_a_ledger_of_people_pays(visits):
 def test_a_ledger_of_another_unit_is_left_alone(visits):
     privfit("ledger", "open", "people.db", "--dataset", "visits", "--epsilon", 3)
     refused = privfit(*TRAIN, "--rows-per-person", 2, "--ledger", "people.db", code=2).stderr
-    assert "leave --rows-per-person out" in " ".join(refused.split())
+    advice = (
+        "leave --rows-per-person out, and rows_per_person in the schema, or open a ledger about people by"
+    )
+    assert advice in " ".join(refused.split())
     assert json.loads(privfit("ledger", "status", "people.db", "--json").stdout)["spent"] == 0.0
 
 

@@ -62,7 +62,8 @@ MISTAKES = {
     "one setting": (("--try", "alpha=0"), "2 to 100 settings to choose among, got 1; to train one, use"),
     "a setting that is none": (
         ("--try", "beta=0,1"),
-        "--try names 'beta', which is no setting of a logistic",
+        "--try names 'beta', which is no setting of a logistic regression; a search can try alpha, "
+        "class_weight, curves, fit_intercept, max_passes, solver, weight_shrinkage.",
     ),
     "the privacy budget": (("--try", "epsilon=1,2"), "--try names epsilon, which decides what is promised"),
     "what is public": (("--try", "n_records=1,2"), "--try names n_records, which says what is public"),

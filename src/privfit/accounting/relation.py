@@ -71,7 +71,11 @@ def check_unit(kept: str | None, asked: str | None, what: str) -> None:
     if kept == asked:
         return
     if kept is None:
-        advice = remedy("leave rows_per_person out", "leave --rows-per-person out")
+        advice = remedy(
+            "leave rows_per_person out, or open a ledger about people by person_id=",
+            "leave --rows-per-person out, and rows_per_person in the schema, or open a ledger about people "
+            "by privfit ledger open --person-id",
+        )
     else:
         advice = remedy(
             f"set rows_per_person, and tell people apart by {kept!r}: by the schema's id, or by groups= with "

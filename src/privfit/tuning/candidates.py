@@ -28,6 +28,7 @@ TRIED = (
     "tau",
     "weight_shrinkage",
 )
+OBJECTS = ("constraint", "start")  # of these, whose values are objects of Python and not text
 PRIVACY = ("epsilon", "delta", "rho", "ledger", "noise", "random_state")  # what a search says for all fits
 
 
@@ -71,9 +72,11 @@ def settings_of(estimator: DPLinearModel, grid: Any) -> list[dict[str, Any]]:
     known = estimator.get_params(deep=False)
     for name in dict.fromkeys(name for setting in settings for name in setting):
         if name not in known:
+            possible = [each for each in TRIED if each in known]
+            as_text = [each for each in possible if each not in OBJECTS]
             raise ValueError(
                 f"{_grid()} names {shown(name)}, which is no setting of {estimator._noun}; a search can try "
-                f"{', '.join(sorted(set(TRIED) & set(known)))}."
+                f"{remedy(', '.join(possible), ', '.join(as_text))}."
             )
         if name in PRIVACY:
             raise ValueError(
