@@ -36,6 +36,9 @@ PRIVGENE = ("tests/solvers/test_privgene.py",)
 PEOPLE, UNIT = ("tests/schema/test_people.py",), ("tests/accounting/test_unit_of_ledger.py",)
 PERSONS = ("tests/engine/test_person_gradients.py", "tests/test_relation.py")
 PERTURBATION = ("tests/solvers/test_objective_perturbation.py", "tests/solvers/test_objective_bounds.py")
+EFFECTS, COINS = ("tests/questions/test_effect_sums.py",), ("tests/tuning/test_parts_by_coins.py",)
+DIFFERENCES, MAPPED = ("tests/questions/test_loss_differences.py",), ("tests/engine/test_mapped.py",)
+PARTS, QUERIES = ("tests/contracts/test_parts_contract.py",), ("tests/schema/test_queries.py",)
 CHARGE = 'self._charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", kind="gaussian")'
 
 BUGS = {
@@ -196,6 +199,93 @@ BUGS = {
         "(shrunk(np.nan_to_num(derivatives), clip)",
         "(np.nan_to_num(derivatives)",
         OUTPUTS,
+    ),
+    "the curvature of effects with too little noise, by the root of 2": Bug(
+        "questions/effects.py",
+        "bound = product_bound(self._longest, of.problem.n_weights)",
+        "bound = product_bound(self._longest, of.problem.n_weights) / math.sqrt(2.0)",
+        EFFECTS,
+    ),
+    "squared scores at half their sensitivity": Bug(
+        "questions/effects.py",
+        "bound = product_bound(self.slope * self.radius, of.problem.n_weights)",
+        "bound = 0.5 * product_bound(self.slope * self.radius, of.problem.n_weights)",
+        EFFECTS,
+    ),
+    "the gradient of effects at half its sensitivity": Bug(
+        "questions/effects.py",
+        "of.problem.gradient_bound(clip)",
+        "of.problem.gradient_bound(0.5 * clip)",
+        EFFECTS,
+    ),
+    "squared scores of a person that grow as the number of records": Bug(
+        "questions/effects.py",
+        "bound = product_bound(longest, of.problem.n_weights)",
+        "bound = product_bound(longest, of.problem.n_weights) / persons_of(of.problem).most",
+        EFFECTS,
+    ),
+    "a comparison of settings that pays for the differences alone": Bug(
+        "questions/comparisons.py", "math.hypot(self.level, self.level, longest)", "longest", DIFFERENCES
+    ),
+    "differences of losses that are twice as long": Bug(
+        "questions/comparisons.py",
+        "np.maximum(np.sqrt(squares), self.clip)",
+        "np.maximum(np.sqrt(squares) / 2.0, self.clip)",
+        DIFFERENCES,
+    ),
+    "records held out by their row number": Bug(
+        "tuning/parts.py",
+        "held[noise.poisson_rows(count, share)] = True",
+        "held[:: round(1.0 / share)] = True",
+        COINS,
+    ),
+    "a fixed share of the records held out": Bug(
+        "tuning/parts.py",
+        "held[noise.poisson_rows(count, share)] = True",
+        "held[np.argsort(noise.gaussian(np.zeros(count), 1.0))[: round(share * count)]] = True",
+        COINS,
+    ),
+    "a coin for each row of a person": Bug(
+        "tuning/parts.py", "if people is None:\n        held", "if True:\n        held", COINS
+    ),
+    "parts of the records that nobody pays for": Bug(
+        "accounting/parts.py", "ledger.charge(\n        rho,", "ledger.charge(\n        1e-12,", COINS
+    ),
+    "fingerprints that are not compared": Bug(
+        "engine/fingerprints.py",
+        "if not np.array_equal(self._found(first, last), self._known[first:last]):",
+        "if False:",
+        MAPPED,
+    ),
+    "fingerprints that are not compared for single rows": Bug(
+        "engine/fingerprints.py", "self.check(piece * entries, piece * entries + 1)", "pass", MAPPED
+    ),
+    "a mapped array that others can write to during a fit": Bug(
+        "estimators/base.py",
+        "X = taken_once(X) if reset else X",
+        "pass",
+        ("tests/estimators/test_sources.py",),
+    ),
+    "sums of parts that are folded twice": Bug(
+        "engine/parts.py",
+        "request.question.bounded(place).sums()",
+        "request.question.bounded(place).look()",
+        PARTS,
+    ),
+    "more records in all parts than sums are exact for": Bug(
+        "engine/parts.py", "check_total(part.records.n_records for part in parts)", "pass", PARTS
+    ),
+    "strict mode that does not read queries": Bug(
+        "schema/queries.py",
+        "if is_strict():\n            check_rows",
+        "if False:\n            check_rows",
+        QUERIES,
+    ),
+    "queries in strict mode that name a file twice": Bug(
+        "schema/queries.py",
+        'return list(_classes(table)) == ["FUNCTION", "CONSTANT"]',
+        "return True",
+        QUERIES,
     ),
 }
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from privfit import DPLinearRegression, DPLogisticRegression, Ledger, Schema, mapped, strict
+from privfit.curator import Curator
 from privfit.engine.fingerprints import CacheChanged
 from privfit.engine.layouts import mapped as mapped_layouts
 from privfit.leaks import PrivacyLeakError
@@ -173,6 +174,27 @@ def test_mapped_arrays_are_taken_once(tmp_path: Path, dtype: Any, bounds: Any) -
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert_same(models[0].fit(held, y), models[1].fit(X, y))
+
+
+def test_a_mapped_array_that_changes_during_a_fit_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All passes read a copy that nobody else can write to."""
+    rows = np.random.default_rng(0).normal(size=(200, 3))
+    np.save(tmp_path / "X.npy", rows)
+    held = np.load(tmp_path / "X.npy", mmap_mode="r+")
+    labels = (rows[:, 0] > 0.0).astype(int)
+    settings = {"classes": (0, 1), "feature_bounds": (-4.0, 4.0), "noise": "seeded", "random_state": 1}
+    unchanged = DPLogisticRegression(**settings).fit(rows, labels)
+    measure = Curator.measure
+
+    def overwriting(self: Curator, *asked: Any, **place: Any) -> Any:
+        held[:] = 4.0
+        return measure(self, *asked, **place)
+
+    monkeypatch.setattr(Curator, "measure", overwriting)
+    np.testing.assert_array_equal(DPLogisticRegression(**settings).fit(held, labels).coef_, unchanged.coef_)
+    assert (held == 4.0).all()
 
 
 # -- what a source must keep --------------------------------------------------------------------------------
