@@ -224,6 +224,12 @@ BUGS = {
         "bound = product_bound(longest, of.problem.n_weights) / persons_of(of.problem).most",
         EFFECTS,
     ),
+    "a solver before the last steps with a ledger of its own": Bug(
+        "estimators/base.py",
+        'ledger.portion(SOLVER_SHARE * budget, what="the solver")',
+        "type(ledger).keeping(ledger.promise)",
+        ("tests/estimators/test_effects_of_fits.py",),
+    ),
     "a comparison of settings that pays for the differences alone": Bug(
         "questions/comparisons.py", "math.hypot(self.level, self.level, longest)", "longest", DIFFERENCES
     ),

@@ -16,6 +16,7 @@ from privfit import (
     DPPoissonRegressor,
     Ledger,
 )
+from privfit.curator import Curator
 from privfit.penalties import NonNegative
 from privfit.schema import Categorical, Label, Numeric, Schema
 from privfit.solvers import BudgetWarning
@@ -306,3 +307,19 @@ def test_scores_of_a_persons_records_are_added_before_they_are_squared():
     np.testing.assert_allclose(model.std_err_, errors, rtol=0.15)
     naive = sandwich(rows, rows @ w - y, np.ones(len(y)))
     assert np.all(naive < 0.7 * model.std_err_)
+
+
+def test_the_solver_and_the_last_steps_are_paid_for_by_one_promise(monkeypatch):
+    """All that the curator charges, to whichever ledger, adds up to what the fit promises."""
+    paid, charge = [], Curator._charge
+
+    def counting(self, rho, delta=0.0, **entry):
+        paid.append(rho)
+        charge(self, rho, delta, **entry)
+
+    monkeypatch.setattr(Curator, "_charge", counting)
+    rows = np.random.default_rng(0).normal(size=(3000, 2))
+    public = {"classes": (False, True), "feature_bounds": (-4.0, 4.0), "n_records": 3000}
+    model = DPLogisticRegression(8.0, inference=True, **public).fit(rows, rows[:, 0] > 0.0)
+    assert sum(paid) == pytest.approx(model.privacy_.promise.rho, rel=1e-6)
+    assert sum(model.ledger_.spending().values()) == pytest.approx(sum(paid), rel=1e-6)
