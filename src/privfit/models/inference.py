@@ -14,6 +14,7 @@ from scipy.special import stdtr, stdtrit
 
 Vector = NDArray[np.float64]
 
+KNOWN_CURVATURE = 3.0  # times its noise: a curvature below may be noise alone, and counts as unknown
 DOUBT_LIMIT = 0.25  # relative error of a standard error beyond which an effect is refused
 INFLATION_FACTOR = 1.5  # how much of the shift of a noisy inverse counts as such an error
 MOST_FREEDOM = 1e9  # beyond it a t distribution is normal
@@ -259,8 +260,8 @@ class Inference:
 
     @cached_property
     def _is_hidden(self) -> bool:
-        """Whether noise hides the curvature in some direction, so that `_inverse` had to lift it."""
-        return bool(np.linalg.eigvalsh(self.curvature)[0] <= self.sigma_curvature)
+        """Whether noise hides the curvature in some direction, so that `_inverse` counts it as unknown."""
+        return bool(np.linalg.eigvalsh(self.curvature)[0] < KNOWN_CURVATURE * self.sigma_curvature)
 
     def _left_to_go(self, inverse: float) -> float:
         """Return how far an effect may be from where further steps would take it; `inverse` is a.v."""
@@ -313,13 +314,17 @@ class Inference:
         )
 
 
-def inverted(curvature: Vector, least: float) -> Vector:
-    """Return the inverse of a noisy matrix, with eigenvalues of at least `least`, the noise's scale.
+def inverted(curvature: Vector, sigma: float) -> Vector:
+    """Return the inverse of a noisy matrix in which an unknown eigenvalue counts as `sigma`, its noise.
 
-    Effects in directions whose curvature is lifted are refused: their curvature is hidden by its noise.
+    Effects that depend on such a direction are refused, because the inverse is then as uncertain as it is
+    large. Without this, a direction in which the loss is flat would count as curved whenever its noise
+    happens to be positive, and intervals along it would be too narrow.
     """
     values, vectors = np.linalg.eigh(curvature)
-    inverse: Vector = (vectors / np.maximum(values, max(least, np.finfo(float).tiny))) @ vectors.T
+    unknown = values < KNOWN_CURVATURE * sigma
+    least = max(sigma, np.finfo(float).tiny)
+    inverse: Vector = (vectors / np.where(unknown, least, np.maximum(values, least))) @ vectors.T
     return inverse
 
 
