@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 import test_person_replay
 import test_regressor_replay
+from test_class_replay import in_three_classes
 from test_regressor_replay import BOUNDS
 from test_solver_replay import replay_on_all_tables
 
@@ -48,6 +49,16 @@ def test_effects_of_numbers_tell_neighbours_apart_by_nothing(model, declared):
 @pytest.mark.parametrize("form", ["dense", pytest.param("csr", marks=pytest.mark.slow)])
 def test_effects_of_people_tell_neighbours_apart_by_nothing(form):
     test_person_replay.replay(Adaptive(), form=form, inference=True)
+
+
+@pytest.mark.parametrize("settings", [{"n_records": 60, "epsilon": 200.0}, {"fit_intercept": False}])
+def test_effects_of_classes_tell_neighbours_apart_by_nothing(settings):
+    public = {"epsilon": 20.0, "delta": 1e-3, "classes": (0, 1, 2), "inference": True} | settings
+
+    def fit_of(table):
+        return lambda: DPLogisticRegression(**public).fit(*in_three_classes(table))
+
+    replay_on_all_tables(fit_of)
 
 
 @pytest.mark.parametrize("question", [EffectGradient, EffectCurvature, EffectSpread])

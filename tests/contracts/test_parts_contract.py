@@ -24,7 +24,18 @@ from privfit.engine.exact.grids import MAX_RECORDS
 from privfit.engine.parts import InParts, Part, Request, divided
 from privfit.engine.problem import Problem
 from privfit.mechanisms.noise import SeededNoise
-from privfit.questions import ClassSums, Count, Gradient, GradientAt, ScaleSlopesAt, SlopesAt, TargetSums
+from privfit.questions import (
+    ClassSums,
+    Count,
+    EffectCurvature,
+    EffectGradient,
+    EffectSpread,
+    Gradient,
+    GradientAt,
+    ScaleSlopesAt,
+    SlopesAt,
+    TargetSums,
+)
 from privfit.solvers import SOLVERS
 from privfit.solvers.requirements import IN_ONE_PLACE
 
@@ -123,6 +134,9 @@ def test_several_outputs_add_up(layout):
     in_parts = divided(problem, borders(5))
     for question in questions:
         np.testing.assert_array_equal(in_parts.bounded(question).look(), question.bounded(problem).look())
+    for question in (EffectGradient(1.0, 1.4), EffectCurvature(1.0, 0.5), EffectSpread(1.0, 1.4)):
+        whole = question.bounded(problem.at(w)).look()
+        np.testing.assert_array_equal(in_parts.at(w).bounded(question).look(), whole)
     of_scores = ScaleSlopesAt(0.7, w[-1], 0.5)
     np.testing.assert_array_equal(
         in_parts.projected(w).bounded(of_scores).look(), of_scores.bounded(problem.projected(w)).look()

@@ -180,7 +180,6 @@ BINARY = {"classes": (0, 1), "feature_bounds": (-1.0, 1.0), "inference": True}
     ("kind", "settings", "why"),
     [
         (DPLinearSVC, {}, "not known for the hinge loss"),
-        (DPLogisticRegression, {"classes": (0, 1, 2)}, "not known for several classes"),
         (DPLogisticRegression, {"constraint": NonNegative()}, "must stay in a set"),
         (DPLogisticRegression, {"solver": "gradient-descent"}, "solvers adaptive and newton"),
         (DPLogisticRegression, {"inference": ["height"]}, "'height', which is no column"),

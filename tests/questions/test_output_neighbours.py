@@ -13,8 +13,12 @@ from several_outputs import LOSSES
 
 from privfit.accounting import Ledger
 from privfit.engine.problem import Problem
+from privfit.losses.softmax import is_softmax
 from privfit.questions import (
     ClassSums,
+    EffectCurvature,
+    EffectGradient,
+    EffectSpread,
     Gradient,
     GradientAt,
     LossesAlong,
@@ -39,6 +43,9 @@ QUESTIONS = {
     "ClassSums": lambda c, w, v, clip: c.measure(ClassSums(), RHO),
     "SlopesAt": lambda c, w, v, clip: c.measure(SlopesAt(w, clip), RHO),
     "ScaleSlopesAt": lambda c, w, v, clip: c.projected(w).measure(ScaleSlopesAt(0.7, v[-1], clip), RHO),
+    "EffectGradient": lambda c, w, v, clip: c.measure(EffectGradient(clip, 1.3), RHO, of=c.at(w)),
+    "EffectCurvature": lambda c, w, v, clip: c.measure(EffectCurvature(clip, 0.5), RHO, of=c.at(w)),
+    "EffectSpread": lambda c, w, v, clip: c.measure(EffectSpread(clip, 1.3), RHO, of=c.at(w)),
 }
 
 
@@ -63,6 +70,14 @@ WITH_LOSSES = [
 def test_no_neighbour_moves_a_question_beyond_its_noise(name, loss, X, numbers, w, direction, clip, weights):
     loss = LOSSES[loss]
     w, direction = (np.ascontiguousarray(part[:, : loss.outputs]) for part in (w, direction))
+    if name.startswith("Effect") and not is_softmax(loss):
+        problem, ledger = Problem.of(X, (numbers % loss.outputs).astype(float), loss), Ledger(rho=1.0)
+        with pytest.raises(ValueError, match="softmax loss only"):
+            QUESTIONS[name](
+                curator_of(problem, ledger, ScriptedNoise(), epsilon=1.0, delta=1e-6), w, direction, clip
+            )
+        assert ledger.spent == 0.0
+        return
     noises = []
     for rows in (slice(0, ROWS), slice(0, ROWS - 1)):
         kept = None if weights is None else weights[rows]

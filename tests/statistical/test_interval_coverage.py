@@ -47,3 +47,40 @@ def test_intervals_cover_and_those_that_ignore_the_noise_do_not(kind):
     assert np.mean(covered) >= 0.84
     assert np.mean(naive) <= 0.8
     assert np.mean(covered) - np.mean(naive) > 3.0 * math.sqrt(0.25 / FITS)
+
+
+@pytest.mark.slow
+def test_intervals_of_several_classes_cover():
+    """60 fits of two classes' effects against a first class, at 95%.
+
+    If intervals covered 95%, and all of a fit were equal, fewer than 82% of 60 would cover with a probability
+    below 3e-4. Intervals of half the length cover about two thirds, and are found out.
+    """
+    rng, n = np.random.default_rng(12), 4000
+    true = np.array([[0.0, 0.6, -0.5], [0.0, -0.4, 0.5], [0.0, 0.3, -0.2]])  # the intercept's row last
+    compared = (true[:, 1:] - true[:, :1]).T.ravel()
+    covered, narrow, answered = [], [], []
+    for _ in range(60):
+        X = rng.uniform(-1.0, 1.0, size=(n, 2))
+        scores = np.exp(np.column_stack([X, np.ones(n)]) @ true)
+        shares = np.cumsum(scores / scores.sum(axis=1, keepdims=True), axis=1)
+        y = (rng.random((n, 1)) > shares[:, :2]).sum(axis=1)
+        model = DPLogisticRegression(
+            EPSILON,
+            noise="seeded",
+            random_state=rng,
+            classes=(0, 1, 2),
+            feature_bounds=(-1.0, 1.0),
+            n_records=n,
+            max_passes=30,
+            inference=True,
+        ).fit(X, y)
+        low, high = model.conf_int().T
+        known = np.isfinite(low)
+        answered.append(known)
+        distances = np.abs(compared - 0.5 * (low + high))[known]
+        covered.extend(distances <= 0.5 * (high - low)[known])
+        narrow.extend(distances <= 0.25 * (high - low)[known])
+    assert np.mean(answered) > 0.5
+    assert np.mean(covered) >= 0.82
+    assert np.mean(narrow) < 0.82

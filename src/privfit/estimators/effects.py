@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfit.accounting.zcdp import MAX_RHO
+from privfit.estimators.labels import LabelEncoder
 from privfit.estimators.validation import shown
 from privfit.leaks import warn_caller
 from privfit.losses import own
+from privfit.losses.softmax import is_softmax
 from privfit.models.inference import Inference
 from privfit.schema.levels import Categorical
 from privfit.solvers.base import BudgetWarning, Solution
@@ -34,6 +36,7 @@ Vector = NDArray[np.float64]
 INTERCEPT = "intercept"
 LEAST_REACH = 8.0  # times d^1.5: with less, nearly all of d effects are refused, however unrelated they are
 AMPLE_REACH = 35.0  # times d^1.5: with more, none of d effects of unrelated columns is refused
+MOST_OF_CLASSES = 300  # effects of several classes: time grows with the square of their number
 MOST_EPSILON = 20.0  # beyond it a promise means nothing, and is not advised
 WITH_A_VIEW = ("adaptive", "newton")  # solvers that say in which view of the features they worked
 
@@ -47,13 +50,15 @@ class Asked:
     columns : tuple of str or None
         The columns, or single features, of interest; None: all effects.
     names : tuple of str
-        The names of all effects, the intercept, if any, last.
+        The names of all weights of a class, the intercept's, if any, last.
     chosen : tuple of str or None
         The names of those of interest; None: all.
     categories : tuple of Category
         The columns of each category.
     terms : Terms or None
         What the fit promises.
+    outputs : int
+        The number of scores of a record: one, or one for each of several classes.
     """
 
     columns: tuple[str, ...] | None
@@ -61,6 +66,12 @@ class Asked:
     chosen: tuple[str, ...] | None = None
     categories: tuple[Category, ...] = ()
     terms: Terms | None = None
+    outputs: int = 1
+
+    @property
+    def n_effects(self) -> int:
+        """The number of effects beside those of reference levels; each class is compared with the first."""
+        return (len(self.names) - len(self.categories)) * max(1, self.outputs - 1)
 
     @classmethod
     def by(cls, setting: Any) -> Asked | None:
@@ -83,7 +94,18 @@ class Asked:
         own = getattr(estimator, "feature_names_in_", numbered)
         columns = own if schema is None else schema.feature_names
         names = (*map(str, columns), *([INTERCEPT] if estimator.fit_intercept else []))
-        asked = replace(self, names=names, categories=categories_of(schema), terms=terms)
+        categories, outputs = categories_of(schema), facts.loss.outputs
+        asked = replace(self, names=names, categories=categories, terms=terms, outputs=outputs)
+        if outputs > 1 and asked.n_effects > MOST_OF_CLASSES:
+            raise ValueError(
+                f"inference is not known for more than {MOST_OF_CLASSES} effects of several classes, and "
+                f"this model has {asked.n_effects}; take fewer columns or leave inference out."
+            )
+        if outputs > 1 and not terms.relation.is_one_record_each:
+            raise ValueError(
+                "inference is not known for several classes of people with several records; leave "
+                "rows_per_person or inference out."
+            )
         if declared.n_records is not None and terms.relation.unit == "record":
             why = asked.hopeless(declared.n_records)
             if why is not None:
@@ -110,9 +132,11 @@ class Asked:
         assert self.terms is not None
         promise, k = self.terms.promise, self.terms.relation.records_per_person
         assert promise is not None
-        d = len(self.names) - len(self.categories)
-        reach, wanted = n * math.sqrt(2.0 * promise.rho) / k, AMPLE_REACH * d**1.5
-        if reach >= LEAST_REACH * d**1.5:
+        d = self.n_effects
+        # with K classes of equal size a loss curves as 1 / K; the noise is for 1/2, its most, in both cases
+        needed = d**1.5 * max(1.0, 0.5 * self.outputs)
+        reach, wanted = n * math.sqrt(2.0 * promise.rho) / k, AMPLE_REACH * needed
+        if reach >= LEAST_REACH * needed:
             return None
         rho = 0.5 * (wanted * k / n) ** 2
         epsilon = promise.worth(rho, promise.slack, self.terms.delta) if rho <= MAX_RHO else math.inf
@@ -132,13 +156,19 @@ class Asked:
             if why is not None:
                 warn_caller(why, BudgetWarning)
         steps = last_steps(curator, solution, budget, self.categories, encoder.ends)
-        corrected = encoder.in_units(steps.raw(steps.w))
-        nothing = np.zeros_like(corrected)
-        unit = float(encoder.in_units(nothing + 1.0)[0] - encoder.in_units(nothing)[0])
-        is_reference = np.zeros(len(nothing), dtype=bool)
+        raw = encoder.in_units(steps.raw(steps.w))
+        nothing, corrected = np.zeros_like(raw), from_the_first_class(raw)
+        unit = float((encoder.in_units(nothing + 1.0) - encoder.in_units(nothing)).flat[0])
+        is_reference = np.zeros(len(corrected), dtype=bool)
         is_reference[list(steps.contrasts.references)] = True
+        names, chosen = self.names, self.chosen
+        if isinstance(encoder, LabelEncoder) and self.outputs > 1:
+            others = [str(label) for label in encoder.classes[1:].tolist()]
+            names = tuple(f"{label}: {name}" for label in others for name in self.names)
+            if chosen is not None:
+                chosen = tuple(f"{label}: {name}" for label in others for name in chosen)
         inference = Inference(
-            names=self.names,
+            names=names,
             estimate=corrected,
             is_reference=is_reference,
             directions=unit * steps.unit * steps.contrasts.effects,
@@ -153,21 +183,26 @@ class Asked:
         )
         known = np.array([effect.refused is None for effect in inference.effects])
         w = steps.raw(steps.keeping(known))
-        inference = replace(inference, estimate=encoder.in_units(w), corrected=corrected, chosen=self.chosen)
+        kept = from_the_first_class(encoder.in_units(w))
+        inference = replace(inference, estimate=kept, corrected=corrected, chosen=chosen)
         # the steps clip columns at declared bounds only, and so do predictions if effects are known
         bounds = None if known[~is_reference].any() else solution.bounds
         return replace(solution, w=w, notes=(*solution.notes, *steps.notes), bounds=bounds), inference
+
+
+def from_the_first_class(w: Vector) -> Vector:
+    """Return weights of one score, or differences of each class's from the first one's, class by class."""
+    return w if w.ndim == 1 else np.ravel((w[:, 1:] - w[:, :1]).T)
 
 
 def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> None:
     """Refuse, before anything is charged, a fit whose standard errors are not known."""
     loss, ours = facts.loss, own(facts.loss)
     known = None if ours is None else ours.second_derivative
-    if known is None or known is not loss.second_derivative or loss.outputs > 1:
-        what = "several classes" if loss.outputs > 1 else f"the {loss.name} loss"
+    if not is_softmax(loss) and (known is None or known is not loss.second_derivative):
         raise ValueError(
-            f"inference is not known for {what}; it is for models with a smooth loss of one score, such as "
-            "DPLogisticRegression for two classes. Leave inference out."
+            f"inference is not known for the {loss.name} loss; it is for models with a smooth loss, such as "
+            "DPLogisticRegression. Leave inference out."
         )
     if solver.name not in WITH_A_VIEW:
         raise ValueError(
@@ -250,7 +285,9 @@ class WithEffects:
         -------
         intervals : array of shape (n_weights, 2)
             A row for each column of `coef_`, the intercept last: the lowest and the highest value, NaN where
-            the privacy budget is too small to say.
+            the privacy budget is too small to say. Of several classes these rows are there for each class but
+            the first, class by class: they are differences from the weights of the first of `classes_`, and
+            `inference_.names` names them.
 
         Raises
         ------

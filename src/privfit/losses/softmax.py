@@ -73,4 +73,9 @@ def softmax(classes: int) -> Loss:
     )
 
 
+def is_softmax(loss: Loss) -> bool:
+    """Return whether a loss is the softmax of several classes, whose second derivatives are diag(p) - pp'."""
+    return loss.outputs > 1 and loss == softmax(loss.outputs)
+
+
 SOFTMAX = softmax(3)  # in the registry, so that what is tested of every loss is tested of this one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -43,12 +43,15 @@ class EffectRow:
         What the row is called where there is room for little.
     contrast : Contrast or None
         The effect; None for a reference level, with which the others are compared.
+    label : str
+        Of several classes, the one that is compared with the first; "" otherwise.
     """
 
     column: str
     level: str
     name: str
     contrast: Contrast | None
+    label: str = ""
 
 
 class Effects:
@@ -57,7 +60,7 @@ class Effects:
     Parameters
     ----------
     model : Published
-        A model with an inference and one score.
+        A model with an inference. Of several classes each is compared with the first.
     level : float
         Of the intervals.
 
@@ -81,6 +84,10 @@ class Effects:
         self._sign = -1.0 if model.classes and shown.positive == model.classes[0] else 1.0
         bounds = model.bounds if self.schema is not None else None
         p = model.n_columns
+        self.several = model.target.outputs > 1
+        self._block = 0  # of several classes: how many come before the one that is compared with the first
+        if self.several:
+            self.reading = self._against_the_first("a class")
         self._starts = np.zeros(p) if bounds is None else np.clip(0.0, *bounds)
         self._ends = np.ones(p) if bounds is None else np.clip(1.0, *bounds)
 
@@ -89,6 +96,11 @@ class Effects:
         """What was released about the effects."""
         assert self.model.inference is not None
         return self.model.inference
+
+    def _against_the_first(self, label: str) -> Reading:
+        """Return how an effect of several classes is read."""
+        first = printable(str(self.model.classes[0]))
+        return Reading(f"the log odds of {label} against {first}", "odds ratio")
 
     # -- single effects ------------------------------------------------------------------------------------
 
@@ -112,6 +124,10 @@ class Effects:
         ValueError
             If columns or values do not fit the model, or it treats both sides alike.
         """
+        if self.several:
+            raise ValueError(
+                "contrast is not known for several classes; inference_.effect(a) judges any sum of effects."
+            )
         change = change_of(self.model, first) if second is None else change_between(self.model, first, second)
         effect = self._effect(change.contrast)
         if effect.refused is None and not effect.std_err:
@@ -120,7 +136,12 @@ class Effects:
 
     def _effect(self, contrast: Vector) -> Effect:
         """Return the effect of a contrast for the class that is shown, or of one that nobody asked for."""
-        inference, signed = self.inference, self._sign * contrast
+        inference, d = self.inference, len(contrast)
+        if self.several:
+            placed = np.zeros(len(inference))
+            placed[self._block * d : (self._block + 1) * d] = contrast
+            contrast = placed
+        signed = self._sign * contrast
         if inference.chosen is not None:
             asked = [name in inference.chosen for name in inference.names]
             if (contrast[~(np.array(asked) | inference.is_reference)] != 0.0).any():
@@ -147,7 +168,7 @@ class Effects:
         Returns
         -------
         rows : list of EffectRow
-            In the order of the schema, the intercept last.
+            In the order of the schema, the intercept last; of several classes, one class after the other.
 
         Raises
         ------
@@ -162,6 +183,17 @@ class Effects:
                     f"per can name columns of numbers and dates without a curve, which {name!r} is not."
                 )
             change_of(self.model, {name: amount})  # refuses what is no change of it
+        if not self.several:
+            return self._rows(per)
+        found, reading = list[EffectRow](), self.reading
+        for block, label in enumerate(printable(str(label)) for label in self.model.classes[1:]):
+            self._block = block
+            self.reading = self._against_the_first(label)
+            found += [replace(row, label=label) for row in self._rows(per)]
+        self.reading = reading
+        return found
+
+    def _rows(self, per: dict[str, float]) -> list[EffectRow]:
         rows = list(self._of_columns(per) if self.schema is None else self._of_schema(self.schema, per))
         return rows + self._intercept()
 
@@ -173,6 +205,8 @@ class Effects:
         rows : list of EffectRow
             Their sizes can be compared. In the order of the schema, without the intercept.
         """
+        if self.several:
+            raise ValueError("Effects over whole ranges are not known for several classes.")
         return list(self._of_columns(None) if self.schema is None else self._of_schema(self.schema, None))
 
     def _intercept(self) -> list[EffectRow]:

@@ -116,8 +116,9 @@ class Published:
         size = scores * (self.n_columns + self.has_intercept)
         if self.covariance is not None and self.covariance.shape != (size, size):
             return f"the covariance of its weights must have {size} rows and columns"
-        if self.inference is not None and (scores > 1 or len(self.inference) != size):
-            return f"its intervals must be of one score, and name {size} weights"
+        compared = max(1, scores - 1) * (self.n_columns + self.has_intercept)  # classes, with the first
+        if self.inference is not None and len(self.inference) != compared:
+            return f"its intervals must name {compared} weights"
         return None
 
     @property

@@ -44,6 +44,8 @@ class Summary(tuple[EffectRow, ...]):
         Names and texts of the header: what is predicted, the number of records if it is public, the promise.
     notes : tuple of str
         Sentences that say how the table is read.
+    first : str
+        Of several classes the one that the others are compared with; "" if there is one score.
     """
 
     level: float
@@ -52,6 +54,7 @@ class Summary(tuple[EffectRow, ...]):
     title: str
     facts: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
+    first: str = ""
 
     @classmethod
     def of(cls, model: Published, level: float = 0.95, per: Mapping[str, float] | None = None) -> Summary:
@@ -78,6 +81,7 @@ class Summary(tuple[EffectRow, ...]):
         kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
         summary.title = f"{title_of(model.kind)} {kept}"
         summary.facts = tuple(_facts(model, effects))
+        summary.first = printable(str(model.classes[0])) if effects.several else ""
         summary.notes = tuple(_notes(effects, summary))
         return summary
 
@@ -96,6 +100,21 @@ class Summary(tuple[EffectRow, ...]):
         ratio = (self.ratio,) if self.ratio else ()
         tails = (0.5 - 0.5 * self.level, 0.5 + 0.5 * self.level)
         return ("coef", "std err", "privacy", "z", "p", *ratio, *(f"{tail:.4g}" for tail in tails))
+
+    def compared(self, row: EffectRow) -> str:
+        """Return what stands above the first row of a class.
+
+        Parameters
+        ----------
+        row : EffectRow
+            One of the rows.
+
+        Returns
+        -------
+        text : str
+            The class and the one that it is compared with; "" if there is one score.
+        """
+        return f"{row.label} against {self.first}" if row.label else ""
 
     def cells(self, row: EffectRow) -> tuple[str, ...] | str:
         """Return the numbers of a row as texts.
@@ -138,7 +157,11 @@ class Summary(tuple[EffectRow, ...]):
         longest = max((len(row.name) for row in self), default=0)
         room = max(min(longest, WIDTH - of_numbers), SHORTEST_NAME)
         lines = [_line("", heading, room, widths), "-" * (room + of_numbers)]
+        label = ""
         for row, texts in zip(self, cells, strict=True):
+            if row.label != label:
+                label = row.label
+                lines.append(self.compared(row))
             *begin, end = wrap(row.name, room) or [""]
             lines += begin
             lines.append(
@@ -170,8 +193,12 @@ class Summary(tuple[EffectRow, ...]):
             for name, text in self.facts
         )
         heads = "".join(f'<th scope="col" {right}>{escape(name)}</th>' for name in ("", *heading))
-        rows = []
+        rows, label = [], ""
         for row in self:
+            if row.label != label:
+                label = row.label
+                above = escape(self.compared(row))
+                rows.append(f'<tr><th colspan="{len(heading) + 1}" {left}>{above}</th></tr>')
             texts = self.cells(row)
             name = f'<th scope="row" {left}>{escape(row.name)}</th>'
             if isinstance(texts, str):
@@ -214,13 +241,15 @@ class Summary(tuple[EffectRow, ...]):
         records = self.records()
         index = pd.Index([record.pop("name") for record in records], name="effect")
         frame = pd.DataFrame(records, index=index)
-        texts = ["column", "level", "change", "refused"]
+        texts = ["column", "level", "class", "change", "refused"]
         return frame.astype({name: float for name in frame.columns if name not in (*texts, "is_reference")})
 
 
 def _record(row: EffectRow, ratio: str) -> dict[str, Any]:
     """Return a row as plain data."""
     named = {"name": row.name, "column": row.column, "level": row.level}
+    if row.label:
+        named["class"] = row.label
     contrast, ratio = row.contrast, ratio.replace(" ", "_")
     numbers: dict[str, float | None] = dict.fromkeys(
         ("coef", "std_err", "sampling", "privacy", "z", "pvalue", "low", "high"), None
@@ -284,7 +313,9 @@ def _facts(model: Published, effects: Effects) -> Sequence[tuple[str, str]]:
     label = None if effects.schema is None else effects.schema.label.name
     if label is not None:
         facts.append(("Predicts", printable(label)))
-    if effects.positive is not None:
+    if effects.several:
+        facts.append(("Compared with", printable(str(model.classes[0]))))
+    elif effects.positive is not None:
         facts.append(("Positive class", printable(str(effects.positive))))
     records = privacy.get("origin", {}).get("records") or (model.schema or {}).get("records")
     counted = "number not declared as public" if records is None else f"{records:,}"

@@ -64,7 +64,7 @@ def effects_table(model: Published) -> str:
     Parameters
     ----------
     model : Published
-        A model with an inference and one score.
+        A model with an inference.
 
     Returns
     -------
@@ -75,7 +75,8 @@ def effects_table(model: Published) -> str:
     heading, rows = ("effect", *summary.heading()), []
     for row in summary[:EFFECTS_LISTED]:
         texts = summary.cells(row)
-        rows.append((row.name, *((texts,) if isinstance(texts, str) else texts)))
+        name = f"{row.label}: {row.name}" if row.label else row.name
+        rows.append((name, *((texts,) if isinstance(texts, str) else texts)))
     filled = [(*row, *[""] * (len(heading) - len(row))) for row in rows]
     notes = "".join(f"<p>{escape(note)}</p>" for note in summary.notes)
     shown = table(heading, filled, f"Effects with {100.0 * summary.level:g}% intervals")

@@ -31,11 +31,13 @@ def weights_section(model: Published, weights: Weights) -> str:
     intro = (
         f"<p>{' '.join(meaning)} {_directions(model, weights) if barred else ''} {of_the_intercept} "
         f"{_doubled(model, weights)}"
-        f"{NOISE if model.inference is None else ''}</p>"
+        f"{NOISE if model.inference is None or weights.classes else ''}</p>"
     )
     charts = reading_curves(curves, model.link)
     if weights.classes:
         charts += _of_classes(model, barred, curves)
+        if model.inference is not None:
+            return f"{intro}{charts}{effects_table(model)}{_listed(model, weights)}"
     else:
         charts += pictures(list(curves.values()), curves.scale, CURVES_DRAWN)
         if model.inference is not None:

@@ -24,6 +24,7 @@ from privfit.losses.targets import AMOUNTS, LARGEST
 from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, Norms, PersonSpread
 from privfit.questions.products import symmetric
 from privfit.solvers.base import Solution
+from privfit.solvers.class_contrasts import ClassContrasts, basis_of_classes
 from privfit.solvers.contrasts import Category, Contrasts, contrasts_of, with_references_at_zero
 from privfit.solvers.newton import noise_edge
 from privfit.solvers.numbers import has_a_unit
@@ -100,7 +101,7 @@ class LastSteps:
         By which the effects of the free directions are multiplied to be weights.
     shift : array
         What is added to them then: the centre of the targets, to the intercept.
-    contrasts : Contrasts
+    contrasts : Contrasts or ClassContrasts
         The free directions.
     curvature, spread : arrays
         The released H, the penalty's part included, and V.
@@ -120,7 +121,7 @@ class LastSteps:
     start: Vector
     unit: float
     shift: Vector
-    contrasts: Contrasts
+    contrasts: Contrasts | ClassContrasts
     curvature: Vector
     spread: Vector
     sigma_curvature: float
@@ -132,7 +133,12 @@ class LastSteps:
     notes: tuple[str, ...]
 
     def raw(self, w: Vector) -> Vector:
-        """Return the raw weights of these in the free directions, those of reference levels being 0."""
+        """Return the raw weights of these in the free directions, those of reference levels being 0.
+
+        Of several classes each has a column, and the sum over the classes is 0.
+        """
+        if isinstance(self.contrasts, ClassContrasts):
+            return (self.contrasts.weights @ w).reshape(-1, self.contrasts.outputs)
         return self.unit * (self.contrasts.effects @ w) + self.shift
 
     def keeping(self, known: NDArray[np.bool_]) -> Vector:
@@ -178,35 +184,41 @@ def last_steps(
     own = curator if unit == 1.0 and shift == 0.0 else curator.retargeted(center, scale, loss)
     features = own.transformed(view.center, view.scale, view.bias or 1.0)
     limits = limits_of(loss, ends, center, scale)
-    contrasts = contrasts_of(view, features.n_weights, features.intercept, categories)
-    basis = contrasts.basis
+    of_columns = contrasts_of(view, features.n_weights, features.intercept, categories)
+    contrasts = of_columns if loss.outputs == 1 else ClassContrasts(of_columns, loss.outputs)
+    basis, shape = contrasts.basis, solution.w.shape
     penalty = n * features.penalty.alpha * contrasts.squares
     radius = _radius(features, RADIUS_SHARE * budget, view.bias)
     moved = np.zeros(features.n_weights)
     moved[-1] = shift
     start = with_references_at_zero(solution.w, categories) if features.intercept else solution.w
-    w = solved = basis.T @ view.viewed_weights((start - moved) / unit)
+    if loss.outputs == 1:
+        viewed = view.viewed_weights((start - moved) / unit)
+    else:
+        viewed = np.stack([view.viewed_weights(output) for output in start.T], axis=1)
+    w = solved = basis.T @ viewed.ravel()
 
-    point = features.at(basis @ w)
+    point = features.at((basis @ w).reshape(shape))
     first = features.measure(limits.curvature_of(radius), FIRST_CURVATURE_SHARE * budget, of=point)
     g = features.measure(limits.gradient_of(radius), FIRST_GRADIENT_SHARE * budget, of=point)
     rough = contrasts.reduced(symmetric(first.value)) + penalty
-    gradient = basis.T @ g.value + penalty @ w
+    gradient = basis.T @ g.value.ravel() + penalty @ w
     moved_by = lifted(rough, noise_edge(first.sigma, len(w))) @ gradient
     w = w - moved_by
 
-    point = features.at(basis @ w)
+    point = features.at((basis @ w).reshape(shape))
     second = features.measure(limits.curvature_of(radius), CURVATURE_SHARE * budget, of=point)
     spread = features.measure(limits.spread_of(radius, features.relation), SPREAD_SHARE * budget, of=point)
     g = features.measure(limits.gradient_of(radius), features.remaining, of=point)
+    gradient = basis.T @ g.value.ravel() + penalty @ w
     for both in (first.average(second), second):
         curvature = contrasts.reduced(symmetric(both.value)) + penalty
-        step = lifted(curvature, both.sigma) @ (basis.T @ g.value + penalty @ w)
-        mass = _mass(both, radius, view.bias)
+        step = lifted(curvature, both.sigma) @ gradient
+        mass = _mass(both, radius, view.bias, loss.outputs)
         # the curvature at the first point is that at the second one up to about this share
         change = math.sqrt(max(float(moved_by @ curvature @ moved_by), 0.0) / mass)
         # and the step is so long, in standard errors of an effect, the noise of the gradient included
-        errors, gradient = curvature + g.sigma**2 * np.eye(len(w)), basis.T @ g.value + penalty @ w
+        errors = curvature + g.sigma**2 * np.eye(len(w))
         gone = math.sqrt(float(gradient @ lifted(errors, g.sigma**2) @ gradient) / len(w))
         if not limits.remainder or first.rho / both.rho * change * gone <= DRIFT_LIMIT:
             break
@@ -247,9 +259,13 @@ def _radius(features: Curator, rho: float, bias: float | None) -> float:
     return math.hypot(length, bias or 0.0)
 
 
-def _mass(curvature: Measurement, radius: float, bias: float | None) -> float:
-    """Return the sum of second derivatives: from the intercept's entry or, without one, a lower bound."""
-    matrix = symmetric(curvature.value)
+def _mass(curvature: Measurement, radius: float, bias: float | None, outputs: int) -> float:
+    """Return the sum of second derivatives: from the intercept's entry or, without one, a lower bound.
+
+    Of several classes it is that of the difference between classes of which it is least.
+    """
+    matrix, basis = symmetric(curvature.value), basis_of_classes(outputs)
     if bias is None:
-        return max(float(np.trace(matrix)) / radius**2, 1.0)
-    return max(float(matrix[-1, -1]) / bias**2, 1.0)
+        return max(float(np.trace(matrix)) / (max(1, outputs - 1) * radius**2), 1.0)
+    of_intercepts = basis.T @ matrix[-outputs:, -outputs:] @ basis
+    return max(float(np.linalg.eigvalsh(of_intercepts)[0]) / bias**2, 1.0)

@@ -202,6 +202,28 @@ def product_bound(radius: float, n_weights: int) -> float:
     return share * (1 + 4 * ROUNDINGS * (1 + 2.0**-10))
 
 
+def class_curvature_bound(radius: float, n_weights: int, outputs: int) -> float:
+    """Bound the Frobenius norm of one record's share of a softmax's curvature: radius^2 / 2 and rounding.
+
+    A record adds the products of K rows v_k = sqrt(f u p_k) (e_k - p) x', one for each of K `outputs`; f and
+    u are at most 1, and sqrt(f) |x| is at most `radius`. Their sum is f u (diag(p) - pp') times xx'. With the
+    sums s of p_k^2 and t of p_k^3, the squared norm of diag(p) - pp' is s - 2t + s^2. By Cauchy and Schwarz
+    s^2 <= t, so it is at most s - s^2 <= 1/4. The squared lengths of the v_k add up to f u |x|^2 (1 - s), at
+    most radius^2. A single one is at most 2 p_k (1 - p_k)^2 radius^2 <= 8/27 radius^2, so no row is clipped.
+
+    As computed, each row is off by at most e: half a step in each of D = K `n_weights` numbers, and a few
+    u = 2**-53 of `radius` for p, whose sum is 1 up to K u, for roots, norms and products, for which
+    2**-30 + D 2**-53 is more than enough. So the sum of products is off by at most the sum of
+    2 |v_k| e + e^2, which is at most 2 sqrt(K) radius e + K e^2. The sums are exact: of a record, the squared
+    lengths add up to fewer than (2**15 + sqrt(K D))^2 squared steps, and those of MAX_RECORDS are below 2**63
+    for K D <= 2**20. What follows rounds as in `product_bound`.
+    """
+    size = outputs * n_weights
+    off = math.sqrt(size) * product_step(radius) / 2 + radius * (2.0**-30 + size * 2.0**-53)
+    share = 0.5 * radius * radius + 2 * math.sqrt(outputs) * radius * off + outputs * off * off
+    return share * (1 + 2.0**-50) * (1 + 4 * ROUNDINGS * (1 + 2.0**-10))
+
+
 def magnitude_bound(n_columns: int) -> float:
     """Bound the L2 norm of one record's share of `Magnitudes.sums`.
 
