@@ -85,9 +85,9 @@ def test_a_clip_of_each_class_alone_is_noticed(monkeypatch):
 
     def by_class(self, clip=np.inf):
         coefficients = general.coefficients(self.problem, self.predictions)
-        combination = self.problem.table.combination
-        return np.stack([combination(np.ascontiguousarray(c), clip) for c in coefficients.T], axis=1)
+        combination_sums = self.problem.table.combination_sums
+        return np.stack([combination_sums(np.ascontiguousarray(c), clip) for c in coefficients.T])
 
-    monkeypatch.setattr(Point, "gradient_sum", by_class)
+    monkeypatch.setattr(Point, "gradient_sums", by_class)
     with pytest.raises(AssertionError, match="is paid for"):
         replay(SOLVERS["dpagd"], SETTINGS[3])

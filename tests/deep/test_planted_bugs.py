@@ -270,7 +270,7 @@ BUGS = {
         "estimators/base.py",
         "X = taken_once(X) if reset else X",
         "pass",
-        ("tests/estimators/test_sources.py",),
+        ("tests/estimators/test_sources_of_fits.py",),
     ),
     "sums of parts that are folded twice": Bug(
         "engine/parts.py",

@@ -77,6 +77,6 @@ def test_the_clip_of_a_persons_sum_hides_the_person_and_that_of_each_record_does
     """An honest audit fails with probability ALPHA at most; seeds are fixed."""
     assert 0.5 < audit(gradients, seed=3) <= EPSILON
     monkeypatch.setattr(
-        person_gradients, "gradient_at", lambda problem, w, clip: problem.gradient_at(w, clip)
+        person_gradients, "gradient_sums_at", lambda problem, w, clip: problem.gradient_sums_at(w, clip)
     )
     assert audit(gradients, seed=4) > EPSILON

@@ -131,6 +131,8 @@ def _of_files(sources: Sequence[Source], names: Names, on_read: OnRead) -> Itera
     empty = [_empty(source, names) for source in sources]
     types = common_types(empty, [shown(source) for source in sources])
     yield in_types(empty[0], types)  # so that types are known, and refused, even if there are no rows
+    if len(set(types.names)) < len(types.names):
+        return  # whoever asked refuses a name that stands there twice
     for source in sources:
         read = _of_csv if is_csv(source) else _of_parquet
         for table in read(source, names, on_read):
@@ -148,9 +150,8 @@ def _empty(source: Source, names: Names) -> Any:
     assert not isinstance(source, CsvText)
     with suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError):
         empty = parquet.read_schema(fspath(source)).empty_table()
-        return (
-            empty if names is None else empty.select([name for name in empty.column_names if name in names])
-        )
+        numbers = [j for j, name in enumerate(empty.column_names) if names is None or name in names]
+        return empty.select(numbers)  # by number, because a name may stand there twice
     raise not_a_parquet(source)
 
 
@@ -185,8 +186,9 @@ def _of_parquet(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
             table = pyarrow.Table.from_batches([batch])
             table.validate(
                 full=True
-            )  # whether text is UTF-8, and codes have a category; reading checks neither
-            on_read(size * (done + len(table)) // n_rows - size * done // n_rows)
+            )  # text that is no UTF-8, codes without a category: reading checks neither
+            share = size / max(n_rows, len(table), 1)  # a damaged file may say that it has no rows
+            on_read(int(share * (done + len(table))) - int(share * done))
             done += len(table)
             yield table
         return

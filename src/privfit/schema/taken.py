@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -69,9 +70,14 @@ class Taken:
 
     def encoded_by(self, schema: Schema) -> Matrix:
         """Return the features, which must have been encoded by the facts of this schema."""
-        if schema.features != self.schema.features:
+        if _plain(schema).features != _plain(self.schema).features:
             raise ValueError("The table was taken with another schema; take it with the schema of the fit.")
         return self.features
+
+
+def _plain(schema: Schema) -> Schema:
+    """Return the schema with `curve = false` in every column, whatever was declared."""
+    return schema.with_curves(True).without_curves()
 
 
 def assumption_of(X: Any) -> tuple[str, ...]:
@@ -185,7 +191,8 @@ def _in_order(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]
     with ThreadPoolExecutor(READERS) as readers:
         ahead: deque[Future[Any]] = deque()
         for item in items:
-            ahead.append(readers.submit(work, item))
+            # in the context of the caller, which decides whether messages advise commands
+            ahead.append(readers.submit(copy_context().run, work, item))
             if len(ahead) > READERS:
                 yield ahead.popleft().result()
         while ahead:
