@@ -95,7 +95,7 @@ def test_intervals_of_another_number_of_weights_are_refused():
     fewer = published_model("logit", columns=list(privfit.Schema.from_dict(facts.schema).features[:3]))
     written = json.loads(to_json(facts))
     written["inference"] = json.loads(to_json(fewer.published()))["inference"]
-    with pytest.raises(ValueError, match="one score, and name 16 weights"):
+    with pytest.raises(ValueError, match="its intervals must name 16 weights"):
         from_json(json.dumps(written))
 
 
