@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from privfit.schema import Schema
 from privfit.schema.taken import parts_of
 
 
-class WithScores:
+class WithScores(ABC):
     """What a fitted model keeps of a solution, and how it scores rows."""
 
     _link: ClassVar[Link]  # how scores become predictions
@@ -25,9 +26,9 @@ class WithScores:
     schema_: Schema | None
     preparation_: Preparation
 
+    @abstractmethod
     def _validated(self, X: Any, y: Any = None, *, reset: bool = True, may_be_empty: bool = False) -> Any:
         """Return X as a float array or CSR matrix."""
-        raise NotImplementedError
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
         """Keep a solution's weights, the intercept, if any, last: a row for each output."""
