@@ -100,8 +100,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
     best_index_ : int
         Their row in `cv_results_`.
     estimators_ : list
-        The models that were scored, one for each row of `cv_results_`. They were paid for and may be
-        published, too.
+        The models that were scored, one for each row of `cv_results_`. They may be published, too.
     cv_results_ : dict of arrays
         For each setting: its values, `param_NAME` and `params`; `difference`, how much larger its mean
         held-out loss is than the mean over all settings, and the standard error of the noise on that,

@@ -89,7 +89,7 @@ def make_part(make: Callable[[Any], Problem], key: bytes, blocks: Any) -> KeptPa
     try:
         with threads.one_thread():
             return KeptPart(make(blocks), key)
-    except Exception as error:
+    except Exception as error:  # raised on a worker, Dask would log its arguments, which are records
         problem = str(error) if is_ours(error) else _unreadable(error)
     return Failed(problem)
 
@@ -103,7 +103,7 @@ def answer(part: KeptPart | Failed, request: Request | None) -> Answer:
     try:
         with threads.one_thread():
             return Answer(part.fingerprint, sums=part.answer(request))
-    except Exception as error:
+    except Exception as error:  # raised on a worker, Dask would log its arguments, which are records
         problem = str(error) if is_ours(error) else f"A worker could not answer ({type(error).__name__})."
     return Answer(part.fingerprint, refusal=problem)
 
@@ -195,7 +195,7 @@ def gathered(client: Any, futures: Sequence[Any]) -> list[Any]:
                     raise
         found: list[Any] = client.gather(list(futures))
         return found
-    except Exception as error:
+    except Exception as error:  # of any kind: the cluster's own, or of a user's source
         problem = type(error).__name__
     # raised here, because an error that is raised while another is handled holds that one
     raise PartsLost(
