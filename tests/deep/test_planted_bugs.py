@@ -202,14 +202,14 @@ BUGS = {
     ),
     "the curvature of effects with too little noise, by the root of 2": Bug(
         "questions/effects.py",
-        "bound = product_bound(self._longest, of.problem.n_weights)",
-        "bound = product_bound(self._longest, of.problem.n_weights) / math.sqrt(2.0)",
+        "bound = product_bound(longest, problem.n_weights)",
+        "bound = product_bound(longest, problem.n_weights) / math.sqrt(2.0)",
         EFFECTS,
     ),
     "squared scores at half their sensitivity": Bug(
         "questions/effects.py",
-        "bound = product_bound(self.slope * self.radius, of.problem.n_weights)",
-        "bound = 0.5 * product_bound(self.slope * self.radius, of.problem.n_weights)",
+        "bound = product_bound(self.slope * self.radius, of",
+        "bound = 0.5 * product_bound(self.slope * self.radius, of",
         EFFECTS,
     ),
     "the gradient of effects at half its sensitivity": Bug(
