@@ -35,8 +35,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             )
             for names in cases
             for engine, layout, loss, intercept, *values in [names]
-            # a table on disk runs the loops of one in memory, so that one loss of each kind will do
-            if not (layout.startswith("mapped") and tier(layout, loss))
         ],
         indirect=[kind],
     )
