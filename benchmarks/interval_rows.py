@@ -42,7 +42,7 @@ class Row(NamedTuple):
     beside_open: float
     seconds: float
 
-    def __add__(self, other: Row) -> Row:  # type: ignore[override]
+    def __add__(self, other: Row) -> Row:  # type: ignore[override]  # rows add up; tuples would be joined
         """Add up counts and sums; what is about a fit alone is kept."""
         first, last = self._asdict(), other._asdict()
         kept = ("version", "date", "reach")

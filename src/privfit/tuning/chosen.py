@@ -50,7 +50,7 @@ class ChosenModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # s
         predictions: NDArray[Any] = self._best().predict(X)
         return predictions
 
-    @_best_has("predict_proba")  # type: ignore[untyped-decorator]
+    @_best_has("predict_proba")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probabilities that the chosen model predicts.
 
@@ -67,7 +67,7 @@ class ChosenModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # s
         probabilities: NDArray[np.float64] = self._best().predict_proba(X)
         return probabilities
 
-    @_best_has("decision_function")  # type: ignore[untyped-decorator]
+    @_best_has("decision_function")  # type: ignore[untyped-decorator]  # scikit-learn is untyped
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the scores that the chosen model gives.
 
