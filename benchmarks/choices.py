@@ -1,9 +1,9 @@
 """What a choice of the default solver is worth: its constants switched, against the solver as it is.
 
-`--set descent.MOST_TIMES=4` sets a constant of a module of privfit.solvers, and may be repeated; all together
-are one variant. Tables, folds, runs and noise are those of `utility.py` and the same for both, so that
-differences are paired. Prints mean differences of the training objective in units of .0001, negative is
-better, with their standard errors. docs/research.md lists the constants.
+`--set descent.MOST_LONGER_SMOOTH=4` sets a constant of a module of privfit.solvers, and may be repeated;
+all together are one variant. Tables, folds, runs and noise are those of `utility.py` and the same for both,
+so that differences are paired. Prints mean differences of the training objective in units of .0001,
+negative is better, with their standard errors. docs/research.md lists the constants.
 """
 
 import argparse

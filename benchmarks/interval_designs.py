@@ -2,6 +2,10 @@
 
 Columns hang together, and the scores of the records have a standard deviation of about 1.5. In all designs
 but "misspecified" the model is right, so that effects are the coefficients that the labels were drawn with.
+With three classes these are the differences from the first class, class by class. Numbers are the scores and
+normal noise, heavy numbers the scores and noise with three degrees of freedom, and counts have means of
+e^score. Their declared bounds are so wide that hardly a target is beyond them. "Undeclared" is the base
+design, of which neither bounds nor the number of records are declared, with alpha > 0.
 """
 
 from __future__ import annotations
@@ -21,8 +25,12 @@ BOUND = 5.0  # of columns of numbers; those with heavy tails have 10
 ROWS_PER_PERSON = 2
 LEVELS = {6: (2, 4), 30: (2, 4, 5, 5, 6, 8)}  # of the categories of a table with so many effects
 PLAIN = ("base", "misspecified", "heavy tails", "weighted", "persons")
-MIXED = "mixed"
-DESIGNS = (*PLAIN, MIXED)
+MIXED, CLASSES = "mixed", "three classes"
+NUMBERS, HEAVY_NUMBERS, COUNTS, UNDECLARED = "numbers", "heavy numbers", "counts", "undeclared"
+DESIGNS = (*PLAIN, MIXED, CLASSES, NUMBERS, HEAVY_NUMBERS, COUNTS, UNDECLARED)
+SPREAD_OF_COUNTS, OFFSET_OF_COUNTS = 0.4, 0.5  # of the logarithms of the means
+TARGET_BOUNDS = {NUMBERS: (-8.0, 8.0), HEAVY_NUMBERS: (-20.0, 20.0), COUNTS: (0.0, 20.0)}
+ALPHA = 0.02  # of the design in which nothing is declared
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +41,10 @@ class Sample:
     ----------
     columns : array of shape (n, d)
         What the weights multiply, an indicator for every level and a last column of ones included.
-    chances : array of shape (n,)
-        How probable the label 1 is.
+    chances : array of shape (n,), or (n, 3) with three classes
+        How probable the label 1 is, or each class; of numbers and counts the mean.
     y : array of shape (n,)
-        Labels 0 and 1.
+        Labels 0 and 1, classes from 0 on, numbers or counts.
     weights : array of shape (n,) or None
         How much each record counts, at most 1.
     people : array of shape (n,) or None
@@ -62,6 +70,12 @@ def bound(design: str) -> float:
 def coefficients(design: str, p: int) -> np.ndarray:
     """Return the coefficients of all columns, 0 for reference levels, the intercept's last."""
     rng = np.random.default_rng([p, 2026])
+    if design == CLASSES:
+        found = np.column_stack([rng.normal(size=(2, p)), np.zeros(2)])
+        scores = _columns(design, 100_000, p, rng)[0] @ found.T
+        found *= SPREAD / scores.std(axis=0)[:, None]
+        found[:, -1] = OFFSET - SPREAD * scores.mean(axis=0) / scores.std(axis=0)
+        return found.ravel()
     if design != MIXED:
         found = np.append(rng.normal(size=p), 0.0)
     else:
@@ -69,8 +83,9 @@ def coefficients(design: str, p: int) -> np.ndarray:
         found[: _numbers(p)] *= 6.0  # columns of numbers are narrow
         found[[columns[0] for columns in blocks(p)]] = found[-1] = 0.0
     scores = _columns(design, 100_000, p, rng)[0] @ found
-    found *= SPREAD / scores.std()
-    found[-1] = OFFSET - (SPREAD / scores.std()) * scores.mean()
+    spread, offset = (SPREAD_OF_COUNTS, OFFSET_OF_COUNTS) if design == COUNTS else (SPREAD, OFFSET)
+    found *= spread / scores.std()
+    found[-1] = offset - (spread / scores.std()) * scores.mean()
     return found
 
 
@@ -112,9 +127,18 @@ def draw(design: str, n: int, p: int, rng: np.random.Generator) -> Sample:
         chance = special.ndtr(np.sqrt(0.6) * shared + np.sqrt(0.4) * own)
     else:
         chance = rng.random(n)
+    if design == CLASSES:
+        scores = columns @ coefficients(design, p).reshape(2, -1).T
+        chances = special.softmax(np.column_stack([np.zeros(n), scores]), axis=1)
+        return Sample(columns, chances, (chance[:, None] > np.cumsum(chances, axis=1)[:, :2]).sum(axis=1))
     scores = columns @ coefficients(design, p)
     if design == "misspecified":
         scores += 0.6 * (columns[:, 0] ** 2 - 1.0) + 0.5 * columns[:, 1] * columns[:, 2]
+    if design in (NUMBERS, HEAVY_NUMBERS):
+        noise = special.ndtri(chance) if design == NUMBERS else special.stdtrit(3, chance)
+        return Sample(columns, scores, scores + noise)
+    if design == COUNTS:
+        return Sample(columns, np.exp(scores), rng.poisson(np.exp(scores)))
     chances = special.expit(scores)
     if design == "weighted":
         weights = np.clip(np.exp(-0.7 + 0.4 * columns[:, 0] + 0.4 * rng.normal(size=n)), 0.0, 1.0)

@@ -15,7 +15,8 @@ PATH = Path(__file__).with_name("intervals.csv")
 LEVELS = {0.95: (0.93, 0.98), 0.90: (0.88, 0.95)}  # and the coverage that is asked for
 ENOUGH_REACH = 70.0  # times d^1.5 / lambda: from there on few effects may be refused
 MOST_REFUSED, WIDEST = 0.1, 1.2
-JUDGED = 50  # answers of one effect from which on its coverage is judged by itself
+JUDGED = 50  # answers of one effect, or of a cell, from which on coverage (and width) are judged
+SURVIVORS = 0.95  # share of effects refused from which on a cell's answers are judged with those of others
 
 
 class Cell(NamedTuple):
@@ -91,6 +92,7 @@ class Verdict(NamedTuple):
     """Coverage by level, pooled and of the effects that are farthest from it; and the rest of the bars."""
 
     repetitions: int
+    answers: int
     refused: float
     must_answer: bool
     pooled: dict[float, float]
@@ -103,17 +105,22 @@ class Verdict(NamedTuple):
 
 
 def verdicts(rows: Rows) -> dict[Cell, Verdict]:
-    """Add up the batches of every cell and hold them against the bars."""
+    """Hold every cell against the bars."""
+    return {cell: verdict(cell, row) for cell, row in _together(rows).items()}
+
+
+def _together(rows: Rows) -> dict[Cell, Row]:
+    """Add up the batches of every cell."""
     together: dict[Cell, Row] = {}
     for (cell, _), row in sorted(rows.items(), key=lambda item: item[0]):
         together[cell] = together[cell] + row if cell in together else row
-    return {cell: verdict(cell, row) for cell, row in together.items()}
+    return together
 
 
 def verdict(cell: Cell, row: Row) -> Verdict:
     """Hold one cell against the bars: coverage within two standard errors, refusals, width."""
-    answers, asked = int(row.answered.sum()), row.repetitions * len(row.answered)
-    needed = ENOUGH_REACH * (cell.p + 1) ** 1.5 / least_eigenvalue(cell.design, cell.p)
+    answers, asked = int(row.answered.sum()), _asked(row)
+    needed = ENOUGH_REACH * len(row.answered) ** 1.5 / least_eigenvalue(cell.design, cell.p)
     must, refused, failed = row.reach >= needed, 1.0 - answers / asked, []
     pooled, least, most = {}, {}, {}
     judged = row.answered >= JUDGED
@@ -133,7 +140,49 @@ def verdict(cell: Cell, row: Row) -> Verdict:
     if answers >= JUDGED and exactly > WIDEST:
         failed.append("width")
     naive = row.naive_95.sum() / answers if answers else np.nan
-    return Verdict(row.repetitions, refused, must, pooled, least, most, naive, exactly, openly, tuple(failed))
+    widths = exactly, openly
+    return Verdict(
+        row.repetitions, answers, refused, must, pooled, least, most, naive, *widths, tuple(failed)
+    )
+
+
+class Survivors(NamedTuple):
+    """The answers of all cells in which nearly all effects are refused, pooled."""
+
+    repetitions: int
+    answers: int
+    asked: int
+    pooled: dict[float, float]
+    naive: float
+    beside_exact: float
+    beside_open: float
+    failed: tuple[str, ...]
+
+
+def survivors(rows: Rows) -> Survivors:
+    """Pool the few answers of cells in which at least `SURVIVORS` of the effects are refused.
+
+    They are judged as if each fit had one answer only, since effects of one fit are not independent.
+    """
+    together = _together(rows).values()
+    chosen = [row for row in together if row.answered.sum() <= (1.0 - SURVIVORS) * _asked(row)]
+    answers = sum(int(row.answered.sum()) for row in chosen)
+    fits = sum(min(row.repetitions, int(row.answered.sum())) for row in chosen)
+    within = ((0.95, "within_95"), (0.90, "within_90"))
+    pooled = {level: sum(getattr(row, name).sum() for row in chosen) / answers for level, name in within}
+    naive = sum(row.naive_95.sum() for row in chosen) / answers
+    exactly, openly = (sum(row[k] for row in chosen) / answers for k in (8, 9))
+    failed = [
+        miss for level in LEVELS for miss in _misses(f"{level:.0%}", LEVELS[level], pooled[level], fits)
+    ]
+    if exactly > WIDEST:
+        failed.append("width")
+    repetitions, asked = sum(row.repetitions for row in chosen), sum(map(_asked, chosen))
+    return Survivors(repetitions, answers, asked, pooled, naive, exactly, openly, tuple(failed))
+
+
+def _asked(row: Row) -> int:
+    return row.repetitions * len(row.answered)
 
 
 def _misses(name: str, bar: tuple[float, float], value: float, count: int) -> list[str]:
@@ -169,6 +218,13 @@ def table(rows: Rows) -> Iterator[str]:
         cell_of = f"{cell.design} | {cell.n:,} | {cell.p} | {cell.epsilon:g}"
         told = [f"{found.repetitions:,}", refused, *shares, _share(found.naive), *widths]
         yield f"| {cell_of} | " + " | ".join([*told, "; ".join(found.failed)]) + " |"
+    labels = {key: row for key, row in rows.items() if key[0].design not in designs.TARGET_BOUNDS}
+    for name, of in (("survivors", rows), ("survivors with labels", labels)):
+        few = survivors(of)
+        told = [f"{few.repetitions:,}", f"{few.answers:,} of {few.asked:,} answered"]
+        told += [*(_share(few.pooled[level]) for level in LEVELS), _share(few.naive)]
+        told += [f"{few.beside_exact:.2f}", f"{few.beside_open:.2f}", "; ".join(few.failed)]
+        yield f"| {name} |  |  |  | " + " | ".join(told) + " |"
 
 
 def _share(value: float) -> str:

@@ -20,7 +20,7 @@ import datetime
 import functools
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -161,8 +161,13 @@ def compare_halves() -> None:
             for field, power in (("sum", 1), ("sum_of_squares", 2)):
                 row[field] = " ".join(f"{each:.3f}" for each in np.nansum(z**power, axis=0))
             added(HALVES, (*HALVES_FIELDS, *HALVES_COUNTS, *HALVES_SUMS), row)
-    print("| table | records x columns | coins | answered | mean | sd | 95% | 90% | naive 95% |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(*halves_table(), sep="\n")
+
+
+def halves_table() -> Iterator[str]:
+    """Yield the lines of a Markdown table with a row for each table."""
+    yield "| table | records x columns | coins | answered | mean | sd | 95% | 90% | naive 95% |"
+    yield "|---|---|---|---|---|---|---|---|---|"
     for name, found in halves_found().items():
         pairs = found["pairs"].sum()
         mean = found["sum"].sum() / pairs
@@ -170,7 +175,7 @@ def compare_halves() -> None:
         shares = " | ".join(f"{found[field].sum() / pairs:.3f}" for field in HALVES_COUNTS[1:])
         answered = pairs / (found["coins"] * len(found["pairs"]))
         size = f"{found['n']:,} x {found['p']}"
-        print(f"| {name} | {size} | {found['coins']} | {answered:.0%} | {mean:.3f} | {sd:.3f} | {shares} |")
+        yield f"| {name} | {size} | {found['coins']} | {answered:.0%} | {mean:.3f} | {sd:.3f} | {shares} |"
 
 
 def halves_found() -> dict[str, dict]:
@@ -226,6 +231,7 @@ def compare_predictions() -> None:
                 objectives = (f"{objective(each, y):.5f}" for each in scores)
                 row |= dict(zip(PREDICTORS, objectives, strict=True))
                 added(PREDICTIONS, PREDICTION_FIELDS, row)
+    print(*predictions_table(), "", sep="\n")
     print("| table | records x columns | ε | default | solver | corrected | model | refused |")
     print("|---|---|---|---|---|---|---|---|")
     cells: dict[tuple[str, ...], list[dict[str, str]]] = {}
@@ -237,6 +243,23 @@ def compare_predictions() -> None:
         means = {field: np.mean([float(row[field]) for row in rows]) for field in (*PREDICTORS, "refused")}
         told = " | ".join(f"{means[field]:.4f}" for field in PREDICTORS)
         print(f"| {name} | {int(n):,} x {p} | {epsilon} | {told} | {means['refused']:.0%} |")
+
+
+def predictions_table() -> Iterator[str]:
+    """Yield the lines of a Markdown table: what the solver's smaller budget costs, over tables and fits."""
+    yield "| ε | tables | fits | mean | median | largest | refused before a charge |"
+    yield "|---|---|---|---|---|---|---|"
+    found = read(PREDICTIONS)
+    tables = {row["table"] for row in found}
+    for epsilon in EPSILONS:
+        rows = [row for row in found if float(row["epsilon"]) == epsilon]
+        costs = {(row["table"], row["fit"]): float(row["solver"]) - float(row["default"]) for row in rows}
+        worst = max(costs, key=lambda key: costs[key])
+        here = {row["table"] for row in rows}
+        values = list(costs.values())
+        told = f"{np.mean(values):.4f} | {np.median(values):.4f} | {costs[worst]:.3f} ({worst[0]})"
+        left_out = ", ".join(sorted(tables - here))
+        yield f"| {epsilon:g} | {len(here)} | {len(rows)} | {told} | {left_out} |"
 
 
 def main(*, halves: bool) -> None:

@@ -1,12 +1,14 @@
 """Do the intervals of `inference=True` hold what they say? Fits of simulated tables with known effects.
 
-A base design of 27 cells (records x columns x epsilon), and at epsilon 1 one cell each with mixed columns, a
-wrong model, heavy tails, weights and people with two records; delta = 1e-6, bounds and number of records
-declared, seeded noise with a seed for each repetition. Counted is how often an interval holds the effect,
-given that it was answered, for each effect. What is estimated is the coefficient that the labels were drawn
-with; if the model is wrong, the weights that are best for the population when long records count as little
-as they did in the fit. Widths stand beside those with exact H and V and the same noise, and beside those of
-the sandwich without privacy. Naive intervals are those of the same fits without the part that is noise.
+A base design of 27 cells (records x columns x epsilon), at epsilon 1 one cell each with mixed columns, a
+wrong model, heavy tails, weights and people with two records, two cells with three classes, three cells each
+with numbers, numbers with heavy tails (Huber) and counts, and one in which nothing is declared and alpha > 0;
+delta = 1e-6, otherwise bounds and number of records declared, seeded noise with a seed for each repetition.
+Counted is how often an interval holds the effect, given that it was answered, for each effect. What is
+estimated is the coefficient that the labels were drawn with; if the model is wrong or alpha > 0, the weights
+that are best for the population when long records count as little as they did in the fit. Widths stand beside
+those with exact H and V and the same noise of the last step, and beside those of the sandwich without
+privacy. Naive intervals are those of the same fits without the part that is noise.
 
 Rows are kept in intervals.csv, one for each batch of repetitions, so that a run goes on where the last one
 stopped; `--again` replaces the rows of other commits. `--table` prints what the file says, as Markdown.
@@ -29,8 +31,13 @@ import numpy as np
 from interval_rows import LEVELS, PATH, Cell, Row, read, table, write
 from scipy import special
 
-from privfit import DPLogisticRegression
+from privfit import DPHuberRegressor, DPLinearRegression, DPLogisticRegression, DPPoissonRegressor
 from privfit.accounting import Gaussian
+from privfit.estimators import effects
+from privfit.losses.huber import HUBER, TAU
+from privfit.losses.poisson import POISSON
+from privfit.losses.squared import SQUARED
+from privfit.solvers.last_steps import limits_of
 
 DELTA, SEED = 1e-6, 20261118
 MANY_RECORDS = 200_000
@@ -38,6 +45,11 @@ SIZES, COLUMNS, EPSILONS = (2_000, 20_000, MANY_RECORDS), (6, 30, 100), (0.5, 1.
 REPETITIONS, FEW = 1_000, 100  # in a cell; with many records few
 BATCH = {2_000: 250, 20_000: 100, MANY_RECORDS: 25}
 POPULATION = 100_000  # records of which the estimand of a wrong model is computed
+REGRESSIONS = {
+    designs.NUMBERS: (DPLinearRegression, SQUARED),
+    designs.HEAVY_NUMBERS: (DPHuberRegressor, HUBER),
+    designs.COUNTS: (DPPoissonRegressor, POISSON),
+}
 
 
 def cells() -> list[Cell]:
@@ -46,9 +58,15 @@ def cells() -> list[Cell]:
     others = [
         Cell(design, n, p, 1.0)
         for design, n, p in itertools.product(designs.DESIGNS, SIZES[:2], COLUMNS[:2])
-        if design != "base"
+        if design in (*designs.PLAIN[1:], designs.MIXED)
     ]
-    return base + others
+    of_numbers = [
+        Cell(design, n, 6, epsilon)
+        for design in REGRESSIONS
+        for n, epsilon in ((2_000, 4.0), (20_000, 1.0), (20_000, 4.0))
+    ]
+    of_classes = [Cell(designs.CLASSES, 20_000, 6, epsilon) for epsilon in EPSILONS[1:]]
+    return base + others + of_classes + of_numbers + [Cell(designs.UNDECLARED, 20_000, 6, 1.0)]
 
 
 def batches(chosen: list[Cell]) -> list[tuple[Cell, int]]:
@@ -71,22 +89,68 @@ def reach(cell: Cell) -> float:
 # -- one fit
 
 
-def fitted(cell: Cell, sample: designs.Sample, seed: int) -> DPLogisticRegression:
-    settings: dict[str, Any] = {"n_records": cell.n, "noise": "seeded", "random_state": seed}
+def fitted(cell: Cell, sample: designs.Sample, seed: int) -> Any:
+    settings: dict[str, Any] = {"noise": "seeded", "random_state": seed, "inference": True}
     rows: Any = sample.columns[:, :-1]
     labels: Any = sample.y
+    if cell.design == designs.UNDECLARED:
+        settings |= {"classes": (0, 1), "alpha": designs.ALPHA}
+        return DPLogisticRegression(cell.epsilon, DELTA, **settings).fit(rows, labels)
+    settings["n_records"] = cell.n
+    if cell.design in REGRESSIONS:
+        bound = designs.bound(cell.design)
+        settings |= {
+            "feature_bounds": (-bound, bound),
+            "target_bounds": designs.TARGET_BOUNDS[cell.design],
+        }
+        return REGRESSIONS[cell.design][0](cell.epsilon, DELTA, **settings).fit(rows, labels)
     if cell.design == designs.MIXED:
         settings["schema"] = designs.schema(cell.p)
         rows, labels = designs.frame(sample, cell.p), labels.astype(str).astype(object)
     else:
         bound = designs.bound(cell.design)
-        settings |= {"feature_bounds": (-bound, bound), "classes": (0, 1)}
+        classes = (0, 1, 2) if cell.design == designs.CLASSES else (0, 1)
+        settings |= {"feature_bounds": (-bound, bound), "classes": classes}
     if sample.weights is not None:
         settings["max_weight"] = 1.0
     if sample.people is not None:
         settings["rows_per_person"] = designs.ROWS_PER_PERSON
-    model = DPLogisticRegression(cell.epsilon, DELTA, inference=True, **settings)
+    model = DPLogisticRegression(cell.epsilon, DELTA, **settings)
     return model.fit(rows, labels, sample.weights, groups=sample.people)
+
+
+class Unit(NamedTuple):
+    """The unit of the targets in a fit: their center, their scale, and the bounds of slopes and of means."""
+
+    center: float = 0.0
+    scale: float = 1.0
+    slope: float = 1.0
+    mean: float = np.inf
+
+
+LABELS = Unit()
+
+
+def fitted_with_unit(cell: Cell, sample: designs.Sample, seed: int) -> tuple[Any, Unit]:
+    """Return a fit and the unit that it bought for numbers and counts, which models do not keep."""
+    if cell.design not in REGRESSIONS:
+        slope = np.sqrt(2.0) if cell.design == designs.CLASSES else 1.0  # the longest that a record can have
+        return fitted(cell, sample, seed), LABELS._replace(slope=slope)
+    found = list[Unit]()
+    low, high = designs.TARGET_BOUNDS[cell.design]
+
+    def noting(curator: Any, solution: Any, budget: float, categories: Any, ends: Any) -> Any:
+        limits = limits_of(REGRESSIONS[cell.design][1], ends, solution.target_center, solution.target_scale)
+        encoded = (high - low) / (ends[1] - ends[0])  # bounds are symmetric, or begin at 0
+        center, scale = encoded * solution.target_center, encoded * solution.target_scale
+        found.append(Unit(center, scale, limits.slope, limits.mean))
+        return steps(curator, solution, budget, categories, ends)
+
+    steps, effects.last_steps = effects.last_steps, noting
+    try:
+        return fitted(cell, sample, seed), found[0] if found else LABELS
+    finally:
+        effects.last_steps = steps
 
 
 def is_refused(cell: Cell) -> bool:
@@ -108,26 +172,72 @@ class Sums(NamedTuple):
     gradient: np.ndarray
 
 
+def derivatives(
+    design: str, scores: np.ndarray, targets: np.ndarray, unit: Unit
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the slope, the second derivative and the predicted mean of each record in the unit of a fit."""
+    if design in (designs.NUMBERS, designs.HEAVY_NUMBERS):
+        means, seconds = (scores - unit.center) / unit.scale, np.ones(len(scores))
+        slopes = (scores - targets) / unit.scale
+        if design == designs.HEAVY_NUMBERS:
+            seconds, slopes = (np.abs(slopes) < TAU).astype(float), np.clip(slopes, -TAU, TAU)
+        return slopes, seconds, means
+    if design == designs.COUNTS:
+        means = np.exp(scores) / unit.scale
+        return means - targets / unit.scale, means, means
+    chances = special.expit(scores)
+    return chances - targets, chances * (1.0 - chances), chances
+
+
 def exact(
-    sample: designs.Sample, w: np.ndarray, directions: np.ndarray, radius: float, targets: np.ndarray
+    sample: designs.Sample,
+    w: np.ndarray,
+    directions: np.ndarray,
+    radius: float,
+    targets: np.ndarray,
+    design: str = "base",
+    unit: Unit = LABELS,
 ) -> Sums:
     """Compute the sums of a fit without noise; no record counts less if the radius is infinite."""
-    rows = sample.columns @ directions
+    of_weights = 1.0 if design == designs.COUNTS else unit.scale
+    rows = sample.columns @ directions / of_weights
     shares = np.minimum(1.0, radius**2 / np.maximum((rows * rows).sum(axis=1), 1e-300))
     if sample.weights is not None:
         shares = shares * sample.weights
-    chances = special.expit(sample.columns @ w)
-    scores = (shares * (chances - targets))[:, None] * rows
+    slopes, seconds, means = derivatives(design, sample.columns @ w, targets, unit)
+    if np.isfinite(radius):
+        shares = shares * np.minimum(1.0, unit.mean / np.maximum(np.abs(means), 1e-300))
+    scores = (shares * slopes)[:, None] * rows
     if sample.people is not None:  # the scores of a person add up before they are squared
         scores = scores.reshape(-1, designs.ROWS_PER_PERSON, rows.shape[1]).sum(axis=1)
-    curvature = (rows * (shares * chances * (1.0 - chances))[:, None]).T @ rows
+    alpha = designs.ALPHA * len(rows) if design == designs.UNDECLARED else 0.0
+    curvature = (rows * (shares * seconds)[:, None]).T @ rows + alpha * directions.T @ directions
+    return Sums(curvature, scores.T @ scores, scores.sum(axis=0) + alpha * directions.T @ w)
+
+
+def exact_of_classes(
+    sample: designs.Sample, w: np.ndarray, directions: np.ndarray, radius: float, targets: np.ndarray
+) -> Sums:
+    """Compute the same for three classes, whose weights are differences from the first class, by class."""
+    of_classes = directions.reshape(2, -1, directions.shape[1])
+    # a row of a difference of classes has the length sqrt(2) in the basis of the classes
+    lengths = ((sample.columns @ of_classes[0]) ** 2).sum(axis=1) / 2.0
+    shares = np.minimum(1.0, radius**2 / np.maximum(lengths, 1e-300))
+    against_the_first = np.column_stack([np.zeros(len(shares)), sample.columns @ w.reshape(2, -1).T])
+    chances = special.softmax(against_the_first, axis=1)[:, 1:]
+    slopes = chances - (targets[:, None] == np.array([1, 2]))
+    scores = sum((shares * slopes[:, k])[:, None] * sample.columns @ of_classes[k] for k in range(2))
+    curvature = np.zeros((directions.shape[1],) * 2)
+    for k, m in itertools.product(range(2), repeat=2):
+        seconds = shares * chances[:, k] * ((k == m) - chances[:, m])
+        curvature += of_classes[k].T @ ((sample.columns.T * seconds) @ sample.columns) @ of_classes[m]
     return Sums(curvature, scores.T @ scores, scores.sum(axis=0))
 
 
-def radius_of(model: DPLogisticRegression, rows_per_person: int = 1) -> float:
+def radius_of(model: Any, slope: float, rows_per_person: int = 1) -> float:
     """Return the length beyond which records counted less, from the price of V and its noise."""
     rho = model.privacy_.spending["squared scores for the effects"]
-    return float(np.sqrt(model.inference_.sigma_spread * np.sqrt(2.0 * rho))) / rows_per_person
+    return float(np.sqrt(model.inference_.sigma_spread * np.sqrt(2.0 * rho))) / (slope * rows_per_person)
 
 
 @functools.lru_cache(maxsize=1)
@@ -137,9 +247,9 @@ def population(cell: Cell) -> designs.Sample:
 
 
 def estimand(cell: Cell, found: Any, radius: float) -> np.ndarray:
-    """Return what a fit estimates: the coefficients or, of a wrong model, its own weighted projection."""
+    """Return what a fit estimates: the coefficients or, if they are not the best, its own projection."""
     w = designs.coefficients(cell.design, cell.p)
-    if cell.design != "misspecified":
+    if cell.design not in ("misspecified", designs.UNDECLARED):
         return w
     return projected(cell, unweighted(cell), found.directions, radius, 3)
 
@@ -155,7 +265,7 @@ def projected(cell: Cell, w: np.ndarray, directions: np.ndarray, radius: float, 
     """Return where Newton's steps on the population lead to."""
     people = population(cell)
     for _ in range(steps):
-        sums = exact(people, w, directions, radius, people.chances)
+        sums = exact(people, w, directions, radius, people.chances, cell.design)
         w = w - directions @ np.linalg.solve(sums.curvature, sums.gradient)
     return w
 
@@ -170,28 +280,32 @@ def measured(cell: Cell, repetition: int) -> tuple[np.ndarray, ...]:
     """Fit one table; return for each effect what is counted, and the widths beside the two others."""
     key = [SEED, designs.DESIGNS.index(cell.design), cell.n, cell.p, int(10 * cell.epsilon), repetition]
     sample = designs.draw(cell.design, cell.n, cell.p, np.random.default_rng(key))
-    model = fitted(cell, sample, repetition)
+    model, unit = fitted_with_unit(cell, sample, repetition)
     found = model.inference_
     chosen = np.array(list(designs.free(cell.design, cell.p)))
-    effects = [found.effects[j] for j in chosen]
-    radius = radius_of(model, 1 if sample.people is None else designs.ROWS_PER_PERSON)
+    all_effects = found.effects
+    judged = [all_effects[j] for j in chosen]
+    radius = radius_of(model, unit.slope, 1 if sample.people is None else designs.ROWS_PER_PERSON)
     truth = estimand(cell, found, radius)[chosen]
-    answered = np.array([effect.refused is None for effect in effects])
+    answered = np.array([effect.refused is None for effect in judged])
     held = {}
     for level in LEVELS:
-        low, high = np.array([effect.interval(level) for effect in effects]).T
+        low, high = np.array([effect.interval(level) for effect in judged]).T
         held[level] = answered & (low <= truth) & (truth <= high)
         if level == 0.95:
             width = high - low
-    centre, naive = np.array([(effect.estimate, effect.sampling) for effect in effects]).T
+    centre, naive = np.array([(effect.estimate, effect.sampling) for effect in judged]).T
     naive_held = answered & (np.abs(centre - truth) <= special.ndtri(0.975) * naive)
 
     u, half = found.step, 0.5 * found.sigma_curvature**2
     noise = (found.sigma_gradient**2 + half * (u @ u)) * np.eye(len(u)) + half * np.outer(u, u)
     before = found.corrected + found.directions @ u  # where H and V were asked
     along = found.directions[chosen].T
-    best = variances(exact(sample, before, found.directions, radius, sample.y), along, noise)
-    alone = variances(exact(sample, before, found.directions, np.inf, sample.y), along, 0.0 * noise)
+    sums: Any = functools.partial(exact, design=cell.design, unit=unit)
+    if cell.design == designs.CLASSES:
+        sums = exact_of_classes
+    best = variances(sums(sample, before, found.directions, radius, sample.y), along, noise)
+    alone = variances(sums(sample, before, found.directions, np.inf, sample.y), along, 0.0 * noise)
     ratios = [
         np.where(answered, width / (2.0 * special.ndtri(0.975) * np.sqrt(other)), 0.0)
         for other in (best, alone)
@@ -230,6 +344,8 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=designs.DESIGNS, default=designs.DESIGNS)
     parser.add_argument("--sizes", nargs="+", type=int, default=SIZES)
     parser.add_argument("--columns", nargs="+", type=int, default=COLUMNS)
+    parser.add_argument("--epsilons", nargs="+", type=float, default=EPSILONS)
+    parser.add_argument("--batches", type=int, help="only so many batches of each cell")
     parser.add_argument("--again", action="store_true", help="replace the rows of other commits")
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--halves", action="store_true")
@@ -244,10 +360,15 @@ def main() -> None:
     wanted = [
         cell
         for cell in cells()
-        if cell.design in options.only and cell.n in options.sizes and cell.p in options.columns
+        if cell.design in options.only
+        and cell.n in options.sizes
+        and cell.p in options.columns
+        and cell.epsilon in options.epsilons
     ]
     here = commit()
     for cell, batch in batches(wanted):
+        if options.batches is not None and batch >= options.batches:
+            continue
         rows = read()
         if (cell, batch) in rows and not (options.again and rows[cell, batch].version != here):
             continue

@@ -3,53 +3,94 @@
 Run on a quiet machine:
 
     python benchmarks/parts.py
-    python benchmarks/parts.py --rows 100000 --columns 40 --partitions 10 100
+    python benchmarks/parts.py --rows 100000 --columns 40 --partitions 10 100 --no-csv
 
-The cluster is one worker process with one thread for each core of this machine, so that both fits have the
-same cores. The table is in the workers' memory before the clock starts, as it is in one place. `reading` is
-what the workers take to put their blocks together and to compute fingerprints; `question` is what a fit takes
-for each answer; `overhead` compares all of it with the fit in one place. The models are compared bit by bit.
+The cluster has as many threads as this machine has cores, so that both fits have the same cores: worker
+processes with one thread each, or one process with all threads. The table is in the workers' memory before
+the clock starts, as it is in one place. `reading` is what the driver waits until the workers have put their
+blocks together and computed fingerprints; `ms_an_answer` is the median of what it waits for an answer;
+`overhead` compares the whole fit with the one in one place. Fits in one place and on the cluster take turns,
+and the least time of each counts. The models are compared bit by bit. The result goes to parts.csv.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import itertools
 import os
 import time
+from pathlib import Path
 
 import numpy as np
 
 from privfit import DPLogisticRegression
 from privfit.engine.parallel import dask_parts
 
+FILE = Path(__file__).with_suffix(".csv")
+ROWS_DRAWN = 500  # rows that are drawn together, whatever the partitions
+
 
 def block(first: int, last: int, columns: int) -> np.ndarray:
     """Return some rows of the table, whatever the partition: features, and the label last."""
     rows = []
-    for tile in range(first // 500, -(-last // 500)):
-        rng = np.random.default_rng([7, tile])
-        X = rng.random((500, columns + 1))
-        X[:, -1] = X[:, :columns].sum(axis=1) / columns + 0.1 * rng.standard_normal(500) > 0.5
+    for draw in range(first // ROWS_DRAWN, -(-last // ROWS_DRAWN)):
+        rng = np.random.default_rng([7, draw])
+        X = rng.random((ROWS_DRAWN, columns + 1))
+        X[:, -1] = X[:, :columns].sum(axis=1) / columns + 0.1 * rng.standard_normal(ROWS_DRAWN) > 0.5
         rows.append(X)
-    start = first // 500 * 500
+    start = first // ROWS_DRAWN * ROWS_DRAWN
     return np.concatenate(rows)[first - start : last - start]
 
 
-def model() -> DPLogisticRegression:
-    return DPLogisticRegression(
-        epsilon=1.0, classes=(0, 1), feature_bounds=(0.0, 1.0), noise="seeded", random_state=3
-    )
+def features(table: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(table[:, :-1])
 
 
-def best(fit, repetitions: int):
-    """Return the last model and the least time."""
-    seconds = []
-    for _ in range(repetitions):
+def labels(table: np.ndarray) -> np.ndarray:
+    return table[:, -1].astype(int)
+
+
+def fit(X, y) -> DPLogisticRegression:
+    settings = {"classes": (0, 1), "feature_bounds": (0.0, 1.0), "noise": "seeded", "random_state": 3}
+    return DPLogisticRegression(epsilon=1.0, **settings).fit(X, y)
+
+
+class Stopwatch:
+    """Times of what the driver waits for: the first is the reading, the others are answers."""
+
+    def __init__(self) -> None:
+        self.laps: list[float] = []
+        self._asked = dask_parts.DaskParts._asked
+
+    def asked(self, parts, *arguments):
+        """Do what `DaskParts` does with a question, and keep how long it took."""
         began = time.perf_counter()
-        fitted = fit()
-        seconds.append(time.perf_counter() - began)
-    return fitted, min(seconds)
+        found = self._asked(parts, *arguments)
+        self.laps.append(time.perf_counter() - began)
+        return found
+
+
+def in_partitions(client, rows: int, columns: int, count: int):
+    """Return features and labels in so many partitions, in the workers' memory."""
+    import dask.array as da
+    import distributed
+    from dask.delayed import delayed
+
+    ends = np.linspace(0, rows, count + 1).astype(int).tolist()
+    blocks = [
+        da.from_delayed(delayed(block)(a, b, columns), (b - a, columns + 1), float)
+        for a, b in itertools.pairwise(ends)
+    ]
+    table = da.concatenate(blocks)
+    lazy = client.persist(
+        [
+            table.map_blocks(features, chunks=(table.chunks[0], (columns,)), dtype=float),
+            table.map_blocks(labels, drop_axis=1, dtype=int),
+        ]
+    )
+    distributed.wait(lazy)
+    return lazy
 
 
 def main() -> None:
@@ -57,60 +98,65 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--columns", type=int, default=120)
     parser.add_argument("--partitions", type=int, nargs="+", default=[10, 100, 1000])
-    parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--no-csv", action="store_true")
     options = parser.parse_args()
 
-    import dask.array as da
     import distributed
 
     table = block(0, options.rows, options.columns)
-    X, y = np.ascontiguousarray(table[:, :-1]), table[:, -1].astype(int)
+    X, y = features(table), labels(table)
     del table
-    local, seconds = best(lambda: model().fit(X, y), options.repetitions + 1)  # the first one compiles
-    print(f"{options.rows} x {options.columns} in one place: {seconds:.2f} s, {local.n_iter_} steps")
-    print("partitions  seconds  overhead  reading  answers  ms an answer  same bits")
-
-    answers: list[float] = []
-    gathered = dask_parts.gathered
-
-    def timed(client, futures):
-        began = time.perf_counter()
-        found = gathered(client, futures)
-        answers.append(time.perf_counter() - began)
-        return found
-
-    dask_parts.gathered = timed
+    fit(X, y)  # compiles, or reads what was compiled
     cores = len(os.sched_getaffinity(0))
-    cluster = {"n_workers": cores, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
-    with distributed.LocalCluster(**cluster) as made, distributed.Client(made) as client:
-        for count in options.partitions:
-            cuts = np.linspace(0, options.rows, count + 1).astype(int)
-            blocks = [
-                da.from_delayed(
-                    distributed_block(int(a), int(b), options.columns), (b - a, options.columns + 1), float
-                )
-                for a, b in itertools.pairwise(cuts)
-            ]
-            lazy = client.persist(da.concatenate(blocks))
-            distributed.wait(lazy)
-            features, labels = lazy[:, :-1], lazy[:, -1].astype(int)
-            for _ in range(options.repetitions):  # the first one compiles, or reads what was compiled
-                answers.clear()
-                fitted, took = best(lambda X=features, y=labels: model().fit(X, y), 1)
-            same = np.array_equal(fitted.coef_, local.coef_)
-            each = 1e3 * float(np.median(answers[1:]))
-            print(
-                f"{count:10d} {took:8.2f} {took / seconds:9.2f} {answers[0]:8.2f} {len(answers) - 1:8d} "
-                f"{each:13.1f}  {same}",
-                flush=True,
-            )
-            del lazy, features, labels
-
-
-def distributed_block(first: int, last: int, columns: int):
-    from dask.delayed import delayed
-
-    return delayed(block)(first, last, columns)
+    clusters = {f"{cores} workers x 1 thread": (cores, 1), f"1 worker x {cores} threads": (1, cores)}
+    watch = Stopwatch()
+    dask_parts.DaskParts._asked = lambda parts, *arguments: watch.asked(parts, *arguments)
+    found = []
+    for name, (workers, threads) in clusters.items():
+        settings = {"n_workers": workers, "threads_per_worker": threads, "dashboard_address": None}
+        with (
+            distributed.LocalCluster(**settings, memory_limit=0) as cluster,
+            distributed.Client(cluster) as client,
+        ):
+            for count in options.partitions:
+                lazy = in_partitions(client, options.rows, options.columns, count)
+                fit(*lazy)  # compiles, or reads what was compiled
+                times, best = [], None
+                for _ in range(options.repetitions):
+                    began = time.perf_counter()
+                    local = fit(X, y)
+                    times.append(time.perf_counter() - began)
+                    watch.laps.clear()
+                    began = time.perf_counter()
+                    model = fit(*lazy)
+                    seconds = time.perf_counter() - began
+                    if best is None or seconds < best["seconds"]:
+                        best = {
+                            "seconds": seconds,
+                            "reading": watch.laps[0],
+                            "answers": len(watch.laps) - 1,
+                            "ms_an_answer": 1e3 * float(np.median(watch.laps[1:])),
+                        }
+                same = np.array_equal(local.coef_, model.coef_)
+                row = {
+                    "cluster": name,
+                    "partitions": count,
+                    "rows": options.rows,
+                    "columns": options.columns,
+                    "local_seconds": min(times),
+                    **best,
+                    "overhead": best["seconds"] / min(times),
+                    "same_bits": same,
+                }
+                found.append({k: f"{v:.3g}" if isinstance(v, float) else v for k, v in row.items()})
+                print(found[-1], flush=True)
+                del lazy
+    if not options.no_csv:
+        with FILE.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(found[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(found)
 
 
 if __name__ == "__main__":

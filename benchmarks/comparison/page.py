@@ -38,6 +38,8 @@ HEADINGS = {
 }
 OF_NUMBERS = tuple(name for name, kind in OTHER_TARGETS.items() if kind == NUMBERS)
 WITH_CLASSES = tuple(name for name in NAMES if name not in OF_NUMBERS)
+FEWER_EPSILONS = ("0.1", "1")  # for measures besides the main one; the file of rows has all
+NEVER_BROKEN = "\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}"
 NOTHING, MINUS = "\N{EN DASH}", "\N{MINUS SIGN}"
 WORDS = {"auc": "AUC", "score": "accuracy", "log_loss": "log loss", "calibration_error": "calibration error"}
 
@@ -114,7 +116,7 @@ def tally(results: Results) -> str:
             line = [WORDS[measure] if measure != "score" else "accuracy, R²", HEADINGS.get(rival, rival)]
             for learner in (OURS, CURVES):
                 verdicts = [lead.verdict for lead in results.leads(learner, rival, measure).values()]
-                counts = " / ".join(str(verdicts.count(which)) for which in (1, 0, -1))
+                counts = NEVER_BROKEN.join(str(verdicts.count(which)) for which in (1, 0, -1))
                 line.append(counts if learner != rival else "")
             lines.append(line)
     return markdown(["measure", "beside", "privfit", "with curves"], lines)
@@ -143,12 +145,12 @@ def seconds(results: Results) -> str:
     return markdown(["ε = 1", *(HEADINGS.get(each, each) for each in learners)], lines)
 
 
-def cells(results: Results, measure: str, tables: Sequence[str]) -> str:
+def cells(results: Results, measure: str, tables: Sequence[str], epsilons: Sequence[str] = EPSILONS) -> str:
     """Return the means of a measure for every table and epsilon; the best private one is bold."""
     lines = []
     pick = min if measure in LOWER_IS_BETTER else max
     for table in tables:
-        for epsilon in EPSILONS:
+        for epsilon in epsilons:
             found = [results.mean(Place(table, epsilon, learner, measure)) for learner in (*PRIVATE, *OPEN)]
             private = [value for value in found[: len(PRIVATE)] if value is not None]
             best = number(pick(private)) if private else None
@@ -181,9 +183,9 @@ PARTS: dict[str, Callable[[Results], str]] = {
     "tally": tally,
     "means": means,
     "auc": lambda results: cells(results, "auc", WITH_CLASSES),
-    "accuracy": lambda results: cells(results, "score", WITH_CLASSES),
-    "log-loss": lambda results: cells(results, "log_loss", WITH_CLASSES),
-    "calibration": lambda results: cells(results, "calibration_error", WITH_CLASSES),
+    "accuracy": lambda results: cells(results, "score", WITH_CLASSES, FEWER_EPSILONS),
+    "log-loss": lambda results: cells(results, "log_loss", WITH_CLASSES, FEWER_EPSILONS),
+    "calibration": lambda results: cells(results, "calibration_error", WITH_CLASSES, FEWER_EPSILONS),
     "numbers": lambda results: cells(results, "score", OF_NUMBERS),
     "seconds": seconds,
     "synthetic": synthetic,

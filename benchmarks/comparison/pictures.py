@@ -15,6 +15,7 @@ from comparison import rows
 from comparison.learners import CURVES, EBM, LOGISTIC, OURS
 from comparison.results import BEST, EPSILONS, FIXED, OPEN, TWO_CLASSES, Place, Results
 
+WIDTH = 476  # pixels of the chart of the README, so that a phone shows all of it with readable letters
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"
 # name in the chart, colour, width and dashes of each line
 LINES = {
@@ -140,7 +141,8 @@ class Panel:
 def chart(size: tuple[int, int], title: str, parts: Sequence[str]) -> str:
     """Return a whole SVG."""
     head = (
-        f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" role="img">'
+        f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" width="{size[0]}" height="{size[1]}" '
+        f'viewBox="0 0 {size[0]} {size[1]}" role="img">'
     )
     body = "\n".join(f"  {part}" for part in parts)
     return f"{head}\n  <title>{title}</title>\n  <!-- {digest()} -->\n{STYLE}\n{body}\n</svg>\n"
@@ -150,19 +152,23 @@ def overview(results: Results) -> str:
     """Return the chart of the README: the mean AUC over the tables of two classes."""
     found = {each: line for each in LINES if (line := values(results, each, "auc", TWO_CLASSES))}
     low, high = min(map(min, found.values())), max(map(max, found.values()))
-    panel = Panel((46, 66, 440, 300), math.floor(low * 20) / 20, math.ceil(high * 50) / 50)
+    panel = Panel((46, 66, 254, 300), math.floor(low * 20) / 20, math.ceil(high * 50) / 50)
     panel.axes(0.05, "Mean AUC on held-out records of ten tables", 13)
     for learner in reversed(found):
         panel.line(learner, found[learner])
     panel.labels({learner: line[-1] for learner, line in found.items()})
     notes = [
-        '<text x="266" y="404" text-anchor="middle">epsilon (delta = 1e-6)</text>',
+        '<text x="173" y="404" text-anchor="middle">epsilon (delta = 1e-6)</text>',
         '<text x="16" y="22" font-size="17" font-weight="bold">privfit beside other private learners</text>',
-        '<text x="16" y="428" font-size="13">† The best of five settings for each number, a choice that is '
-        "not paid for.</text>",
-        '<text x="16" y="446" font-size="13">Means over five splits; † over two, EBM one.</text>',
+        *(
+            f'<text x="16" y="{height}" font-size="13">{words}</text>'
+            for height, words in (
+                (430, "† The best of five settings for each number: this choice was"),
+                (447, "not paid for. Means over five splits; † over two, EBM one."),
+            )
+        ),
     ]
-    return chart((680, 458), "Mean AUC of private learners over epsilon", [*panel.parts, *notes])
+    return chart((WIDTH, 458), "Mean AUC of private learners over epsilon", [*panel.parts, *notes])
 
 
 def small_multiples(results: Results) -> str:

@@ -1,0 +1,1 @@
+"""What fits cost: `make bench` measures it, and docs/performance.md shows it."""
