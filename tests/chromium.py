@@ -28,6 +28,9 @@ def browser(tmp_path_factory):
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    # the site would remember the palette of the page before
+    forget = {"source": "try { localStorage.clear() } catch {}"}
+    driver.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", forget)
     yield driver
     driver.quit()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,6 +17,7 @@ import pytest
 import seed_shift
 from chromium import browser  # noqa: F401 because fixtures are found here by their names
 from hypothesis import HealthCheck, settings
+from repeatable_noise import RepeatableKeys
 
 # Examples are the same in every run, so a failure is the code's and not the day's. There is no deadline,
 # because a first call compiles; and a busy machine is no reason to fail.
@@ -27,10 +27,16 @@ settings.register_profile(
 settings.load_profile("privfit")
 
 
+KEYS = pytest.StashKey[RepeatableKeys]()
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add what the deep tests need, and the option that shows which tests hold by their seed only."""
     parser.addoption("--seed-shift", type=int, default=0, help="draw other numbers from every seed")
     parser.addoption("--more-examples", type=int, default=1, help="multiply the examples of hypothesis")
+    parser.addoption(
+        "--examples", type=int, default=0, help="let hypothesis try so many examples of each test"
+    )
     parser.addoption("--deep", action="store_true", help="run the tests marked `deep`, and no others")
 
 
@@ -38,8 +44,26 @@ def pytest_configure(config: pytest.Config) -> None:
     """Shift seeds before any test module is imported, because some draw their tables then."""
     if shift := config.getoption("--seed-shift"):
         np.random.default_rng = seed_shift.shifted(np.random.default_rng, shift)
+    config.stash[KEYS] = RepeatableKeys(shift)
+    config.stash[KEYS].install()
     if (times := config.getoption("--more-examples")) > 1:
         more_examples.multiply(times)
+    if count := config.getoption("--examples"):
+        more_examples.try_exactly(count)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Repeat the secure noise of a test."""
+    with item.config.stash[KEYS].of(item.nodeid):
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: Any, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Repeat that of a fixture, whichever test needs it first."""
+    with request.config.stash[KEYS].of(f"{fixturedef.baseid}|{fixturedef.argname}|{request.param_index}"):
+        return (yield)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -48,22 +72,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out:
         items[:] = [item for item in items if is_deep(item) == config.getoption("--deep")]
         config.hook.pytest_deselected(items=left_out)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """Trace no lines in slow tests, because tracing makes a small fit take three times as long.
-
-    The report of coverage then tells which lines quick tests reach. The mark `no_cover` would stop one of the
-    two tracers that a worker has, and the other would go on in its place.
-    """
-    tracer = sys.gettrace()
-    if item.get_closest_marker("slow") is not None:
-        sys.settrace(None)
-    try:
-        yield
-    finally:
-        sys.settrace(tracer)
 
 
 def is_deep(item: pytest.Item) -> bool:

@@ -1,12 +1,14 @@
-"""The pytest option `--more-examples N`: hypothesis tries N times as many examples, and other ones each time.
+"""The pytest options `--more-examples N` and `--examples N`: hypothesis tries N times as many examples, or N.
 
-Tests say how many examples are enough for every day. The deep tests ask for many more of each: `pytest
-tests/accounting -m hypothesis --more-examples 50`. A failure prints the example, and how to run it again.
+They are other ones each time. Tests say how many examples are enough for every day. The deep tests ask for
+many more of each: `pytest tests/accounting -m hypothesis --more-examples 50`. A failure prints the example,
+and how to run it again.
 """
 
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -14,9 +16,19 @@ from hypothesis import HealthCheck, settings
 
 def multiply(times: int) -> None:
     """Let every test, whether it says how many examples it wants or not, try so many times as many."""
+    _change(lambda usual: times * usual)
+
+
+def try_exactly(count: int) -> None:
+    """Let every test try so many examples."""
+    _change(lambda usual: count)
+
+
+def _change(number: Callable[[int], int]) -> None:
+    """Let every test try number(usual) examples instead of the usual ones."""
     settings.register_profile(
         "more examples",
-        max_examples=times * settings.default.max_examples,
+        max_examples=number(settings.default.max_examples),
         deadline=None,
         derandomize=False,
         print_blob=True,
@@ -26,9 +38,9 @@ def multiply(times: int) -> None:
     original = settings.__init__
 
     @functools.wraps(original)
-    def multiplied(self: settings, *parent: Any, **given: Any) -> None:
+    def changed(self: settings, *parent: Any, **given: Any) -> None:
         if "max_examples" in given:
-            given["max_examples"] *= times
+            given["max_examples"] = number(given["max_examples"])
         original(self, *parent, **given)
 
-    settings.__init__ = multiplied
+    settings.__init__ = changed

@@ -8,7 +8,7 @@ def mutant(module, old, new):
     """Return the names of a module after its first `old` has become `new`."""
     text, found = re.subn(re.escape(old), lambda _: new, Path(module.__file__).read_text(), count=1)
     assert found, f"{old!r} is not in {module.__file__}"
-    text = text.replace("numba.njit(cache=True, nogil=True)", "lambda function: function")
+    text = re.sub(r"(numba\.njit|register_jitable)\(.*\)", "lambda function: function", text)
     names = {"__name__": module.__name__, "__file__": module.__file__}
     exec(compile(text, module.__file__, "exec"), names)
     return names

@@ -3,8 +3,9 @@
 A test that holds at the seeds it was written with, and not at others, tests its seeds. Before the seeds of a
 statistical test are fixed, run it with several shifts: `pytest tests/solvers --seed-shift 1`. It may fail as
 often as it says it does. Equal seeds still give equal numbers, so tests that compare two runs of one seed
-hold; those that compare with published numbers, as tests/experiments/test_table1.py does, do not. Hypothesis,
-secure noise and the pages of the documentation, which are run as a reader types them, are not shifted.
+hold; those that compare with published numbers, as tests/experiments/test_table1.py does, do not.
+tests/repeatable_noise.py shifts secure noise as well. Hypothesis and the pages of the documentation, which
+are run as a reader types them, are not shifted.
 """
 
 from __future__ import annotations

@@ -666,6 +666,14 @@ def test_an_empty_subset_is_answered_with_noise_alone():
     )
 
 
+def test_a_sample_may_hold_all_records_and_no_probability_is_above_1():
+    curator, _, noise = make_curator(*data(n=50), noise=ScriptedNoise(size=0.0))
+    noise.poisson_rows = lambda n, q: np.arange(n)
+    assert curator.sample(1.0).measure(Count(), 0.01).value == 50.0
+    with pytest.raises(ValueError, match="probability must lie between 0 and 1"):
+        curator.sample(1.0 + 1e-9)
+
+
 @pytest.mark.parametrize(("clip", "rho"), [(math.inf, RHO), (1.0, 0.0)])
 def test_what_no_noise_can_hide_is_refused_before_it_is_charged_or_looked_at(clip, rho):
     X, y = data()

@@ -24,8 +24,9 @@ def with_snippets():
 
 
 @pytest.mark.parametrize("page", list(with_snippets()))
-def test_snippets_run(page, monkeypatch):
+def test_snippets_run(page, monkeypatch, tmp_path):
     """With the seeds that a reader gets, because what a page asks for suits what it prints."""
+    monkeypatch.chdir(tmp_path)  # where snippets write their files
     monkeypatch.setattr(np.random, "default_rng", inspect.unwrap(np.random.default_rng))
     namespace: dict[str, object] = {}
     for block in BLOCK.findall(page.read_text()):

@@ -31,6 +31,7 @@ def test_there_are_examples_of_these():
         "hospital",
         "printed_table",
         "probe",
+        "rents",
         "text",
         "visits",
         "wages",

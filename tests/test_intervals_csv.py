@@ -6,13 +6,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from scipy.special import expit, softmax
+
+from privfit.estimators.effects import AMPLE_REACH, LEAST_REACH, unit_of_reach
+from privfit.solvers.last_steps import SOLVER_SHARE
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+REGRESSIONS = ("numbers", "heavy numbers", "counts")
 DOCUMENTED = BENCHMARKS.parent / "docs" / "inference.md"
 
 # cells that do not meet every bar, and which bars they miss; docs/inference.md shows them
-MISSED = {("misspecified", 20_000, 6, 1.0): ("90%, least",)}
+MISSED = {  # the worst effects of cells with few fits; numbers and counts, of which V is noisy
+    ("base", 200_000, 30, 4.0): ("90%, least",),
+    ("base", 200_000, 100, 4.0): ("95%, least", "90%, least"),
+    ("counts", 2_000, 6, 4.0): ("95%", "90%", "width"),
+    ("counts", 20_000, 6, 4.0): ("90%, most", "refusals", "width"),
+    ("numbers", 2_000, 6, 4.0): ("95%", "95%, most", "90%, most", "width"),
+    ("numbers", 20_000, 6, 4.0): ("refusals",),
+}
 
 
 @pytest.fixture
@@ -129,7 +140,24 @@ def test_scores_of_a_person_add_up_before_they_are_squared(intervals, designs):
     np.testing.assert_allclose(sums.spread, people.T @ people)
 
 
-@pytest.mark.parametrize("design", ["base", "misspecified"])
+@pytest.mark.filterwarnings("ignore::privfit.leaks.WeakPromiseWarning")
+@pytest.mark.parametrize("design", ["numbers", "heavy numbers", "counts", "undeclared", "base"])
+def test_exact_sums_are_those_of_a_fit_with_hardly_any_noise(intervals, designs, design):
+    """They differ by noise of the released scales. The seed is fixed, so there is no false alarm."""
+    cell = intervals.Cell(design, 4_000, 6, 3_000.0)
+    sample = designs.draw(design, cell.n, 6, np.random.default_rng(0))
+    model, unit = intervals.fitted_with_unit(cell, sample, 0)
+    found = model.inference_
+    radius = intervals.radius_of(model, unit.slope)
+    w = found.corrected + found.directions @ found.step
+    sums = intervals.exact(sample, w, found.directions, radius, sample.y, design, unit)
+    assert np.abs(found.curvature - sums.curvature).max() < 5.0 * found.sigma_curvature
+    assert np.abs(found.spread - sums.spread).max() < 5.0 * found.sigma_spread
+    wider = intervals.exact(sample, w, found.directions, 1.1 * radius, sample.y, design, unit)
+    assert np.abs(found.curvature - wider.curvature).max() > 10.0 * found.sigma_curvature
+
+
+@pytest.mark.parametrize("design", ["base", "misspecified", "undeclared"])
 def test_the_estimand_is_where_the_weighted_gradient_of_the_population_vanishes(intervals, designs, design):
     cell = intervals.Cell(design, 2_000, 6, 1.0)
 
@@ -138,13 +166,19 @@ def test_the_estimand_is_where_the_weighted_gradient_of_the_population_vanishes(
 
     w = intervals.estimand(cell, Found, 1.0)
     people = designs.draw(design, 100_000, 6, np.random.default_rng(intervals.SEED))
-    sums = intervals.exact(people, w, Found.directions, 1.0, people.chances)
+    sums = intervals.exact(people, w, Found.directions, 1.0, people.chances, design)
     assert np.abs(np.linalg.solve(sums.curvature, sums.gradient)).max() < 1e-6
     gap = np.abs(w - designs.coefficients(design, 6)).max()
     assert gap == 0.0 if design == "base" else gap > 0.05
 
 
-@pytest.mark.parametrize("design", ["base", "misspecified", "heavy tails", "weighted", "persons", "mixed"])
+@pytest.mark.parametrize(
+    "design",
+    [
+        *("base", "misspecified", "heavy tails", "weighted", "persons", "mixed"),
+        *("numbers", "heavy numbers", "counts", "undeclared"),
+    ],
+)
 def test_labels_are_drawn_with_the_chances_of_the_design(designs, design):
     """Fails with a probability of about 1e-6 if all is right."""
     sample = designs.draw(design, 40_000, 6, np.random.default_rng(3))
@@ -155,6 +189,39 @@ def test_labels_are_drawn_with_the_chances_of_the_design(designs, design):
     assert np.abs(z).max() < 5.2
     assert np.abs(sample.columns[:, :-1]).max() <= designs.bound(design)
     assert len(list(designs.free(design, 6))) == 7
+    if design in designs.TARGET_BOUNDS:  # so few are beyond the bounds that the estimand stays the same
+        low, high = designs.TARGET_BOUNDS[design]
+        assert np.mean((sample.y < low) | (sample.y > high)) < 1e-3
+
+
+def test_exact_sums_of_classes_are_those_of_the_records_one_by_one(intervals, designs):
+    """In the basis of a fit: an orthonormal one of columns times one of what adds up to 0 over classes."""
+    sample = designs.draw("three classes", 40, 6, np.random.default_rng(0))
+    rng = np.random.default_rng(1)
+    w, basis = rng.normal(size=14), np.linalg.qr(rng.normal(size=(7, 7)))[0]
+    of_classes = np.linalg.qr((np.eye(3) - 1.0 / 3.0)[:, 1:])[0]
+    directions = np.concatenate([np.kron(basis, (of_classes[k] - of_classes[0])[None]) for k in (1, 2)])
+    sums = intervals.exact_of_classes(sample, w, directions, 1.5, sample.y)
+    H, V, g = np.zeros((14, 14)), np.zeros((14, 14)), np.zeros(14)
+    for x, y in zip(sample.columns, sample.y, strict=True):
+        p = softmax([0.0, x @ w[:7], x @ w[7:]])[1:]
+        f = min(1.0, 1.5**2 / (x @ x))
+        score = f * directions.T @ np.kron(p - [y == 1, y == 2], x)
+        H += f * directions.T @ np.kron(np.diag(p) - np.outer(p, p), np.outer(x, x)) @ directions
+        V, g = V + np.outer(score, score), g + score
+    np.testing.assert_allclose(sums.curvature, H)
+    np.testing.assert_allclose(sums.spread, V)
+    np.testing.assert_allclose(sums.gradient, g)
+
+
+def test_classes_are_drawn_with_the_chances_of_the_design(designs):
+    """Fails with a probability of about 1e-6 if all is right."""
+    sample = designs.draw("three classes", 40_000, 6, np.random.default_rng(3))
+    for k in range(3):
+        gaps = ((sample.y == k) - sample.chances[:, k])[:, None] * sample.columns
+        z = gaps.sum(axis=0) / np.sqrt((gaps**2).sum(axis=0))
+        assert np.abs(z).max() < 5.5
+    assert len(list(designs.free("three classes", 6))) == 14
 
 
 # -- the committed measurements
@@ -167,22 +234,107 @@ def test_the_committed_cells_meet_the_bars_but_for_those_named_here(rows):
     assert missed == MISSED
 
 
+def test_cells_without_answers_are_refused_or_warned_of_before_a_charge(rows):
+    """By public numbers. Where a fit with labels is not warned, at most a tenth of the effects is refused."""
+    known = rows.read()
+    for cell, found in rows.verdicts(known).items():
+        row = known[cell, 0]
+        outputs = 3 if cell.design == rows.designs.CLASSES else 1
+        is_warned = row.reach < AMPLE_REACH * unit_of_reach(len(row.answered), outputs)
+        assert is_warned or found.refused < 0.97
+        if cell.design not in REGRESSIONS:
+            assert is_warned or found.refused < 0.1
+
+
 def test_intervals_that_ignore_the_noise_cover_far_less(rows):
+    """In cells in which the noise makes intervals longer by more than a quarter."""
     found = rows.verdicts(rows.read())
-    noisy = [
-        verdict
-        for cell, verdict in found.items()
-        if cell.n <= 20_000 and cell.epsilon <= 1.0 and verdict.refused < 0.5
-    ]
-    assert noisy
+    noisy = [verdict for verdict in found.values() if verdict.refused < 0.5 and verdict.beside_open > 1.25]
+    assert len(noisy) > 10
     for verdict in noisy:
         assert verdict.naive < verdict.pooled[0.95] - 0.05
 
 
+def test_answers_of_cells_with_hardly_any_are_judged_together(rows):
+    cells = [rows.Cell("base", 20_000, 6, epsilon) for epsilon in (0.5, 1.0, 4.0)]
+    few = {"answered": 20, "naive": 15, "width": 1.1}
+    good = batch(rows, within_95=19, within_90=18, **few)
+    found = rows.survivors({(cells[0], 0): good, (cells[1], 0): good, (cells[2], 0): batch(rows)})
+    assert (found.answers, found.asked, found.repetitions) == (120, 6000, 2000)
+    assert found.pooled == {0.95: pytest.approx(0.95), 0.90: pytest.approx(0.9)}
+    assert (found.naive, found.beside_exact, found.failed) == (0.75, pytest.approx(1.1), ())
+    bad = batch(rows, within_95=15, within_90=14, **few)
+    assert rows.survivors({(cells[0], 0): bad, (cells[1], 0): bad}).failed == ("95%", "90%")
+    wide = batch(rows, within_95=19, within_90=18, answered=20, naive=15, width=1.3)
+    assert rows.survivors({(cells[0], 0): wide}).failed == ("width",)
+
+
+def test_the_few_answers_of_the_committed_cells_meet_the_bars_but_for_the_width_of_counts(rows):
+    known = rows.read()
+    labels = {key: row for key, row in known.items() if key[0].design not in REGRESSIONS}
+    assert rows.survivors(labels).answers > 500
+    assert rows.survivors(labels).failed == ()
+    assert rows.survivors(known).failed == ("width",)
+
+
+# -- the page
+
+
+def shown(name):
+    """Return the lines of a table that a script made."""
+    written = DOCUMENTED.read_text().split(f"<!-- intervals: {name} -->")[1]
+    return written.split("<!-- end of")[0].strip().splitlines()
+
+
+def said(*sentences):
+    page = " ".join(DOCUMENTED.read_text().split())
+    for sentence in sentences:
+        assert sentence in page, sentence
+
+
 def test_the_documentation_shows_the_committed_cells(rows):
-    written = DOCUMENTED.read_text().split("<!-- intervals: coverage -->")[1]
-    lines = written.split("<!-- end of intervals -->")[0].strip().splitlines()
-    assert lines == list(rows.table(rows.read()))
+    assert shown("coverage") == list(rows.table(rows.read()))
+
+
+def test_the_documentation_shows_what_real_tables_and_the_baseline_said(rows):
+    import interval_baseline
+    import interval_tables
+
+    assert shown("halves") == list(interval_tables.halves_table())
+    assert shown("predictions") == list(interval_tables.predictions_table())
+    assert shown("baseline") == list(interval_baseline.table())
+    found = [np.array(row["of_coefficients"].split(), int) for row in interval_baseline.read()]
+    shares = sorted(each.sum() / len(each) / interval_baseline.REPETITIONS for each in found)
+    said(f"they hold only {shares[0]:.2f} to {shares[-1]:.2f} of the coefficients".replace("0.", "."))
+    for cell in interval_baseline.CELLS:
+        assert rows.verdicts(rows.read())[cell].pooled[0.95] == pytest.approx(0.95, abs=0.006)
+
+
+def test_the_documentation_counts_cells_with_few_or_no_answers(rows):
+    known = rows.read()
+    found = rows.verdicts(known)
+    few = [cell for cell in found if 0 < found[cell].answers < rows.JUDGED]
+    wide = sorted(found[cell].beside_exact for cell in few if found[cell].beside_exact > rows.WIDEST)
+    said(
+        f"In {len(few)} cells with 1 to {rows.JUDGED - 1} answers neither is judged; in {len(wide)} of them "
+        f"intervals are more than 1.2 times as long as the exact ones ({wide[0]:.2f} to {wide[-1]:.2f})."
+    )
+    without = [cell for cell in found if f"{found[cell].refused:.0%}" == "100%"]
+    free = [
+        cell
+        for cell in without
+        if known[cell, 0].reach < LEAST_REACH * unit_of_reach(len(known[cell, 0].answered))
+    ]
+    said(f"Of the {len(without)} cells with 100%, {len(free)} are refused before anything is spent")
+    noisy = [found[cell] for cell in found if cell.design in ("numbers", "counts") and cell.epsilon == 4.0]
+    refused = sorted(verdict.refused for verdict in noisy)
+    said(
+        f"*Numbers* and *counts* miss bars at ε = 4: {refused[0]:.0%} to {refused[-1]:.0%} of the effects "
+        "are refused, and intervals are up to "
+        f"{max(verdict.beside_exact for verdict in noisy):.2f} times as long as the exact ones."
+    )
+    assert min(verdict.pooled[0.95] for verdict in noisy) > 0.97  # too often rather than too seldom
+    said(f"below {LEAST_REACH:g} (*d*^1.5 + 10)", f"below {AMPLE_REACH:g} (*d*^1.5 + 10)")
 
 
 def of_tables(name):
@@ -205,13 +357,22 @@ def test_halves_of_real_tables_differ_as_their_standard_errors_say():
 
 def test_corrected_weights_predict_as_well_where_effects_are_answered_and_only_there():
     """And the model, which keeps what is known of them, is hardly worse than the solver's weights."""
-    corrected, model = defaultdict(list), []
+    corrected, model, tables = defaultdict(list), [], defaultdict(set)
     for row in of_tables("interval_predictions"):
         refused = float(row["refused"])
         kind = "none" if refused == 0.0 else "all" if refused == 1.0 else "some"
         corrected[kind].append(float(row["corrected"]) - float(row["solver"]))
+        tables[kind].add(row["table"])
         model.append(float(row["model"]) - float(row["solver"]))
     assert max(corrected["none"]) < 0.01
     assert abs(np.median(corrected["none"])) < 0.0005
     assert np.median(corrected["all"]) > 0.005
     assert max(model) < 0.01
+    assert tables["none"] == {"card-late", "phoneme", "ring"}
+    said(
+        f"where all effects are answered, which are {len(corrected['none'])} fits of three tables "
+        "(card-late, phoneme and ring): the difference is below .0005 in the median and at most "
+        f"{np.abs(corrected['none']).max():.3f}".replace("0.", "."),
+        f"they are worse by {np.median(corrected['all']):.3f} in the median".replace("0.", "."),
+        f"Intervals take {1.0 - SOLVER_SHARE:.0%} of the budget from the solver.",
+    )

@@ -17,7 +17,9 @@ from mkdocs.structure.pages import Page
 ROOT = Path(__file__).parents[1]
 BESIDE_DOCS = (
     "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
     "examples/*.ipynb",
     "results/*.csv",
     "results/*.md",
@@ -62,13 +64,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Put pictures into the page, where they follow the reader's choice of light or dark; keep to this site.
+    """Put charts into the page, where they follow the reader's choice of light or dark; keep to this site.
 
-    Notebooks come with scripts that would fetch what draws formulas and diagrams, of which there are none.
+    Drawings by matplotlib stay images, because their styles are for a whole document. Notebooks come with
+    scripts that would fetch what draws formulas and diagrams, of which there are none.
     """
 
     def drawn(image: re.Match[str]) -> str:
         svg = (ROOT / "docs" / "pictures" / image[2]).read_text(encoding="utf-8")
+        if not svg.startswith("<svg"):
+            return image[0]
         return f'<figure class="picture" role="img" aria-label="{image[1]}">{svg}</figure>'
 
     return PICTURE.sub(drawn, ASKS_ELSEWHERE.sub("", html))

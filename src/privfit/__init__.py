@@ -3,7 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from privfit import converters as _converters  # noqa: F401  # enters what `save` and `report` find by name
+from privfit import converters as _converters  # noqa: F401  # registers what `save` and `report` call
+from privfit.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from privfit import accounting as accounting
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from privfit.schema import Schema
     from privfit.tuning import DPSearchCV
 
-__version__ = "0.1.0"
-
 __all__ = [
     "BudgetExceeded",
     "DPHuberRegressor",
@@ -59,8 +58,8 @@ __all__ = [
     "strict",
 ]
 
-# Loaded when first asked for (PEP 562), because scikit-learn takes a second and `privfit --help` needs none
-# of it.
+# Names are imported when they are first used (PEP 562), because scikit-learn takes a second to import and
+# `privfit --help` does not need it.
 _MODULE_OF = {
     "BudgetExceeded": "accounting",
     "DPHuberRegressor": "estimators",

@@ -1,6 +1,7 @@
-"""What the methods of estimators convert models with, entered where the estimators below find it.
+"""Functions that convert models, registered so that methods of estimators find them by name.
 
-`import privfit` runs this file, so its functions import late what they call, and `privfit --help` stays fast.
+Estimators may not import the modules that these functions call (see docs/architecture.md). `import privfit`
+runs this file, so the functions import those modules when they are called, and `privfit --help` stays fast.
 """
 
 from __future__ import annotations

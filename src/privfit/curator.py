@@ -1,9 +1,9 @@
-"""The one door to the data.
+"""The curator: the only code that reads the data for a solver.
 
-A solver never sees a record. It asks the curator priced questions, and every answer is made in the same
-order: check the question, charge the ledger, look at the data, blur, return. If the charge does not fit,
-`BudgetExceeded` is raised and nothing is looked at. A solver can hold and move sealed points and lines but
-not look inside. Bounds stand beside sums in `privfit.questions`; docs/privacy.md proves Q1, Q2, ...
+A solver never sees a record. It asks the curator questions, each at a price. The curator checks a question,
+charges the ledger, reads the data, adds noise and returns the noisy answer. If the charge does not fit, the
+ledger raises `BudgetExceeded` before any record is read. A solver can hold sealed points and lines, but not
+see what is in them. `privfit.questions` defines sums and sensitivities; docs/privacy.md proves Q1, Q2, ...
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from privfit.mechanisms.selection import select_min, selection_scale, width
 from privfit.penalties import NO_PENALTY, Penalty, Regulariser
 from privfit.questions.question import Question, asked
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.problem import Problem
     from privfit.engine.table import Table
 
 __all__ = ["Curator", "Measurement", "NoiseSource", "Problem", "SealedLine", "SealedPoint", "Vector"]
 
 Vector = NDArray[np.float64]
+Look = Callable[[], Vector]
 
 
 class SealedPoint:
@@ -49,24 +50,24 @@ class SealedLine:
 
 
 class Curator:
-    """Answers a solver's questions for a price. Neighbouring tables differ by what a `Relation` says.
+    """Answers a solver's questions for a price. A `Relation` says which tables are neighbours.
 
     Parameters
     ----------
     records : Problem or Table
-        Exact sums over the records; a table suffices where nothing is asked about losses.
+        The records; a table suffices if no question is about losses.
     ledger : Ledger
-        The ledger that every question is charged to.
+        The ledger that pays for every question.
     noise : NoiseSource
-        Where the noise comes from.
+        The source of the noise.
     epsilon, delta : float
-        What the ledger promises; public, for solvers whose constants depend on it.
+        The ledger's promise; public, for solvers whose constants depend on it.
     relation : Relation
-        How many records one person may have: what a record's sensitivity is multiplied by (Q0).
+        How many records one person may have. The sensitivity to one record is multiplied by this (Q0).
     penalty : Penalty
-        What is added to the mean loss, and the set that the weights must stay in; public.
+        The regulariser that is added to the mean loss, and the set in which the weights must stay; public.
     n_records, bounds : optional
-        Number of records, lowest and highest value of every column, where they were declared public.
+        The number of records, and the lowest and highest value of every column, if they were declared public.
     on_answer : callable, optional
         Called with the ledger after every answer, to show progress.
     """
@@ -94,10 +95,10 @@ class Curator:
         self.n_records, self.bounds = n_records, bounds
         self.weighted, self.in_parts = (getattr(records, name, False) for name in ("weighted", "in_parts"))
         relation.require_of(getattr(records, "persons", None))
-        self.regulariser = Regulariser(penalty, self._table.view)  # public: no records are in it
+        self.regulariser = Regulariser(penalty, self._table.view)  # public, because it holds no records
 
     def _over(self, records: Problem | Table, **changed: Any) -> Curator:
-        """Return a curator over another view of the records that draws on the same ledger."""
+        """Return a curator over another view of the records; it charges the same ledger."""
         kept = ("epsilon", "delta", "relation", "penalty", "n_records", "bounds")
         public = {name: getattr(self, name) for name in kept} | changed
         return Curator(records, self._ledger, self._noise, on_answer=self._on_answer, **public)
@@ -121,23 +122,23 @@ class Curator:
 
     @property
     def loss(self) -> Loss:
-        """The loss whose sum is asked about."""
+        """The loss that questions are about."""
         return cast(Loss, self._records.loss)
 
     @property
     def remaining(self) -> float:
-        """What is left, in rho, of what the fit was given; a shared ledger may have less left."""
+        """The rho that is left of this fit's privacy budget; a shared ledger may have less left."""
         return self._ledger.unspent
 
     def raw_weights(self, w: Vector) -> Vector:
-        """Return the weights of the columns that say what w says of this curator's features."""
+        """Return the weights of the columns with the same predictions as w for this curator's features."""
         return self._table.raw_weights(w)
 
     def reach(self, n: float, rho: float | None = None) -> float:
         """Return the reach of a budget, by default what is left: n sqrt(2 rho) / records per person."""
         return n * math.sqrt(2.0 * (self.remaining if rho is None else rho)) / self.relation.times("record")
 
-    # -- places: nothing is released, so nothing is charged -------------------------------------------
+    # -- points, lines and other views: nothing is released, so nothing is charged -------------------
 
     def at(self, w: Vector) -> SealedPoint:
         """Return the point w, sealed. One pass over the data."""
@@ -153,8 +154,7 @@ class Curator:
         return self._sealed(self._places[line].move(step))
 
     def _sealed(self, place: Any) -> SealedPoint:
-        point = SealedPoint(place.w)
-        self._places[point] = place
+        self._places[point := SealedPoint(place.w)] = place
         return point
 
     def sample(self, probability: float) -> Curator:
@@ -182,35 +182,35 @@ class Curator:
         """Return a curator over records whose only feature is their score z.w, unregularised (Q13)."""
         return self._over(self._records.projected(w), bounds=None, penalty=NO_PENALTY)
 
-    # -- answers: check, charge, look, blur, return ----------------------------------------------------
+    # -- answers: check, charge, read, add noise, return -----------------------------------------------
 
     def _bounded(self, question: Question, of: SealedPoint | SealedLine | None) -> Any:
-        """Return what a question asks of a place or of the records, not looked at yet."""
+        """Return what a question asks for at a point, on a line or of the records, without reading them."""
         return asked(question, self._records if of is None else self._places[of]).under(self.relation)
 
-    def _charge(self, rho: float, delta: float = 0.0, **entry: Any) -> None:
+    def _charge(self, rho: float, delta: float = 0.0, /, **entry: Any) -> None:
         self._ledger.charge(rho, delta, person_id=self.relation.person_id, **entry)
 
     def measure(self, question: Question, rho: float, *, of: SealedPoint | None = None) -> Measurement:
-        """Release what is asked `of` a point, or of the records, with Gaussian noise, at a price (P1)."""
+        """Release the answer to a question about a point, or about the records, with Gaussian noise (P1)."""
         bounded = self._bounded(question, of)
-        return self._blurred(question.what, bounded.look, bounded.sensitivity, rho)
+        return self._with_noise(question.what, bounded.claim, bounded.look, bounded.sensitivity, rho)
 
     def refine(self, measurement: Measurement, rho: float) -> Measurement:
-        """Measure the same once more for rho more, and average the two, weighted by rho (Q2). No pass."""
+        """Measure the same once more for rho, and return the average weighted by rho (Q2). No pass."""
         if self._last is None or self._last[0] is not measurement:
             raise ValueError("Only what was measured last can be refined.")
         _, what, exact = self._last
-        again = self._blurred(f"{what}, refined", lambda: exact, measurement.sensitivity, rho)
+        again = self._with_noise(f"{what}, refined", "Q2", lambda: exact, measurement.sensitivity, rho)
         self._last = (refined := measurement.average(again), what, exact)
         return refined
 
-    def _blurred(self, what: str, look: Callable[[], Vector], sensitivity: float, rho: float) -> Measurement:
-        zcdp.gaussian_sigma(sensitivity, rho)  # what no noise hides is refused before it is charged
-        self._charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", kind="gaussian")
+    def _with_noise(self, what: str, claim: str, look: Look, sensitivity: float, rho: float) -> Measurement:
+        sigma = zcdp.gaussian_sigma(sensitivity, rho)  # raises before the charge if no noise could hide it
+        entry = dict(kind="gaussian", claim=claim, noise="gaussian", sensitivity=sensitivity, scale=sigma)
+        self._charge(rho, what=what, mechanism=f"gaussian, sensitivity {sensitivity:.6g}", **entry)
         exact = look()
-        noisy = measure(exact, sensitivity, rho, self._noise)
-        self._last = (noisy, what, exact)
+        self._last = (noisy := measure(exact, sensitivity, rho, self._noise), what, exact)
         self._on_answer(self._ledger)
         return noisy
 
@@ -224,25 +224,26 @@ class Curator:
         penalties: Vector | float = 0.0,
         winners: int = 1,
     ) -> list[int]:
-        """Name the candidates with the least scores, plus public penalties, by noisy argmin (P2, P3)."""
+        """Return the candidates with the least scores plus public penalties, by noisy argmin (P2, P3)."""
         scores = self._bounded(question, of).penalised(penalties)
         if not 1 <= winners <= scores.count:
             raise ValueError(f"winners must be between 1 and {scores.count} candidates, got {winners}.")
         span = width(scores.sensitivity, monotone=scores.monotone)
         scale = selection_scale(span, rho / winners, shape)
-        self._charge(rho, what=question.what, mechanism=f"noisy min, {shape}, scale {scale:.6g}")
+        entry = dict(claim=scores.claim, noise=shape, sensitivity=math.sqrt(winners) * span, scale=scale)
+        self._charge(rho, what=question.what, mechanism=f"noisy min, {shape}, scale {scale:.6g}", **entry)
         left, price = list(range(len(totals := scores.look()))), rho / winners
         chosen = [left.pop(select_min(totals[left], span, price, shape, self._noise)) for _ in range(winners)]
         self._on_answer(self._ledger)
         return chosen
 
-    def open(self, rho: float, delta: float = 0.0, *, why: str) -> tuple[Any, NoiseSource]:
-        """Charge the whole cost of a mechanism with a proof of its own, named by `why`, then open (Q6)."""
+    def open(self, rho: float, delta: float = 0.0, *, why: str, claim: str = "Q6") -> tuple[Any, NoiseSource]:
+        """Charge the whole cost of a mechanism with a proof of its own, named by `claim`, then open (Q6)."""
         if not self.relation.is_one_record_each:
             raise ValueError(f"{why} is proved for people with one record each; choose another solver.")
-        self._charge(rho, delta, what=why, mechanism="one release", kind="release")
+        self._charge(rho, delta, what=why, mechanism="one release", kind="release", claim=claim)
         return self._records, self._noise
 
     def open_without_privacy(self) -> Any:
-        """Hand the data to a baseline that promises nothing. The estimator's statement says so."""
+        """Return the data to a baseline without privacy. The estimator's statement says so."""
         return self._records

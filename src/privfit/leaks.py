@@ -1,4 +1,4 @@
-"""What the privacy statement does not cover is said aloud, or refused in strict mode."""
+"""Warnings about what the privacy statement does not cover, which are errors in strict mode."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from contextvars import ContextVar
 
 
 class PrivacyLeakWarning(UserWarning):
-    """Something was taken from the data, or given away, that the privacy statement does not cover."""
+    """Something was learnt from the data, or revealed, that the privacy statement does not cover."""
 
 
 class PrivacyLeakError(ValueError):
-    """The same in strict mode, before anything was charged or released."""
+    """The same in strict mode. It is raised before anything is charged or released."""
 
 
 class WeakPromiseWarning(UserWarning):
-    """The promise is kept, but it is worth little."""
+    """The guarantee holds, but it is so weak that it protects little."""
 
 
 _OFF = ("", "0", "false", "no", "off")
 _strict: ContextVar[bool | None] = ContextVar("privfit_strict", default=None)
-_open_contexts: list[object] = []  # threads that others start do not inherit the variable, but see these
+_open_contexts: list[object] = []  # because new threads do not inherit the value of a context variable
 
 
 @contextmanager
 def strict(on: bool = True) -> Iterator[None]:
-    """Refuse, while the context lasts, every fit whose statement would not be the whole truth.
+    """Refuse every fit whose privacy statement would leave something out, while the context lasts.
 
-    Every `PrivacyLeakWarning` becomes an error. Labels must be declared (`classes=`), every fit must draw
-    on a `Ledger`, its noise must be secure, and its solver private. The environment variable
-    PRIVFIT_STRICT=1 does the same for a whole process.
+    Every `PrivacyLeakWarning` becomes an error. Labels must be declared (`classes=`), every fit must use a
+    `Ledger`, its noise must be secure, and its solver private. The environment variable PRIVFIT_STRICT=1 does
+    the same for a whole process.
 
     Parameters
     ----------
@@ -65,38 +65,38 @@ def is_strict() -> bool:
 
 
 def is_switched_off() -> bool:
-    """Return whether `strict(False)` says so here, which goes before where an estimator comes from."""
+    """Return whether `strict(False)` is in force, which overrides the strict mode that clones inherit."""
     return _strict.get() is False
 
 
-LARGEST_EPSILON = 10.0  # odds may change by e^10, 22,000 times: whoever asks for more should know it
+LARGEST_EPSILON = 10.0  # above this a warning is given: odds may change by a factor of e^10, or 22,000
 
 
-CERTAIN = 3.0  # standard deviations: noise alone causes a warning in less than one of 100 fits
+WARNING_THRESHOLD = 3.0  # standard deviations; noise alone causes a warning in less than one of 100 fits
 
 
 def warn_of_large_epsilon(epsilon: float, *, unit: str = "record") -> None:
-    """Warn of an epsilon beyond which a promise to records, or to people, is worth little."""
+    """Warn if epsilon is so large that the promise protects records, or people, very little."""
     if epsilon > LARGEST_EPSILON:
         warn_caller(
             f"epsilon = {epsilon:.4g} lets the odds about a {unit} change by a factor of "
-            f"e^{epsilon:.4g}; that is hardly a promise. Choose a smaller epsilon.",
+            f"e^{epsilon:.4g}, which protects very little. Choose a smaller epsilon.",
             WeakPromiseWarning,
         )
 
 
 def warn_of_large_delta(delta: float, n: float, noise: float = 0.0, *, unit: str = "record") -> None:
-    """Warn of a delta above 1/n: it allows giving a record, or all records of a person, away.
+    """Warn if delta is above 1/n, which allows revealing one record, or all records of one person.
 
-    n is how many records, or people, there are: whichever the promise is about. It is declared, or bought
-    with noise of this standard deviation. A bought n counts only as far as it stands out of its noise,
-    because a small budget buys numbers that are noise alone.
+    n is the number of records or of people, whichever the promise is about. It is declared, or was released
+    with noise of this standard deviation. Three standard deviations are subtracted from a released n, because
+    with a small privacy budget it may be nothing but noise.
     """
-    if delta * (n - CERTAIN * noise) > 1.0:
+    if delta * (n - WARNING_THRESHOLD * noise) > 1.0:
         all_of, one = ("records", "one record") if unit == "record" else ("people", "one person's records")
         warn_caller(
-            f"delta = {delta:g} is above 1 divided by the number of {all_of}: whoever publishes {one}, "
-            "drawn at random, keeps such a promise. Choose a smaller delta.",
+            f"delta = {delta:g} is above 1 divided by the number of {all_of}: a program that publishes {one} "
+            "at random would keep such a promise. Choose a smaller delta.",
             WeakPromiseWarning,
         )
 
@@ -107,7 +107,7 @@ def leak(what: str, remedy: str) -> None:
 
 
 def uncovered(message: str) -> None:
-    """Warn of what the statement does not cover; in strict mode refuse it."""
+    """Warn of something that the statement does not cover; in strict mode, raise an error."""
     if is_strict():
         raise PrivacyLeakError(message)
     warn_caller(message, PrivacyLeakWarning)
@@ -122,6 +122,11 @@ def warn_caller(message: str, category: type[Warning]) -> None:
 
 
 def refuse_in_strict_mode(what: str, remedy: str) -> None:
-    """Refuse what is no leak by itself, but more than a strict statement may rest on."""
+    """In strict mode, raise an error for something that is no leak, but on which no statement should rest."""
     if is_strict():
         raise PrivacyLeakError(f"Strict mode refuses {what}; {remedy}.")
+
+
+def warn_of_earlier_name(earlier: str, current: str) -> None:
+    """Warn that a name of privfit 0.1 was used, which works for one more minor release."""
+    warn_caller(f"{earlier} is called {current} now; privfit 0.3 will not know it.", FutureWarning)

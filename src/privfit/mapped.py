@@ -1,9 +1,9 @@
 """Matrices that are written block by block to files without a name, and mapped into memory.
 
 A table that is larger than memory is encoded once, before anything is charged, and every pass over it reads
-the encoded numbers. They lie in temporary files that are unlinked as soon as they are open: no other program
-can open them by a name, and they are gone when the process ends, however it ends. Pages of a mapped file are
-the page cache's, which the system takes back when it needs memory.
+the encoded numbers. They are stored in temporary files that are unlinked as soon as they are open. So no
+other program can open them by name, and they disappear when the process ends, however it ends. The pages of a
+mapped file belong to the page cache, so the system can free them when it needs memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-MOST_IN_MEMORY = 2**25  # bytes of an array; a larger one goes to a file
+MOST_IN_MEMORY = 2**25  # bytes of an array; a larger one is written to a file
 BLOCK_BYTES = 2**24  # of the rows that are copied at a time
 DIRECTORY_VARIABLE = "PRIVFIT_CACHE_DIRECTORY"
 
@@ -25,7 +25,7 @@ Matrix = Any  # a 2-d array or a CSR matrix: NumPy has no common type for the tw
 
 
 def cache_directory() -> str:
-    """Return where temporary files go: PRIVFIT_CACHE_DIRECTORY, or else the system's directory for them."""
+    """Return the directory for temporary files: PRIVFIT_CACHE_DIRECTORY, or else that of the system."""
     directory = os.environ.get(DIRECTORY_VARIABLE) or tempfile.gettempdir()
     if not os.path.isdir(directory):
         raise FileNotFoundError(
@@ -36,7 +36,7 @@ def cache_directory() -> str:
 
 
 class _Growing:
-    """An array that grows at its end: in memory while it is small, and then in a file without a name."""
+    """An array to which values are appended. It is in memory while it is small, and then in a file."""
 
     def __init__(self, dtype: Any) -> None:
         self.dtype, self.size = np.dtype(dtype), 0
@@ -57,11 +57,11 @@ class _Growing:
         self.size += content.size
 
     def array(self) -> NDArray[Any]:
-        """Return what was appended."""
+        """Return all values that were appended."""
         if self.size <= MOST_IN_MEMORY:
             self._file.seek(0)
             return np.frombuffer(bytearray(self._file.read()), dtype=self.dtype)
-        # shared, because a private mapping would have to fit into memory and swap; nobody writes to it
+        # a shared mapping, because a private one would have to fit into memory and swap; nobody writes to it
         return np.frombuffer(mmap.mmap(self._file.fileno(), self.size), dtype=self.dtype)
 
 
@@ -87,7 +87,7 @@ class Cache:
 
     def __init__(self, n_columns: int) -> None:
         self.n_columns, self.n_rows = n_columns, 0
-        self._numbers: _Growing | None = None  # whose precision is that of the first block
+        self._numbers: _Growing | None = None  # with the precision of the first block
         self._places, self._lengths = _Growing(np.int32), _Growing(np.int32)
         self._is_sparse = False
 
@@ -104,7 +104,7 @@ class Cache:
             self._numbers.append(block)
 
     def matrix(self) -> Matrix:
-        """Return all rows: an array or a CSR matrix, whose numbers are mapped unless they are few."""
+        """Return all rows as an array or a CSR matrix; its numbers are mapped unless they are few."""
         if self._numbers is None:
             return np.empty((0, self.n_columns), np.float32)
         numbers = self._numbers.array()
@@ -117,7 +117,7 @@ class Cache:
 
 
 def is_mapped(array: Any) -> bool:
-    """Tell whether the numbers of an array lie in a mapped file."""
+    """Return whether the numbers of an array lie in a mapped file."""
     while isinstance(array, np.ndarray):
         array = array.base
     if isinstance(array, memoryview):
@@ -126,16 +126,16 @@ def is_mapped(array: Any) -> bool:
 
 
 def taken_once(X: Matrix) -> Matrix:
-    """Return X, or a copy if it lies in a file, so that nobody else can change it (Q37 in docs/privacy.md).
+    """Return X, or a copy if X is mapped from a file, so that nobody else can change it (Q37).
 
-    The copy is mapped, too, if it is large.
+    If the copy is large, it is mapped from a file without a name.
     """
     in_file = is_mapped(X.data if sparse.issparse(X) else X)
     return _copied(X, np.arange(X.shape[0])) if in_file else X
 
 
 def rows_of(X: Matrix, rows: NDArray[Any]) -> Matrix:
-    """Return these rows (indices or a mask), in memory or in a file as X is."""
+    """Return these rows (indices or a mask), in memory or in a file like X."""
     if not is_mapped(X.data if sparse.issparse(X) else X):
         return X[rows]
     return _copied(X, np.flatnonzero(rows) if rows.dtype == np.bool_ else rows)
@@ -144,6 +144,6 @@ def rows_of(X: Matrix, rows: NDArray[Any]) -> Matrix:
 def _copied(X: Matrix, rows: NDArray[np.integer]) -> Matrix:
     cache = Cache(X.shape[1])
     height = max(1, BLOCK_BYTES // max(1, X.shape[1] * X.dtype.itemsize))
-    for start in range(0, max(1, len(rows)), height):  # an empty block, too, has a kind and a precision
+    for start in range(0, max(1, len(rows)), height):  # at least one block, which decides kind and precision
         cache.append(X[rows[start : start + height]])
     return cache.matrix()

@@ -1,27 +1,25 @@
-"""Names and texts of strangers, shown so that nothing in them acts on a terminal or hides from its reader."""
+"""Show names and texts from outside so that no character in them controls the terminal or stays invisible."""
 
 from __future__ import annotations
 
 import re
 
-# Control characters, marks that turn the direction of writing, line separators, invisible characters, halves
-# of surrogate pairs, and tags. Joiners stay, because Persian and many emoji are written with them.
+# Control characters, marks that change the direction of writing, line separators, invisible characters,
+# single surrogates, and tags. Joiners are allowed, because Persian and many emoji are written with them.
 ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 
 
-LONGEST_SENTENCE = (
-    2_000  # characters: more than any sentence of this package without the names that it quotes
-)
+LONGEST_SENTENCE = 2_000  # characters; longer than any message of privfit without the names that it quotes
 
 
 def printable(text: str) -> str:
-    r"""Return one line of text in which characters that act, instead of being shown, are written as escapes.
+    r"""Return the text on one line, with control characters and invisible characters written as escapes.
 
-    Terminals obey some characters: they change colours, clear the screen, begin new lines or turn the
-    direction of writing. Browsers obey the last.
+    Some characters control a terminal: they change colours, clear the screen, begin new lines or change the
+    direction of writing. The last ones work in browsers, too.
 
     Parameters
     ----------
@@ -31,7 +29,7 @@ def printable(text: str) -> str:
     Returns
     -------
     line : str
-        The same text if all its characters can be seen.
+        The same text if all its characters are visible.
 
     Examples
     --------
@@ -42,10 +40,10 @@ def printable(text: str) -> str:
 
 
 def brief(text: str) -> str:
-    """Return a sentence as one line that a terminal can show, without its middle if it is very long.
+    """Return a sentence as one line that a terminal can show; if it is very long, the middle is left out.
 
-    A schema or a file may name a column by a megabyte of text, which a refusal would quote. What is wrong
-    stands at the beginning of a sentence, and the remedy at its end.
+    An error message quotes the names of columns, and a name may be a megabyte of text. The beginning of a
+    message says what is wrong, and its end how to fix it, so both are kept.
 
     Parameters
     ----------

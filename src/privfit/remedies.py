@@ -1,4 +1,4 @@
-"""What a message advises, in the language of its reader: Python, or commands."""
+"""Advice in error messages, written for users of Python or of the command line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _at_the_command_line: ContextVar[bool] = ContextVar("privfit_at_the_command_line
 
 @contextmanager
 def command_line() -> Iterator[None]:
-    """Let messages advise commands and options, as long as the context lasts.
+    """Make messages advise commands and options instead of Python, as long as the context lasts.
 
     Yields
     ------
@@ -26,7 +26,7 @@ def command_line() -> Iterator[None]:
 
 
 def remedy(python: str, command: str) -> str:
-    """Return a piece of advice as the reader can follow it.
+    """Return a piece of advice in the form that the reader can use.
 
     Parameters
     ----------
@@ -38,6 +38,6 @@ def remedy(python: str, command: str) -> str:
     Returns
     -------
     advice : str
-        One of the two.
+        `command` inside a `command_line` context, and otherwise `python`.
     """
     return command if _at_the_command_line.get() else python

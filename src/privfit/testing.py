@@ -1,4 +1,4 @@
-"""Tests of what a user writes: whether a loss is convex, has its own derivative, and keeps its constants."""
+"""Tests of losses that users write: convexity, the derivative, and the constants."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Vector = NDArray[np.float64]
 
 PREDICTIONS = np.unique(np.concatenate([np.linspace(-30.0, 30.0, 601), np.linspace(-2.0, 2.0, 161)]))
 EXTREMES = np.array([-1e100, -1e10, -1e3, 1e3, 1e10, 1e100])
-MOST_TARGETS = 9  # of an interval
-SLACK = 1e-6  # relative error that is forgiven as rounding
-ROWS = 67  # more than a tile of the engine, and a multiple of no vector's length
+MOST_TARGETS = 9  # that are tried if targets are numbers in an interval
+TOLERANCE = 1e-6  # relative error that counts as rounding
+EXTRA_RECORDS = 67  # more than a tile of the engine's loops, and not a multiple of any vector length
 
 
 def check_loss(loss: Loss) -> None:
-    """Test whether a loss is fit for `DPLinearClassifier` or `DPLinearRegressor`.
+    """Test whether `DPLinearClassifier` and `DPLinearRegressor` can use a loss.
 
-    It must be convex and not negative, the derivative must be that of the value, the constants must be
-    bounds, and value and derivative must be functions of one record alone. A wrong derivative or constant
-    costs accuracy, never privacy: no price rests on what you wrote.
+    The loss must be convex and not negative, `derivative` must be the derivative of `value`, the constants
+    must be bounds, and both functions must depend on one record alone. A wrong derivative or constant makes
+    models less accurate, but never less private, because no sensitivity depends on what users write.
 
     Parameters
     ----------
     loss : Loss
-        With `value` and `derivative`, functions of (prediction, target).
+        A loss whose `value` and `derivative` are functions of (prediction, target).
 
     Raises
     ------
     ValueError
-        With a sentence that says what is wrong, and at which prediction and target.
+        If the loss is wrong; the message says what is wrong, and at which prediction and target.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def check_loss(loss: Loss) -> None:
     ...
     ValueError: The loss 'square' is wrong: at prediction -30 and target -1 its derivative is -29, but ...
     """
-    compiled = guarded(loss)  # refuses what is no function of one record
+    compiled = guarded(loss)  # raises ValueError unless both depend on one record alone
     for target in _targets(loss):
         for wrong in _Curve(loss, target).faults():
             raise ValueError(f"The loss {loss.name!r} is wrong: {wrong}.")
@@ -59,7 +59,7 @@ def check_loss(loss: Loss) -> None:
 
 
 def _targets(loss: Loss) -> list[float]:
-    """Return targets at which to test: the typical ones and, of an interval, some in between."""
+    """Return the targets at which to test: the typical ones and, for an interval, some in between."""
     typical = sorted(loss.targets.typical)
     between = np.linspace(typical[0], typical[-1], MOST_TARGETS).tolist()
     return [*typical, *(t for t in between if t not in typical and loss.targets.hold(np.array([t])))]
@@ -67,7 +67,7 @@ def _targets(loss: Loss) -> list[float]:
 
 @dataclass(frozen=True)
 class _Curve:
-    """A loss as a function of the prediction, at one target, as Python computes it."""
+    """A loss as a function of the prediction, for one target, computed by Python."""
 
     loss: Loss
     target: float
@@ -79,7 +79,7 @@ class _Curve:
         return self._computed(self.loss.derivative, predictions)
 
     def _computed(self, function: object, predictions: Vector) -> Vector:
-        """Return a number for every prediction, NaN where Python raises."""
+        """Return a number for every prediction, or NaN if the function raises an error."""
         assert callable(function)
         found = np.full(len(predictions), np.nan)
         for i, prediction in enumerate(predictions.tolist()):
@@ -90,27 +90,27 @@ class _Curve:
         return found
 
     def at(self, prediction: float) -> str:
-        """Name a place."""
+        """Return the prediction and the target in words."""
         return f"at prediction {prediction:g} and target {self.target:g}"
 
     def faults(self) -> Iterator[str]:
-        """Yield what is wrong, what explains the rest first."""
+        """Yield what is wrong; faults that may cause others come first."""
         yield from self._numbers()
         values, slopes = self.values(PREDICTIONS), self.slopes(PREDICTIONS)
         ways = np.diff(PREDICTIONS)
         rises, bends = np.diff(values), np.diff(slopes)
-        for i in np.flatnonzero(bends < -SLACK * (1.0 + np.abs(slopes[1:]))):
+        for i in np.flatnonzero(bends < -TOLERANCE * (1.0 + np.abs(slopes[1:]))):
             yield f"{self.at(PREDICTIONS[i])} its derivative falls, so that it is not convex"
-        # of a convex function, what it rises by lies between the slopes at both ends, kinks or not
-        slack = SLACK * (1.0 + np.abs(values[1:]))
+        # between two points a convex function rises at a rate between the slopes at both ends, even at a kink
+        slack = TOLERANCE * (1.0 + np.abs(values[1:]))
         for i in np.flatnonzero((rises < slopes[:-1] * ways - slack) | (rises > slopes[1:] * ways + slack)):
             yield (
                 f"{self.at(PREDICTIONS[i])} its derivative is {slopes[i]:g}, but its value rises by "
                 f"{rises[i] / ways[i]:g} for each unit of the prediction"
             )
-        for i in np.flatnonzero(np.abs(slopes) > self.loss.lipschitz * (1.0 + SLACK)):
+        for i in np.flatnonzero(np.abs(slopes) > self.loss.lipschitz * (1.0 + TOLERANCE)):
             yield f"{self.at(PREDICTIONS[i])} its derivative is {slopes[i]:g}, beyond its lipschitz constant"
-        for i in np.flatnonzero(bends > self.loss.smoothness * ways + SLACK * (1.0 + np.abs(slopes[1:]))):
+        for i in np.flatnonzero(bends > self.loss.smoothness * ways + TOLERANCE * (1.0 + np.abs(slopes[1:]))):
             yield (
                 f"{self.at(PREDICTIONS[i])} its derivative rises by {bends[i] / ways[i]:g} for each unit of "
                 "the prediction, beyond its smoothness constant"
@@ -126,7 +126,7 @@ class _Curve:
 
 
 def _differences(compiled: Loss, targets: list[float]) -> Iterator[str]:
-    """Yield where a record by itself and among others is computed differently."""
+    """Yield a fault if a record's result is not the same alone and among other records."""
     from privfit.engine.kernels.pointwise import loops  # imported late: it needs numba
 
     predictions = [*PREDICTIONS[::37], *EXTREMES, np.nan, np.inf, -np.inf]
@@ -136,7 +136,7 @@ def _differences(compiled: Loss, targets: list[float]) -> Iterator[str]:
         alone = np.empty(len(records))
         for i, (prediction, target) in enumerate(records):
             loop(np.array([prediction]), np.array([target]), alone[i : i + 1])
-        order = rng.permutation(np.resize(np.arange(len(records)), len(records) + ROWS))
+        order = rng.permutation(np.resize(np.arange(len(records)), len(records) + EXTRA_RECORDS))
         among = np.empty(len(order))
         loop(records[order, 0].copy(), records[order, 1].copy(), among)
         if among.tobytes() != alone[order].tobytes():

@@ -95,7 +95,9 @@ def test_eight_processes_killed_at_random_never_overspend_and_never_undercount(l
 @pytest.mark.deep
 @pytest.mark.parametrize("part", range(10))
 @pytest.mark.parametrize("store", ["sqlite", "postgres"])
-def test_however_often_processes_are_killed_every_look_was_paid_for(store, part, request, tmp_path):
+def test_however_often_processes_are_killed_every_look_was_paid_for(
+    store, part, request, tmp_path, record_property
+):
     """Ten parts of ten ledgers each, for each of which up to twelve processes are killed."""
     url = f"sqlite:///{tmp_path}/people.db" if store == "sqlite" else request.getfixturevalue("postgres_url")
     for seed in range(10 * part + 1, 10 * part + 11):
@@ -104,6 +106,7 @@ def test_however_often_processes_are_killed_every_look_was_paid_for(store, part,
         run_and_kill(ledger, diary, seed)
         assert_every_look_was_paid_for(ledger, diary)
         os.close(diary)
+    record_property("cases", 10)
 
 
 def assert_every_look_was_paid_for(ledger, diary):
@@ -140,6 +143,11 @@ class TwoTransactions(Unlimited):
         time.sleep(0.2)
         with super().exclusive():
             return super().append(entry, secret)
+
+    @property
+    def seal(self):
+        with super().exclusive():
+            return super().seal
 
 
 class WritesInTheEnd(Unlimited):

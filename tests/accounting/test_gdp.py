@@ -169,12 +169,15 @@ def test_pure_prices_of_what_is_no_epsilon_are_refused(bad):
 def test_promises_out_of_range_are_refused_or_saturate():
     with pytest.raises(ValueError, match="delta must lie between"):
         Gaussian.of(epsilon=1.0, delta=0.0)
-    with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
-        mu_from_epsilon(-1.0, 1e-6)
+    for epsilon in (-1.0, 0.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="epsilon must be a positive finite number"):
+            mu_from_epsilon(epsilon, 1e-6)
     with pytest.raises(ValueError, match="worth less than rho = 1e-12"):
         mu_from_epsilon(1e-9, 1e-12)
     with pytest.raises(ValueError, match="mu must lie between"):
         epsilon_from_mu(1e7, 1e-6)
+    with pytest.raises(ValueError, match="delta must lie between"):
+        epsilon_from_mu(1.0, 1.0)
     with pytest.raises(ValueError, match="rho must lie between"):
         Gaussian.of(rho=2e3, delta=1e-6)
     assert Gaussian.of(epsilon=1e6, delta=1e-6).rho <= 1e3

@@ -59,7 +59,7 @@ def test_honest_use_needs_no_other_right(owner, clerk):
 FORGED = {
     "a settlement of an open reservation": ({"rho": "-0.5", "settles": 4, "secret": "0" * 64}, "its secret"),
     "of nothing of it": ({"settles": 4, "secret": "0" * 64}, "without its secret"),
-    "a settlement of a charge": ({"rho": "-0.125", "settles": 1, "secret": "x"}, "more than was reserved"),
+    "a settlement of a charge": ({"rho": "-0.125", "settles": 1, "secret": "x"}, "without its secret"),
     "a settlement of more": (
         {"rho": "-0.75", "settles": 4, "secret": "x"},
         "gives back more than was reserved",

@@ -217,6 +217,7 @@ def test_a_direct_account_pays_for_one_release(url):
         ({"promise": "best"}, "promise must be one of .*, got 'best'"),
         ({"epsilon": None, "rho": 1.0, "promise": "direct"}, "named by epsilon= and delta=, not by rho="),
         ({"timeout": 0.0}, "timeout must be a positive number of seconds"),
+        ({"timeout": 1e6}, "timeout must be a positive number of seconds"),
     ],
 )
 def test_what_is_no_account_is_refused_and_leaves_no_file(path, url, wrong, message):
@@ -406,6 +407,7 @@ def test_an_entry_says_who_when_what_and_how_much_and_is_json(ledger, monkeypatc
         "rho": 0.01,
         "delta": 0.0,
         "settles": None,
+        **{"claim": "", "noise": "", "sensitivity": None, "scale": None},  # which stores do not keep
     }
 
 
@@ -500,7 +502,7 @@ print(json.dumps(told))
 def test_another_account_of_the_same_name_is_not_taken_for_it(ledger, path):
     path.unlink()
     Ledger.open(ledger.url, **BUDGET)
-    with pytest.raises(LedgerError, match="that is drawn on here is no longer at sqlite:"):
+    with pytest.raises(LedgerError, match="that was opened here is no longer at sqlite:"):
         ledger.charge(0.01)
 
 
@@ -549,6 +551,28 @@ def test_a_damaged_file_is_said_to_be_one(ledger, path):
     assert all("the file is no SQLite database; check the path" in sentence for sentence in refusals(ledger))
     path.write_bytes(content[:4096] + b"x" * (len(content) - 4096))
     assert all("the file is damaged; restore it from a backup" in sentence for sentence in refusals(ledger))
+    # SQLite quotes the odd byte in its message, which sqlite3 cannot decode
+    path.write_bytes(content.replace(b"CREATE TABLE", b"CREATE T\xc0BLE", 1))
+    assert all("the file holds text that cannot be decoded" in sentence for sentence in refusals(ledger))
+
+
+def test_a_format_that_is_no_number_is_damage(ledger, path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA ignore_check_constraints = ON")  # as if another program had made the table
+        connection.execute("UPDATE privfit_accounts SET format = 'new'")
+    connection.close()
+    with pytest.raises(LedgerError, match="was not written by privfit"):
+        ledger.charge(0.01)
+
+
+def test_a_file_keeps_no_two_ledgers_with_one_identifier(ledger, path):
+    columns = 'account, format, promise, "when", who, seal, migrated'
+    with pytest.raises(sqlite3.IntegrityError, match=r"UNIQUE .*: privfit_accounts\.account"):
+        change(
+            path,
+            f"INSERT INTO privfit_accounts (dataset, {columns}) SELECT 'another', {columns} "
+            "FROM privfit_accounts",
+        )
 
 
 def test_a_locked_file_is_waited_for_and_then_left(url, path):
@@ -572,6 +596,30 @@ def test_a_reader_that_does_not_go_away_holds_off_a_charge_whole(url, path):
     reader.close()
     assert ledger.entries == ()
     assert Ledger.open(url, dataset="census-2026").charge(0.01)
+
+
+@pytest.mark.parametrize("statement", ["INSERT", "SELECT", "COMMIT"])
+def test_ctrl_c_within_a_statement_stays_ctrl_c_and_leaves_the_store_whole(statement, url):
+    ledger = Ledger.open(url, **BUDGET)
+    ledger.charge(0.01)
+    engine, interrupted = ledger._store.database._engine, []
+
+    def interrupt(_cursor, text, *_):
+        if text.lstrip().startswith(statement):
+            interrupted.append(text)
+            raise KeyboardInterrupt
+
+    sqlalchemy.event.listen(engine, "do_execute", interrupt)
+    sqlalchemy.event.listen(engine, "do_execute_no_params", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        ledger.charge(0.02)
+    sqlalchemy.event.remove(engine, "do_execute", interrupt)
+    sqlalchemy.event.remove(engine, "do_execute_no_params", interrupt)
+    assert interrupted
+    ledger.verify()
+    assert [entry.rho for entry in ledger.entries] == [0.01]
+    ledger.charge(0.03)
+    assert [entry.rho for entry in Ledger.open(url, dataset="census-2026").entries] == [0.01, 0.03]
 
 
 def test_a_locked_row_on_a_server_is_waited_for_and_then_left(postgres_url):

@@ -28,6 +28,7 @@ ALIKE = [
     *("census−2026", "сеnѕuѕ-2026", "cεnsυs-2026", "census-2O26", "ｃｅｎｓｕｓ-2026", "census\ufe0f-2026"),
     *("СЕNSUS-2026", "CΕNSUS-2026", "cen\u034fsus-2026"),
     *("cen\u180bsus-2026", "census-2026\u180f", "census-2026\u2800", "cen\U0001d159sus-2026"),
+    *(f"cen{hidden}sus-2026" for hidden in "\u115f\u1160\u17b4\u17b5\u180c\u180d\ufe00\U000e0100\U000e01ef"),
 ]
 OTHERS = [
     "census-2027",
@@ -38,6 +39,7 @@ OTHERS = [
     "перепись-2026",
     "人口",
     "césure",
+    *(f"cen{drawn}sus-2026" for drawn in "\u17b6\ufe10\U0001d15a"),
 ]
 
 

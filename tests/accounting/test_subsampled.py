@@ -11,6 +11,7 @@ from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
+from privfit.accounting.gdp import epsilon_from_mu
 from privfit.accounting.subsampled import (
     MIN_NOISE,
     advanced_noise,
@@ -177,6 +178,27 @@ def test_steps_stop_at_the_limit_and_at_nothing():
     assert most_steps(4.0, 0.005, 0.001, 1e-8, limit=17) == 0
 
 
+def test_as_many_steps_are_taken_as_fit():
+    for epsilon in (2.0, 3.0, 5.0):
+        steps = most_steps(4.0, 1.0, epsilon, 1e-6, "rdp", limit=50)
+        assert 1 < steps < 50
+        assert sgd_epsilon(4.0, 1.0, steps, 1e-6, "rdp") <= epsilon
+        assert sgd_epsilon(4.0, 1.0, steps + 1, 1e-6, "rdp") > epsilon
+
+
+def test_little_noise_is_accounted_for_at_the_smallest_order():
+    """By the closed form: 100 steps have a divergence of 100 a / (2 noise^2) at order a, least for a = 2."""
+    expected = 100 * 2 / (2 * 0.5**2) + math.log1p(-1 / 2) - math.log(1e-5 * 2)
+    assert sgd_epsilon(0.5, 1.0, 100, 1e-5, "rdp") == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_smallest_delta_and_the_largest_noise_are_allowed():
+    assert sgd_epsilon(4.0, 0.01, 10, 1e-15) > 0.0
+    assert sgd_epsilon(2.0**20, 0.01, 10, 1e-6) >= 0.0
+    epsilon = epsilon_from_mu(1.0 / (0.75 * 2.0**20), 1e-7)
+    assert gaussian_noise(epsilon, 1e-7) == pytest.approx(0.75 * 2.0**20, rel=1e-4)
+
+
 def test_an_enormous_epsilon_gets_the_least_noise():
     assert least_noise(0.01, 100, 1e6, 1e-8) == MIN_NOISE
     assert advanced_noise(0.01, 100, 1e9, 1e-8) == MIN_NOISE
@@ -249,6 +271,7 @@ def test_advanced_composition_is_not_below_the_optimal_one(e, steps):
     [
         ({"noise_multiplier": 0.01}, "noise multiplier must lie between 0.125"),
         ({"noise_multiplier": math.nan}, "noise multiplier must lie"),
+        ({"noise_multiplier": 1.001 * 2.0**20}, "noise multiplier must lie"),
         ({"probability": 0.0}, "sampling probability must lie between 1e-06 and 1"),
         ({"probability": 1.5}, "sampling probability"),
         ({"steps": 0}, "at least one step"),

@@ -1,12 +1,15 @@
 """Whom a ledger makes its promise to is a part of the promise: records, or people by one id."""
 
 import json
+import math
 import pickle
+from dataclasses import replace
 
 import pytest
 import sqlalchemy as sa
 
 from privfit.accounting import Concentrated, Direct, Gaussian, Ledger, change_promise
+from privfit.accounting.composition import composed
 from privfit.accounting.promise import from_dict, to_dict
 from privfit.accounting.relation import ONE_RECORD, Relation
 
@@ -37,7 +40,10 @@ def test_a_charge_in_another_unit_is_refused_and_leaves_the_ledger_as_it_was(led
         ledger.charge(ledger.rho / 2, what="a mean", kind="gaussian", person_id=asked)
         ledger.portion(ledger.rho / 4)
         return
-    with pytest.raises(ValueError, match=r"The ledger's promise is about .*, and a mean is about"):
+    advice = "open a ledger about people" if kept is None else "set rows_per_person"
+    with pytest.raises(
+        ValueError, match=rf"The ledger's promise is about .*, and a mean is about .*{advice}"
+    ):
         ledger.charge(ledger.rho / 2, what="a mean", kind="gaussian", person_id=asked)
     with pytest.raises(ValueError, match=r"The ledger's promise is about .*, and a fit is about"):
         ledger.portion(Gaussian(ledger.rho / 2, 1.0, 1e-6, person_id=asked), what="a fit")
@@ -103,3 +109,11 @@ def test_one_record_each_is_about_the_number_of_records():
     assert ONE_RECORD.is_one_record_each
     assert Relation(records_per_person=1, person_id="patient").is_one_record_each
     assert not Relation(records_per_person=2, person_id="patient").is_one_record_each
+
+
+@pytest.mark.parametrize("promise", OF_PEOPLE, ids=lambda promise: type(promise).__name__)
+def test_promises_to_records_and_to_people_do_not_add_up(promise):
+    """They are about different neighbours, so nothing is promised of both together."""
+    to_people = replace(promise, person_id="patient")
+    assert composed([promise, to_people]) == (math.inf, 1.0)
+    assert composed([to_people, to_people]) == composed([promise, promise]) < (math.inf, 1.0)

@@ -147,7 +147,7 @@ NEIGHBOURS = {"fits": [], "is warned of": [ODD], "fits, too": [USUAL]}
 def test_the_model_does_not_depend_on_the_check(desk, seeded, table):
     with_check, without = (trained_on(NEIGHBOURS[table], *options) for options in ((), ("--no-check",)))
     for made in (with_check, without):
-        assert "what a check of the table found, and refusals, are told to" in made["privacy"]["text"]
+        assert "findings of a check of the table, and error messages, are shown to" in made["privacy"]["text"]
         made["privacy"].pop("origin", None)
     assert with_check == without
 

@@ -4,8 +4,9 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-from privfit import DPLinearSVC, DPLogisticRegression
+from privfit import DPLogisticRegression
 from privfit.cli import app
+from privfit.cli.demo import COMMONER, ODDS_RATIOS, WITH_CURVES
 
 
 @pytest.fixture(autouse=True)
@@ -18,16 +19,18 @@ def run(*options, **environment):
     return CliRunner().invoke(app, ["demo", *options], env={"COLUMNS": "120", **environment})
 
 
-def test_demo_shows_accuracies_budget_and_promise_and_writes_the_report(somewhere):
+def test_demo_shows_curves_odds_ratios_budget_and_promise_and_writes_the_report(somewhere):
     result = run(FORCE_COLOR="1", NO_COLOR="1")
     assert result.exit_code == 0, result.output
     assert not re.search(r"\x1b\[[0-9;]*[34][0-9]", result.output)  # no colour, not even of progress bars
     for expected in (
-        "logistic regression",
-        "linear SVM",
         "with privacy",
-        "majority class",
-        "What the privacy budget bought",
+        "without privacy",
+        "AUC",
+        "age, from 17 to 90",
+        "odds ratio",
+        "hours-per-week (hours), +10",
+        "What the privacy budget of both models was spent on",
         "differentially private",
     ):
         assert expected in result.stdout
@@ -37,7 +40,7 @@ def test_demo_shows_accuracies_budget_and_promise_and_writes_the_report(somewher
     assert "privfit-demo.html" in result.stdout
     assert [path.name for path in somewhere.iterdir()] == ["privfit-demo.html"]
     page = (somewhere / "privfit-demo.html").read_text()
-    for named in ("<td>Doctorate</td>", "hours-per-week", "&gt;50K", "AUC", "A demonstration"):
+    for named in ("<td>Exec-managerial</td>", "Curve of hours-per-week", "&gt;50K", "AUC", "A demonstration"):
         assert named in page
     assert "column 1" not in page
     assert "No private scores" not in page
@@ -53,16 +56,17 @@ def fitting_every_hundredth(fit):
 
 
 def test_json_is_all_that_is_printed_and_the_report_goes_where_it_is_told(somewhere, monkeypatch):
-    for model in (DPLogisticRegression, DPLinearSVC):
-        monkeypatch.setattr(model, "fit", fitting_every_hundredth(model.fit))
+    monkeypatch.setattr(DPLogisticRegression, "fit", fitting_every_hundredth(DPLogisticRegression.fit))
     result = run("--json", "--epsilon", "0.5", "--report", "census.html")
     assert result.exit_code == 0, result.output
     facts = json.loads(result.stdout)
     assert facts["report"] == "census.html"
-    assert [entry["model"] for entry in facts["models"]] == ["logistic regression", "linear SVM"]
-    for entry in facts["models"]:
-        assert entry["accuracy"]["without"] > entry["accuracy"]["majority class"] > 0.7
-        assert entry["privacy"]["promise"]["epsilon"] == 0.5
+    curves, ratios = facts["models"]
+    assert [curves["model"], ratios["model"]] == [WITH_CURVES, ODDS_RATIOS]
+    assert curves["accuracy"]["without privacy"] > curves["accuracy"][COMMONER] > 0.7
+    assert curves["auc"]["without privacy"] > curves["auc"][COMMONER] == 0.5
+    # each model is half of one ledger, whose epsilon is the one that was asked for
+    assert all(0.3 < entry["privacy"]["promise"]["epsilon"] < 0.5 for entry in facts["models"])
     assert [path.name for path in somewhere.iterdir()] == ["census.html"]
 
 
@@ -78,7 +82,7 @@ def test_demo_is_whole_on_a_narrow_terminal_that_knows_ascii_only():
     assert narrow_ascii.stdout.isascii()
     assert "\\u" not in narrow_ascii.stdout  # nothing had to be escaped either
     assert max(map(len, narrow_ascii.stdout.splitlines())) <= 40
-    assert re.search(r"gradient +#{8,} ", narrow_ascii.stdout)
+    assert re.search(r"gradients: the training #{5,} ", narrow_ascii.stdout)
 
 
 @pytest.mark.parametrize(
@@ -97,13 +101,16 @@ def test_a_bad_budget_is_refused_in_one_sentence_before_anything_is_shown(option
     assert result.stderr.count("\n") == 1
 
 
-def test_ctrl_c_in_the_second_fit_says_what_both_spent(monkeypatch):
-    def interrupted(model, X, y):
-        raise KeyboardInterrupt
+def test_ctrl_c_in_the_second_private_fit_says_what_is_paid_for(monkeypatch):
+    shortened = fitting_every_hundredth(DPLogisticRegression.fit)
 
-    monkeypatch.setattr(DPLogisticRegression, "fit", fitting_every_hundredth(DPLogisticRegression.fit))
-    monkeypatch.setattr(DPLinearSVC, "fit", interrupted)
+    def interrupted(model, X, y):
+        if model.inference:
+            raise KeyboardInterrupt
+        return shortened(model, X, y)
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", interrupted)
     result = run()
     assert result.exit_code == 130
-    assert "Interrupted. Finished, and paid for in full: logistic regression." in result.stderr
+    assert f"Interrupted. Finished, and charged in full: {WITH_CURVES}." in result.stderr
     assert "differentially private" not in result.stdout

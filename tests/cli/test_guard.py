@@ -169,13 +169,13 @@ def test_what_a_stream_cannot_encode_is_escaped():
 def test_help_documents_the_exit_codes_and_python_m_works():
     done = subprocess.run([*PRIVFIT, "--help"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("Usage: privfit [OPTIONS] COMMAND")
-    for line in ("demo", "reproduce", "Exit codes: 0 done", "130 interrupted"):
+    for line in ("demo", "reproduce", "Exit codes: 0 success", "130 interrupted"):
         assert line in done.stdout
 
 
 def test_version_is_printed():
     done = subprocess.run([*PRIVFIT, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == "privfit 0.1.0\n"
+    assert done.stdout == "privfit 0.2.0\n"
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])

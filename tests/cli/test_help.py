@@ -27,7 +27,7 @@ def leaves(group, *path):
 
 
 COMMANDS = [" ".join(path) for path in leaves(ROOT)]
-LONG = {"demo", "plan", "reproduce"}  # tests of their own run them
+LONG = {"demo", "plan", "audit", "reproduce"}  # tests of their own run them
 WRITES = ("--out", "--report", "--numpy", "--plot")
 
 
@@ -56,7 +56,10 @@ def test_the_commands_are_those_that_are_documented():
             "report",
             "export",
             "predict",
+            "evidence",
+            "verify",
             "convert",
+            "audit",
         ),
         "reproduce",
     }
@@ -129,4 +132,4 @@ def test_json_is_one_document_in_which_numbers_that_do_not_exist_are_null(capsys
 
 def test_a_table_has_a_record_in_each_row():
     """Of which a person may have several."""
-    assert "one record a row" in " ".join(privfit("train", "--help").stdout.split())
+    assert "one record per row" in " ".join(privfit("train", "--help").stdout.split())

@@ -36,6 +36,11 @@ def test_json_has_every_effect(saved):
     assert told["effects"] == json.loads(json.dumps(saved.summary().records()))
 
 
+def test_the_largest_effects_may_be_shown_alone(saved):
+    text = privfit("explain", "model.json", "--intervals", "--top", "3").stdout
+    assert text == f"{saved.summary().top(3)}\n"
+
+
 def test_a_number_may_be_shown_per_several_units(saved):
     text = privfit("explain", "model.json", "--intervals", "--per", "age:10").stdout
     assert text == f"{saved.summary(per={'age': 10})}\n"
@@ -69,7 +74,15 @@ def test_a_trained_model_has_intervals_if_they_were_asked_for(tmp_path, monkeypa
     assert "Spent on intervals" in text
     assert 'class="effects"' in (tmp_path / "card.html").read_text()
     said = " ".join(privfit(*train, "n.json", "--inference", "--epsilon", "0.001").stdout.split())
-    assert "The privacy budget is too small to say how exact the effects are." in said
+    assert "The privacy budget is too small for standard errors of the effects." in said
+    said = " ".join(privfit(*train, "two.json", "--effect", "smoker", "--effect", "born").stdout.split())
+    assert "Standard errors of all effects are known" in said
+    told = json.loads(privfit("explain", "two.json", "--intervals", "--json").stdout)["effects"]
+    assert {effect["column"] for effect in told if effect["std_err"] is not None} == {"smoker", "born"}
+    refused = privfit(*train, "x.json", "--effect", "smokers", code=2).stderr
+    assert "--effect names 'smokers', which is no column" in " ".join(refused.split())
+    refused = privfit(*train, "x.json", "--effect", "smoker", "--inference", code=2).stderr
+    assert "--inference asks for all effects" in " ".join(refused.split())
     privfit(*train, "plain.json")
     assert "has no intervals" in privfit("explain", "plain.json", "--intervals", code=2).stderr
 

@@ -26,7 +26,7 @@ def test_a_draft_names_every_column_and_is_refused_until_it_is_filled_in(desk):
 
 def test_check_says_what_does_not_fit_and_exits_with_1(desk):
     fits = privfit("schema", "check", "people.csv", "--schema", "schema.toml")
-    assert fits.stdout.startswith("For the custodian of the data alone")
+    assert fits.stdout.startswith("For the custodian of the data only")
     narrower = (desk / "schema.toml").read_text().replace('"Bern", ', "")
     (desk / "narrower.toml").write_text(narrower)
     found = privfit("schema", "check", "people.csv", "--schema", "narrower.toml", "--json", code=1)

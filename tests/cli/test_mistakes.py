@@ -65,11 +65,11 @@ MISTAKES = {
     ),
     "a solver that is none": (
         (*TRAIN, "--solver", "adam"),
-        "--solver adam is none of the private solvers: adaptive, approximate-minima-perturbation, dpagd,",
+        "--solver must be one of the private solvers adaptive, approximate-minima-perturbation, dpagd,",
     ),
     "a solver without privacy": (
         (*TRAIN, "--solver", "nonprivate"),
-        "--solver nonprivate is none of the",
+        "not nonprivate.",
     ),
     "a regulariser that is none": ((*TRAIN, "--alpha", "-1"), "alpha must be a non-negative finite number"),
     "records said twice": (
@@ -88,12 +88,12 @@ MISTAKES = {
     "a directory for the model": ((*TRAIN[:-1], "folder"), "'folder' is a directory."),
     "a model over the table": (
         (*TRAIN[:-1], "./people.csv"),
-        "people.csv is read, too, or named twice; give what",
+        "people.csv is also an input, or named twice; choose",
     ),
-    "a page over the model": ((*TRAIN, "--report", "new.json"), "new.json is read, too, or named twice"),
+    "a page over the model": ((*TRAIN, "--report", "new.json"), "new.json is also an input, or named twice"),
     "predictions over the table": (
         ("predict", "model.json", "new-people.csv", "--out", "new-people.csv"),
-        "new-people.csv is read, too, or named",
+        "new-people.csv is also an input, or named",
     ),
     "no ledger": ((*TRAIN, "--ledger", "none.db"), "none.db is not there; open a ledger with: privfit"),
     "no such ledger": (
@@ -120,7 +120,7 @@ MISTAKES = {
     ),
     "a kind of model that there is not": (
         (*TRAIN, "--model", "forest"),
-        "--model forest is none of the models: huber, linear, logistic, poisson, quantile, svm.",
+        "--model must be one of huber, linear, logistic, poisson, quantile, svm, not forest.",
     ),
     "no model": (("explain", "none.json"), "none.json: No such file or directory."),
     "a model that is none": (("explain", "scores.json"), "scores.json is no model file: it holds no privfit"),
@@ -135,7 +135,7 @@ MISTAKES = {
     ),
     "a price for what is public": (
         ("evaluate", "model.json", "held-out.csv", "--public-data", *PAID),
-        "Scores of public data have no price",
+        "Scores of public data cost nothing",
     ),
     "two prices": (
         ("evaluate", "model.json", "held-out.csv", "--rho", "1", "--epsilon", "1"),

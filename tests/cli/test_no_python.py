@@ -28,7 +28,7 @@ MISTAKES = {
     ),
     "too many people": (
         ("plan", "--people", 10**9, "--features", 1000),
-        "plan for 200,000 people: with more people it only gets better.",
+        "plan for 200,000 people: with more people the model only gets better.",
     ),
     "too much accuracy": (
         ("plan", "--accuracy", 0.99, "--features", 3, "--runs", 2),

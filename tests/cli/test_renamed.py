@@ -5,7 +5,7 @@ import json
 import pytest
 from running import privfit
 
-WARNING = "Warning: {0!r} is called {1!r} now; the next release will not know {0!r}.\n"
+WARNING = "Warning: {0!r} is called {1!r} now; privfit 0.3 will not know {0!r}.\n"
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 import io
 import math
 import sys
+from urllib.error import URLError
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
 from privfit.cli import app
-from privfit.experiments.cells import EXPERIMENTS, SEED
+from privfit.experiments.designs import EXPERIMENTS, SEED
 from privfit.experiments.fit import Outcome
 from privfit.experiments.provenance import read
 from privfit.experiments.results import Results
@@ -140,13 +141,36 @@ def test_results_that_are_not_there_are_one_sentence(tmp_path, what):
     assert result.output == f"Error: There are no results in {tmp_path / 'none'}: it is not a directory.\n"
 
 
+def test_rows_are_adopted_from_a_directory_that_is_named(tmp_path):
+    result = reproduce("adopt", "--out", tmp_path)
+    assert result.exit_code == 2
+    assert result.output.startswith("Error: `privfit reproduce adopt` needs --source, the directory whose")
+
+
+def test_a_smoke_test_takes_no_rows_for_results(tmp_path):
+    done = reproduce("gamma", "--smoke", "--algorithm", "dpagd", "--jobs", 1, "--out", tmp_path)
+    assert done.exit_code == 0
+    page = (tmp_path / "smoke" / "summary.md").read_text()
+    assert "Nothing on this page is a result." in page
+    assert (tmp_path / "smoke" / "environment.txt").read_text().startswith("# Python 3.")
+    assert not (tmp_path / "smoke" / "provenance.json").exists()
+
+
+def test_repetitions_of_all_experiments_come_one_after_the_other():
+    cells = MODULE._cells(["logistic", "gamma"], ["adult"], (), (), None)
+    repetitions = [cell.repetition for cell in cells]
+    assert repetitions == sorted(repetitions)
+    assert {cell.experiment for cell in cells if cell.repetition == 0} == {"logistic", "gamma"}
+    assert max(repetitions) == 19
+
+
 @pytest.mark.parametrize("what", ["adopt", "summary", "claims"])
 @pytest.mark.parametrize("options", [["--dataset", "adult"], ["--algorithm", "nonsense"], ["--smoke"]])
 def test_what_runs_nothing_takes_no_filter(tmp_path, what, options):
     result = reproduce(what, "--out", tmp_path, "--docs", tmp_path, *options)
     assert result.exit_code == 2
     assert result.output == (
-        f"Error: `privfit reproduce {what}` takes all that is there; leave out {options[0]}.\n"
+        f"Error: `privfit reproduce {what}` uses all existing results; leave out {options[0]}.\n"
     )
     assert list(tmp_path.iterdir()) == []
 
@@ -188,4 +212,32 @@ def test_table_1_is_recorded_with_its_seed(tmp_path):
     assert reproduce("table1", "--out", tmp_path, "--seed", 3).exit_code == 0
     (run,) = read(tmp_path)
     assert (run.seed, run.experiments) == (3, {"table1": ["dpagd"]})
-    assert len(read_table1(tmp_path)) > 100
+    assert len(read_table1(tmp_path)) == 100
+
+
+@pytest.mark.slow
+def test_everything_runs_once_for_somebody_without_data(tmp_path, monkeypatch):
+    """Takes about 40 s of one core. Adult is shipped with the package; all others are left out."""
+
+    def no_network(*_arguments, **_settings):
+        raise URLError("no network")
+
+    monkeypatch.setattr("privfit.datasets.download.urlopen", no_network)
+    (tmp_path / "data").mkdir()
+    monkeypatch.setenv("PRIVFIT_DATA", str(tmp_path / "data"))
+    done = reproduce("all", "--smoke", "--jobs", 2, "--out", tmp_path / "new")
+    assert done.exit_code == 0, done.output
+    for name in ("BANK", "IPUMS-US", "IPUMS-BR", "KDDCup99"):
+        assert f"{name} is left out: " in done.stderr
+    assert "Failed: " not in done.stderr
+    smoke = tmp_path / "new" / "smoke"
+    written = {path.name for path in smoke.iterdir()}
+    assert {"summary.md", "environment.txt", "table1.csv", "table2.csv"} <= written
+    for name, experiment in EXPERIMENTS.items():
+        rows = Results(smoke / f"{name}.csv", SEED).finished()
+        on_adult = {cell.algorithm for cell in experiment.cells(1) if cell.dataset == "adult"}
+        assert {cell.algorithm for cell in rows} == on_adult
+        assert {cell.dataset for cell in rows} <= {"adult"}
+        assert (f"{name}.png" in written) == bool(on_adult)
+    assert not EXPERIMENTS["kddcup99-time"].has_figure  # one epsilon, and no parameter
+    assert not list((tmp_path / "data").iterdir())

@@ -27,7 +27,7 @@ classes = ["no", "yes"]
 
 @pytest.fixture
 def survey(tmp_path, monkeypatch):
-    """Of the sick all are old, but for some young ones with a weight that counts as 4."""
+    """All old people are sick, and every second young one, whose weight counts as 4: most of the weight."""
     monkeypatch.chdir(tmp_path)
     chance = random.Random(0)
     with open("survey.csv", "w", newline="", encoding="utf-8") as file:
@@ -35,7 +35,7 @@ def survey(tmp_path, monkeypatch):
         writer.writerow(["age", "pweight", "sick"])
         for i in range(1200):
             old = chance.random() < 0.5
-            odd = not old and i % 4 == 0
+            odd = not old and i % 2 == 0
             writer.writerow([chance.randint(70, 90) if old else chance.randint(18, 40), 9 if odd else 1,
                              "yes" if old or odd else "no"])  # fmt: skip
     (tmp_path / "schema.toml").write_text(SCHEMA)

@@ -110,7 +110,7 @@ def test_predictions_of_a_table_without_ids_have_none(desk):
 
 
 MISTAKES = {
-    "input twice": (("-", "-"), "Standard input can be read once; give - once."),
+    "input twice": (("-", "-"), "Standard input can be read only once; give - once."),
     "input that is empty": (("-",), "The first line of standard input must name every column once"),
     "a directory without tables": ((".",), "has no Parquet files; name CSV files one by one."),
     "other columns": (("a.csv", "narrow.csv"), "a.csv and narrow.csv must have the same columns; 'person'"),
@@ -135,7 +135,7 @@ def test_tables_that_cannot_be_read_are_refused_in_one_sentence(mistake, parts):
 
 def test_no_file_of_the_table_is_overwritten(parts):
     refused = privfit("predict", "model.json", "folder", "--out", "folder/a.parquet", code=2)
-    assert "folder/a.parquet is read, too, or named twice" in refused.stderr
+    assert "folder/a.parquet is also an input, or named twice" in refused.stderr
 
 
 def run(*arguments, **streams):

@@ -7,7 +7,7 @@ from running import privfit
 
 from privfit import load
 from privfit.accounting import Gaussian
-from privfit.cli.tune import grid_of
+from privfit.cli.tune import _table, grid_of
 
 TUNE = ("tune", "people.csv", "--schema", "schema.toml", "--out", "best.json")
 TRY = ("--try", "alpha=0,3")
@@ -95,3 +95,20 @@ def test_a_mistake_is_one_sentence_and_costs_nothing(name, desk):
 def test_mistakes_of_settings_are_told_before_the_table_is_read(desk):
     told = privfit("tune", "none.csv", *TUNE[2:], "--try", "alpha=0,-1", code=2).stderr
     assert "alpha must be" in told
+
+
+def test_losses_are_rounded_to_two_digits_of_their_noise():
+    class Search:
+        best_index_, scorer_ = 1, "log_loss"
+        cv_results_ = {  # noqa: RUF012  # a stand-in
+            "params": [{"alpha": 0.0}, {"alpha": 1.0}, {"alpha": 2.0}],
+            "difference": [0.01234567, -0.04321, float("nan")],
+            "difference_noise": [0.0023456, 0.12345, float("nan")],
+            "mean_test_loss": [0.56789, 0.56789, float("nan")],
+            "loss_noise": [0.0345, 1.2345, float("nan")],
+        }
+
+    first, second, third = (line.split()[-4:] for line in _table(Search).splitlines()[-3:])
+    assert first == ["+0.0123", "0.0023", "0.568", "0.035"]
+    assert second == ["-0.04", "0.12", "0.6", "1.2"]
+    assert third == ["unknown"] * 4

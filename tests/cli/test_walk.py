@@ -39,7 +39,7 @@ def test_the_page_walks_through_every_command():
     walked = set(
         re.findall(r"^privfit ([a-z]+(?: (?:draft|check|open|status|log|verify))?)", PAGE, re.MULTILINE)
     )
-    described = {"demo", "convert", "reproduce", "ledger change", "ledger migrate"}
+    described = {"demo", "audit", "convert", "reproduce", "ledger change", "ledger migrate"}
     assert walked == set(COMMANDS) - described
     for name in described:
         assert f"`privfit {name}" in PAGE

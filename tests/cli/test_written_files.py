@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from privfit.accounting import Ledger
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 
@@ -68,3 +69,11 @@ def test_a_directory_that_takes_no_files_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "touch", full)
     with pytest.raises(Mistake, match=r"model.json cannot be written: No space left on device\."):
         check_outputs(tmp_path / "model.json")
+
+
+def test_a_ledger_is_not_replaced(tmp_path):
+    Ledger.open(f"sqlite:///{tmp_path}/people.db", dataset="census", rho=1.0)
+    with pytest.raises(Mistake, match=r"people\.db is a database, which may hold ledgers; name another file"):
+        check_outputs(tmp_path / "people.db")
+    (tmp_path / "new.db").touch()
+    check_outputs(tmp_path / "new.db")

@@ -19,9 +19,11 @@ from several_outputs import LOSSES as OUTPUT_LOSSES
 from test_curator import ASKED, PLACES, QUESTIONS
 
 from privfit.accounting import Ledger
+from privfit.accounting.relation import ONE_RECORD, Relation
 from privfit.engine import parts
 from privfit.engine.exact.grids import MAX_RECORDS
 from privfit.engine.parts import InParts, Part, Request, divided
+from privfit.engine.persons import Persons
 from privfit.engine.problem import Problem
 from privfit.mechanisms.noise import SeededNoise
 from privfit.questions import (
@@ -55,23 +57,34 @@ def table(seed, p=3):
     return X, rng.random(N) < 0.4
 
 
-def problem_of(loss, layout="dense_c_f64", *, seed=0, weights=False, p=3):
+def problem_of(loss, layout="dense_c_f64", *, seed=0, weights=False, p=3, people=False):
     X, positive = table(seed, p)
     y = np.where(positive, max(loss.targets.typical), min(loss.targets.typical))
-    shares = np.random.default_rng(seed).random(N) if weights else None
-    return Problem.of(LAYOUTS[layout](X), y, loss, weights=shares)
-
-
-def borders(seed):
-    """Return where parts begin: some are empty, and some have a single record."""
     rng = np.random.default_rng(seed)
-    cuts = rng.integers(N + 1, size=int(rng.integers(1, 9)))
-    return sorted([*cuts, cuts[0], min(cuts[0] + 1, N)])
+    shares = rng.random(N) if weights else None
+    whose = np.sort(rng.permutation(np.arange(N) // 3)[: N // 2]) if people else None
+    if whose is None:
+        return Problem.of(LAYOUTS[layout](X), y, loss, weights=shares)
+    used = slice(0, len(whose))  # of people with one to three records
+    persons = Persons.of(whose, 3)
+    shares = None if shares is None else shares[used]
+    return Problem.of(LAYOUTS[layout](X[used]), y[used], loss, weights=shares, persons=persons)
+
+
+def borders(seed, problem=None):
+    """Return where parts begin: some are empty, and some have a single record, or person."""
+    rng = np.random.default_rng(seed)
+    starts = np.arange(N + 1) if problem is None or problem.persons is None else problem.persons.starts
+    cuts = rng.integers(len(starts), size=int(rng.integers(1, 9)))
+    return starts[sorted([*cuts, cuts[0], min(cuts[0] + 1, len(starts) - 1)])].tolist()
 
 
 def curator(records):
-    noise = ScriptedNoise(size=0.0)
-    return curator_of(records, Ledger(rho=1.0), noise, epsilon=1.0, delta=1e-6), noise
+    noise, ledger = ScriptedNoise(size=0.0), Ledger(rho=1.0)
+    relation = ONE_RECORD
+    if records.persons is not None:
+        relation, ledger = Relation(records_per_person=3, person_id="id"), Ledger(rho=1.0, person_id="id")
+    return curator_of(records, ledger, noise, epsilon=1.0, delta=1e-6, relation=relation), noise
 
 
 def fed(name, records, *, view=False):
@@ -143,18 +156,76 @@ def test_several_outputs_add_up(layout):
     )
 
 
+@pytest.mark.parametrize("layout", ["dense_c_f64", "csr_f32"])
+@pytest.mark.parametrize("name", sorted(QUESTIONS.keys() - BY_PRODUCTS))
+def test_answers_about_people_do_not_depend_on_the_parts(name, layout):
+    """Each person's records are in one part (Q42)."""
+    problem = problem_of(LOSSES["logistic"], layout, people=True)
+    expected = fed(name, problem)
+    for seed in range(2):
+        for one, other in zip(expected, fed(name, divided(problem, borders(seed, problem))), strict=True):
+            np.testing.assert_array_equal(one[0], other[0])
+            assert one[1:] == other[1:], "a scale is public"
+
+
 @pytest.mark.parametrize("name", sorted(OF_PEOPLE))
-def test_questions_about_people_are_refused(name):
+def test_questions_about_people_are_refused_if_it_is_not_known_who_is_who(name):
     asked, _ = curator(divided(problem_of(LOSSES["logistic"]), [100]))
     with pytest.raises(ValueError, match="need records of which it is known whose they are"):
         QUESTIONS[name](asked, ASKED)
     assert asked.remaining == 1.0
 
 
-def test_a_sample_is_refused():
-    asked, _ = curator(divided(problem_of(LOSSES["logistic"]), [100]))
+def test_records_of_a_person_are_not_divided():
+    problem = problem_of(LOSSES["logistic"], people=True)
+    inside = next(k for k in range(N) if k not in problem.persons.starts)
+    with pytest.raises(ValueError, match="All records of a person must be in one part"):
+        divided(problem, [inside])
+
+
+@pytest.mark.parametrize("name", sorted(QUESTIONS.keys() - OF_PEOPLE - BY_PRODUCTS))
+def test_a_sample_is_that_of_the_same_coins_in_one_place(name):
+    """A coin is tossed for the number of a row in the whole table, whatever part has it (Q41)."""
+    problem, found = problem_of(LOSSES["logistic"], weights=True), []
+    for records in (problem, *(divided(problem, borders(seed)) for seed in range(3))):
+        asked, noise = curator(records)
+        noise.rng = np.random.default_rng(5)
+        QUESTIONS[name](asked.sample(0.2), ASKED)
+        found.append(noise.gaussian_inputs or noise.argmax_inputs)
+    for other in found[1:]:
+        for one, same in zip(found[0], other, strict=True):
+            np.testing.assert_array_equal(one[0], same[0])
+
+
+def test_rows_that_are_not_in_order_get_the_coins_of_their_numbers():
+    """On a cluster a part has the blocks that its worker has, from anywhere in the table."""
+    problem = problem_of(LOSSES["hinge"])
+    whole = divided(problem, [700, 1500])
+    home = parts.LocalParts([whole.parts.parts[k] for k in (2, 0, 1)])
+    home.stretches = [[slice(1500, N)], [slice(0, 700)], [slice(700, 1500)]]
+    rows = np.random.default_rng(2).permutation(N)[:400]
+    question, w = GradientAt(np.full(4, 0.2), 1.0), np.sort(rows)
+    found = InParts(whole.without_records, home).sampled(lambda count: w).bounded(question).look()
+    np.testing.assert_array_equal(found, question.bounded(problem.subset(w)).look())
+
+
+@pytest.mark.parametrize("what", ["people", "a sample"])
+def test_samples_of_people_and_of_samples_are_refused(what):
+    problem = problem_of(LOSSES["logistic"], people=what == "people")
+    asked, _ = curator(divided(problem, []))
+    asked = asked if what == "people" else asked.sample(0.5)
     with pytest.raises(ValueError, match="one place only"):
         PLACES["sample"](asked, ASKED)
+
+
+def test_a_part_is_sent_its_own_rows_alone():
+    _, records, home = counting()
+    records.sampled(lambda count: np.arange(0, count, 7)).bounded(Count()).look()
+    (step,) = home.requests[0].steps
+    for k, own in enumerate([500, 1500, 1000]):
+        (rows,) = home.requests[0].of_part(k).steps[0].arguments
+        assert rows.max() < own
+    assert isinstance(step.arguments[0], parts.OwnRows)
 
 
 # -- places --------------------------------------------------------------------------------------------
@@ -257,7 +328,7 @@ def test_every_solver_gives_the_same_model_or_refuses_before_a_charge(name, loss
     solver = VARIANTS[name]
     problem = problem_of(LOSSES[loss], "csr_f64")
     in_parts = divided(problem, borders(4))
-    if IN_ONE_PLACE in solver.requires or getattr(solver, "batch_size", None) is not None:
+    if IN_ONE_PLACE in solver.requires:
         ledger = Ledger.keeping(solver.promise(epsilon=4.0, delta=1e-6))
         with pytest.raises(ValueError, match="a table in one place"):
             solver.solve(curator_of(in_parts, ledger, SeededNoise(3), epsilon=4.0, delta=1e-6))
@@ -279,5 +350,7 @@ def test_some_solvers_take_parts():
         "gradient-descent",
         "newton",
         "privgene",
+        "sgd-adv",
+        "sgd-ma",
         "sufficient-statistics",
     }

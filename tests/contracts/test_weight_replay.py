@@ -153,7 +153,7 @@ def test_weights_that_are_not_clipped_are_noticed(monkeypatch):
 
     def unclipped(self, sample_weight, encoder, declared):
         found = np.where(sample_weight > 0.0, sample_weight, 0.0) / LARGEST
-        return weighting.Weights(self, np.minimum(found, 1e100), LARGEST, None)
+        return weighting.RecordWeights(self, np.minimum(found, 1e100), LARGEST, None)
 
     monkeypatch.setattr(weighting.Weighting, "of", unclipped)
     with pytest.raises(AssertionError, match="between 0 and 1"):

@@ -32,10 +32,11 @@ LOGS = ROOT / ".deep"
 
 @dataclass(frozen=True)
 class Row:
-    """What became of one test: `sources` is a hash of the package and of the test's file."""
+    """What became of one test, which may count its cases; `sources` is a hash of the package and its file."""
 
     test: str
     outcome: str
+    cases: str
     seconds: str
     date: str
     version: str
@@ -89,8 +90,8 @@ def collect(selection: list[str]) -> list[str]:
     return [line for line in told.stdout.splitlines() if "::" in line and not line.startswith(" ")]
 
 
-def run(test: str) -> tuple[str, float]:
-    """Run one test, and return what became of it and how many seconds it took."""
+def run(test: str) -> tuple[str, str, float]:
+    """Run one test, and return what became of it, how many cases it counted, and how many seconds it took."""
     LOGS.mkdir(exist_ok=True)
     log = LOGS / (re.sub(r"[^\w.-]+", "-", test) + ".log")
     with tempfile.TemporaryDirectory() as folder, log.open("w") as output:
@@ -100,15 +101,17 @@ def run(test: str) -> tuple[str, float]:
         done = subprocess.run(command, cwd=ROOT, stdout=output, stderr=output, check=False)
         seconds = time.perf_counter() - started
         if done.returncode != 0:
-            return "failed", seconds
-        skipped = ET.parse(report).find(".//skipped")
+            return "failed", "", seconds
+        told = ET.parse(report)
     log.unlink()
-    return "passed" if skipped is None else "skipped", seconds
+    counted = told.find(".//property[@name='cases']")
+    outcome = "passed" if told.find(".//skipped") is None else "skipped"
+    return outcome, "" if counted is None else counted.get("value", ""), seconds
 
 
 def version_and_commit() -> tuple[str, str]:
     """Return the version of the package, and the last commit that changed it; + if files differ from it."""
-    text = (ROOT / "src" / "privfit" / "__init__.py").read_text()
+    text = (ROOT / "src" / "privfit" / "version.py").read_text()
     (version,) = re.findall(r'^__version__ = "(.+)"$', text, re.MULTILINE)
 
     def git(*words: str) -> str:
@@ -133,13 +136,19 @@ def main() -> None:
         print(f"[{place}/{len(waiting)}] {test}", end=" ", flush=True)
         started, sources = datetime.datetime.now(datetime.UTC), sources_of(test)
         try:
-            outcome, seconds = run(test)
+            outcome, cases, seconds = run(test)
         except KeyboardInterrupt:
             sys.exit("stopped; `make test-deep` goes on with this test")
         failed += outcome == "failed"
         print(f"{outcome} in {seconds:.0f} s", flush=True)
         row = Row(
-            test, outcome, f"{seconds:.0f}", f"{started:%Y-%m-%dT%H:%MZ}", *version_and_commit(), sources
+            test,
+            outcome,
+            cases,
+            f"{seconds:.0f}",
+            f"{started:%Y-%m-%dT%H:%MZ}",
+            *version_and_commit(),
+            sources,
         )
         # read again, because another run may have written since
         write(

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import run
 
-ROW = run.Row("a.py::one", "passed", "12", "2026-11-17T09:00Z", "0.1.0", "abc1234", "now")
+ROW = run.Row("a.py::one", "passed", "300", "12", "2026-11-17T09:00Z", "0.1.0", "abc1234", "now")
 SOURCES = {"a.py::one": "now", "a.py::two": "now", "b.py::three": "now"}
 TESTS = list(SOURCES)
 
@@ -59,7 +59,7 @@ def test_a_stopped_run_goes_on_with_the_test_that_it_was_stopped_in(monkeypatch,
         ran.append(test)
         if len(ran) == 2:
             raise KeyboardInterrupt
-        return ("failed" if test == "b.py::three" else "passed"), 3.0
+        return ("failed" if test == "b.py::three" else "passed"), "", 3.0
 
     monkeypatch.setattr(run, "run", stopped_in_the_second)
     with pytest.raises(SystemExit, match="goes on with this test"):
@@ -79,7 +79,7 @@ def test_rows_of_another_run_are_kept_and_those_of_tests_that_are_gone_are_not(m
             raise KeyboardInterrupt
         rows = [replace(ROW, test=name) for name in ("b.py::three", "gone.py::four")]
         run.write(run.RESULTS, {row.test: row for row in rows})
-        return "passed", 3.0
+        return "passed", "", 3.0
 
     monkeypatch.setattr(run, "run", passed_elsewhere)
     with pytest.raises(SystemExit):
@@ -91,7 +91,7 @@ DEEP = """
 import pytest
 
 @pytest.mark.deep
-def test_good(): pass
+def test_good(record_property): record_property("cases", 7)
 
 @pytest.mark.deep
 def test_bad(): assert False
@@ -117,5 +117,5 @@ def test_deep_tests_are_found_run_and_told_apart(tmp_path, monkeypatch):
     tests = run.collect([])
     assert tests == [f"tests/test_it.py::test_{name}" for name in ("good", "bad", "elsewhere")]
     assert run.collect(["-k", "good"]) == tests[:1]
-    assert [run.run(test)[0] for test in tests] == ["passed", "failed", "skipped"]
+    assert [run.run(test)[:2] for test in tests] == [("passed", "7"), ("failed", ""), ("skipped", "")]
     assert [path.name for path in run.LOGS.iterdir()] == ["tests-test_it.py-test_bad.log"]

@@ -12,9 +12,14 @@ from pkgutil import iter_modules
 
 import pytest
 from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 
 from privfit.engine import kernels
 from privfit.engine.kernels.compiling import MESSAGE, digest
+from privfit.engine.kernels.gradients import gradients
+from privfit.engine.kernels.outputs import output_loops
+from privfit.engine.kernels.pointwise import loops
+from privfit.losses import LOSSES
 
 PACKAGE = Path(__file__).parents[2] / "src" / "privfit"
 
@@ -80,6 +85,18 @@ def test_all_that_a_loop_uses_is_known_when_its_name_is_made(module: str) -> Non
     loops = [loop for loop in found.values() if hasattr(loop, "py_func")]
     for loop in loops:
         assert loop.py_func.__qualname__.endswith(digest(loop.py_func))
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_loop_is_compiled_around_another_one(name: str) -> None:
+    """Numba would not find its machine code on disk again: compiled functions are pickled with a new name."""
+    loss = LOSSES[name]
+    made = [output_loops(loss)] if loss.outputs > 1 else [loops(loss), gradients(loss)]
+    compiled = [loop for of_loss in made for loop in of_loss]
+    assert compiled
+    for loop in compiled:
+        cells = loop.py_func.__closure__ or ()
+        assert not any(isinstance(cell.cell_contents, Dispatcher) for cell in cells)
 
 
 DIGESTS = """

@@ -10,12 +10,13 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
 from one_output import LOSSES
 
 from privfit.engine.exact.bounds import column_clips, view_gradient_bound
 from privfit.engine.exact.grids import grids
 from privfit.engine.kernels import sparse, views
-from privfit.engine.kernels.packing import PHRASES, TILE, Packed
+from privfit.engine.kernels.packing import PHRASES, ROWS_PER_TILE, Packed
 from privfit.engine.kernels.sparse import weight_magic
 from privfit.engine.layouts import packed as packing
 from privfit.engine.layouts.csr import SparseLayout
@@ -23,7 +24,7 @@ from privfit.engine.parallel.chunks import chunk_size, cut, shares
 from privfit.engine.problem import Problem
 from privfit.losses.logistic import LOGISTIC
 
-N = 3 * TILE + 77
+N = 3 * ROWS_PER_TILE + 77
 
 
 def one_hot(n: int, levels: int, rng: np.random.Generator) -> np.ndarray:
@@ -81,7 +82,8 @@ def test_a_layout_holds_the_matrix(name: str) -> None:
     X = TABLES[name]()
     for layout in (packing.packed(sp.csr_array(X)), packing.loose(sp.csr_array(X))):
         np.testing.assert_array_equal(unpacked(layout, X.shape), X)
-        borders = [np.searchsorted(layout.loose_rows, row) for row in range(0, len(X) + TILE, TILE)]
+        starts = range(0, len(X) + ROWS_PER_TILE, ROWS_PER_TILE)
+        borders = [np.searchsorted(layout.loose_rows, row) for row in starts]
         np.testing.assert_array_equal(layout.loose_tiles, borders)
 
 
@@ -158,7 +160,7 @@ def test_nor_for_the_smallest_and_largest_weights(size: float) -> None:
 @pytest.mark.parametrize("n", [0, 1, N, 12_289, 50_000, 786_433, 10**6 + 7, 2**32])
 def test_shares_are_of_whole_chunks_and_of_a_size(n: int, n_threads: int) -> None:
     size = chunk_size(n, 50)
-    assert size % TILE == 0
+    assert size % ROWS_PER_TILE == 0
     assert n <= 64 * size
     chunks = list(cut(slice(0, n), size))
     groups = shares(chunks, n_threads)
@@ -263,11 +265,12 @@ def test_ones_are_summed_apart_and_on_the_grid_of_the_coefficient() -> None:
     layout = packing.loose(sp.csr_array(np.array([[1.0, 0.3, 0.0], [0.3, 1.0, 1.0]])))
     coefficients = np.array([0.7, -0.6])
     magics = 1.5 * 2.0**52 * np.array([2.0**-3, 2.0**-4, 2.0**-5, 2.0**-1])
-    out, scratch, phrases = np.zeros(7), np.empty(TILE), np.zeros((sparse.COPIES, 0))
-    sparse.tile_combine(layout, 0, coefficients, magics, True, scratch, phrases, out)
+    out, scratch, phrases = np.zeros(7), np.empty(ROWS_PER_TILE), np.zeros((sparse.COPIES, 0))
+    combine = njit(sparse.tile_combine)
+    combine(layout, 0, coefficients, magics, True, scratch, phrases, out)
     np.testing.assert_array_equal(out, [-0.125, 0.1875, 0.0, 0.0, 0.5, -0.5, -0.5])
     out[:] = 0.0
-    sparse.tile_combine(layout, 0, coefficients, magics, False, scratch, phrases, out)
+    combine(layout, 0, coefficients, magics, False, scratch, phrases, out)
     np.testing.assert_array_equal(out, [0.75 - 0.125, 0.1875 - 0.625, -0.59375, 0.0, 0.0, 0.0, 0.0])
 
 

@@ -11,7 +11,7 @@ from one_output import LOSSES
 from privfit.engine.exact.bounds import product_bound, product_step
 from privfit.engine.exact.grids import MAX_RECORDS
 from privfit.engine.problem import Problem
-from privfit.engine.products import HEIGHT, product_sums
+from privfit.engine.products import ROWS_AT_ONCE, product_sums
 from privfit.engine.table import Table
 from privfit.losses.loss import Loss
 from privfit.questions import HessianAt, SecondMoments
@@ -23,7 +23,7 @@ LAYOUTS = {
     "by columns": np.asfortranarray,
     "csr": sp.csr_array,
 }
-N = 2 * HEIGHT + 7  # rows are written out in parts, of which the last is not full
+N = 2 * ROWS_AT_ONCE + 7  # rows are written out in parts, of which the last is not full
 
 
 @pytest.fixture(params=LAYOUTS.values(), ids=LAYOUTS)
@@ -52,7 +52,7 @@ def test_a_sum_is_that_of_its_parts_and_moves_by_a_records_own_share(arrange: An
     order = np.random.default_rng(1).permutation(N)
     np.testing.assert_array_equal(sums(order), whole)
     np.testing.assert_array_equal(sums(order[:500]) + sums(order[500:]), whole)
-    for i in (0, HEIGHT, N - 1):
+    for i in (0, ROWS_AT_ONCE, N - 1):
         np.testing.assert_array_equal(whole - sums(np.delete(everybody, i)), sums([i]))
 
 

@@ -54,7 +54,7 @@ CASES = [
     ("delta negative", {"delta": -1e-6}, X, Y, "delta must be a non-negative finite number"),
     ("delta text", {"delta": "1e-6"}, X, Y, "delta must be a non-negative finite number, got '1e-6'"),
     ("delta none", {"delta": None}, X, Y, "delta must be a non-negative finite number"),
-    ("epsilon and rho", {"epsilon": 1.0, "rho": 0.5}, X, Y, "two ways to name one privacy budget"),
+    ("epsilon and rho", {"epsilon": 1.0, "rho": 0.5}, X, Y, "two ways to state one privacy budget"),
     ("ledger number", {"ledger": 3.0}, X, Y, "ledger must be a privfit.Ledger or None, not float"),
     ("intercept text", {"fit_intercept": "yes"}, X, Y, "fit_intercept must be True or False, got 'yes'"),
     ("seed text", {"random_state": "0"}, X, Y, "random_state must be None, a non-negative integer"),

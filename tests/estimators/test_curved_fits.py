@@ -14,7 +14,7 @@ from privfit.estimators.curves import (
     FEWEST_EDGES,
     LEAST_FOR_A_CURVE,
     MOST_DECIDED,
-    RECORD,
+    VALUE_OF_A_RECORD,
     Information,
     decided,
 )
@@ -71,7 +71,7 @@ def test_more_records_and_budget_give_more_edges_up_to_a_limit_and_none_at_first
     assert FEWEST_EDGES <= edges[2] <= edges[3]
     assert edges[4:] == [2 * FEWEST_EDGES, MOST_DECIDED, MOST_DECIDED]
     assert Information(np.inf, least, balance=0.5).edges(few) == 0
-    records = 1.001 * least / RECORD  # enough against chance if there are no other features
+    records = 1.001 * least / VALUE_OF_A_RECORD  # enough against chance if there are no other features
     assert Information(records, np.inf).edges(few) >= FEWEST_EDGES
     assert Information(records, np.inf).edges(many) == 0
     assert Information(np.inf, least).edges(many) >= FEWEST_EDGES

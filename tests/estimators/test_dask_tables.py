@@ -19,8 +19,8 @@ from privfit import (
     DPPoissonRegressor,
     Ledger,
 )
-from privfit.engine.parallel import dask_parts, threads
-from privfit.solvers import SOLVERS, GradientDescent, ModernDPAGD
+from privfit.engine.parallel import dask_parts, threads, worker_parts
+from privfit.solvers import GradientDescent, ModernDPAGD
 
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
@@ -183,27 +183,35 @@ def test_what_has_to_be_declared_is_refused_unless_it_is():
 
 def test_what_needs_one_place_is_refused():
     X, y = (in_blocks(values, 300) for values in records())
-    refused("groups= needs all records of a person", (X, y), groups=in_blocks(np.arange(N), 300))
     refused("X is a Dask collection and y is not", (X, np.ones(N)))
     refused("y is a Dask collection and X is not", (np.ones((N, P)), y))
     refused("the same blocks of rows", (X, in_blocks(records()[1], 200)))
-    for name in ("output-perturbation", "objective-perturbation", "sgd-ma", "sgd-adv"):
+    for name in ("output-perturbation", "objective-perturbation", "approximate-minima-perturbation"):
         with pytest.raises(ValueError, match="a table in one place, not in parts"):
             DPLogisticRegression(solver=name, **CLASSIFIERS).fit(X, y)
-    with pytest.raises(ValueError, match="leave batch_size out"):
-        DPLogisticRegression(solver=SOLVERS["dpagd"](batch_size=50), **CLASSIFIERS).fit(X, y)
 
 
-def test_an_id_column_is_refused(tmp_path):
+def test_an_id_column_is_refused_unless_it_is_said_how_many_records_a_person_has(tmp_path):
     schema = SCHEMA + '\n[[columns]]\nname = "who"\ntype = "id"\n'
     (tmp_path / "schema.toml").write_text(schema)
     table = dd.from_pandas(raw_table().assign(who=np.arange(N)), npartitions=3)
-    refused("id column 'who' needs all records", (table,), settings={"schema": tmp_path / "schema.toml"})
+    refused(
+        "column 'who' repeat is not checked in a Dask",
+        (table,),
+        settings={"schema": tmp_path / "schema.toml"},
+    )
 
 
 def test_a_table_without_records_is_refused():
     X, y = records()
     refused("has no records", (in_blocks(X[:0], 1), in_blocks(y[:0], 1)))
+
+
+@pytest.mark.slow
+def test_a_source_that_fails_is_refused_before_a_charge(cluster):
+    X, y = records()
+    broken = in_blocks(X, 300).map_blocks(lambda block: block[SECRET], dtype=float)
+    refused(r"could not be computed \(\w+Error\)", (broken, in_blocks(y, 300)))
 
 
 def test_predictions_are_made_part_by_part():
@@ -234,18 +242,19 @@ def test_refusals_of_workers_quote_no_value_and_logs_have_none(cluster):
 @pytest.mark.slow
 def test_only_sums_come_to_the_driver(cluster, monkeypatch):
     X, y = records()
-    came, original = [], dask_parts.gathered
+    came, original = [], dask_parts.replies_of
 
-    def noticed(client, futures):
-        came.extend(found := original(client, futures))
+    def noticed(*arguments):
+        found = original(*arguments)
+        came.extend(each for reply in found for each in reply.values())
         return found
 
-    monkeypatch.setattr(dask_parts, "gathered", noticed)
+    monkeypatch.setattr(dask_parts, "replies_of", noticed)
     fitted(DPLogisticRegression, QUICK | CLASSIFIERS, in_blocks(X, 300), in_blocks(y, 300))
     arrays = [each.sums for each in came if each.sums is not None]
     assert len(arrays) >= 10
     assert max(array.size for array in arrays) < N / 2, "an array with an entry for each row of a part"
-    assert {len(each.fingerprint) for each in came} == {dask_parts.FINGERPRINT_BYTES}
+    assert {len(each.fingerprint) for each in came} == {worker_parts.FINGERPRINT_BYTES}
 
 
 # -- one thread --------------------------------------------------------------------------------------------
@@ -265,6 +274,6 @@ def test_a_worker_uses_one_thread(monkeypatch):
         seen.add(threads.n_threads())
         original(tasks)
 
-    part = dask_parts.make_part(lambda blocks: noticed([]) or blocks, b"key", None)
-    assert isinstance(part, dask_parts.Failed), "None is no problem, but it was made on one thread"
+    part = worker_parts.make_part(lambda columns: noticed([]) or columns, b"key", [])
+    assert isinstance(part, worker_parts.Failed), "None is no problem, but it was made on one thread"
     assert seen == {1}

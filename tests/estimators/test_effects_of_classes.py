@@ -1,5 +1,7 @@
 """Fits of several classes with inference: centres, standard errors, tables, refusals before a charge."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -102,9 +104,78 @@ def test_the_summary_has_a_block_for_each_class_and_goes_through_a_file(ample, t
     assert "foot: age, +1" in page
 
 
-def test_contrasts_in_words_are_refused(ample):
-    with pytest.raises(ValueError, match="not known for several classes"):
-        ample.contrast({"age": 10})
+def log_odds(model, row, of, against):
+    """Return the log odds of one class against another that a model predicts for a row."""
+    shares = model.predict_proba(pd.DataFrame([row]))[0]
+    places = list(model.classes_)
+    return np.log(shares[places.index(of)] / shares[places.index(against)])
+
+
+YOUNG = {"age": 30.0, "region": "east"}
+OLD = {"age": 70.0, "region": "south"}
+
+
+@pytest.mark.parametrize("against", [None, *CLASSES])
+def test_a_contrast_is_a_change_of_the_log_odds_of_each_class_against_another(ample, against):
+    found = ample.contrast(YOUNG, OLD, against=against)
+    other = against or "bus"
+    assert [each.reading.changed for each in found] == [
+        f"the log odds of {label} against {other}" for label in CLASSES if label != other
+    ]
+    for label, each in zip([label for label in CLASSES if label != other], found, strict=True):
+        change = log_odds(ample, OLD, label, other) - log_odds(ample, YOUNG, label, other)
+        assert each.estimate == pytest.approx(change)
+        assert each.ratio == pytest.approx(np.exp(change))
+        assert each.words == f"age: from 30 to 70; region: south instead of east, {label} against {other}"
+        single = ample.contrast(YOUNG, OLD, of=label, against=against)
+        assert (single.estimate, single.std_err) == (each.estimate, each.std_err)
+        assert str(single) in str(found)
+        assert single._repr_html_() in found._repr_html_()
+
+
+def test_a_contrast_of_two_classes_is_as_sure_as_the_covariance_says(ample):
+    found = ample.contrast({"age": 10, "region": "south"}, of="car", against="foot")
+    a = np.zeros(10)
+    a[[0, 3]], a[[5, 8]] = (0.1, 1.0), (-0.1, -1.0)
+    assert found.estimate == pytest.approx(a @ ample.inference_.estimate)
+    assert found.std_err == pytest.approx(ample.inference_.effect(a).std_err)
+    backwards = ample.contrast({"age": 10, "region": "south"}, of="foot", against="car")
+    assert backwards.interval() == pytest.approx([-end for end in found.interval()[::-1]])
+
+
+@pytest.mark.parametrize(
+    ("named", "reason"),
+    [
+        ({"of": "tram"}, "of must be one of the classes, which are bus, car, foot"),
+        ({"against": "tram"}, "against must be one of the classes"),
+        ({"of": "bus"}, "name the same class"),
+        ({"of": "car", "against": "car"}, "name the same class"),
+    ],
+)
+def test_classes_that_cannot_be_compared_are_refused(ample, named, reason):
+    with pytest.raises(ValueError, match=reason):
+        ample.contrast({"age": 10}, **named)
+
+
+def test_the_page_draws_every_class_against_the_first_with_error_bars(ample, tmp_path):
+    ample.report(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+    assert [caption.split(" with ")[0] for caption in captions] == [
+        "Effects on the log odds of car against bus",
+        "Effects on the log odds of foot against bus",
+    ]
+    assert [caption.count("The dot is the estimate") for caption in captions] == [1, 0]
+    figures = re.findall('<figure class="effects">(.*?)</figure>', page)
+    for label, figure in zip(CLASSES[1:], figures, strict=True):
+        lines = re.findall("<li.*?</li>", figure)
+        assert len(lines) == 3
+        (south,) = (line for line in lines if "region = south" in line)
+        assert ('class="sure' in south) == ample.contrast({"region": "south"}, of=label).is_sure
+        assert 'class="whole' in south
+    # all charts have one scale, so that their lengths can be compared
+    assert len(set(re.findall('<b class="zero" style="(.*?)"', page))) == 1
+    assert "Bars to the right" not in page
 
 
 def test_columns_of_interest_are_judged_for_every_class():

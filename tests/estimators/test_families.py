@@ -258,7 +258,9 @@ def test_a_worker_that_cannot_see_who_called_it_says_so(backend):
     with joblib.parallel_backend(backend, n_jobs=2):
         scaled, _ = warned(lambda: scaled.fit(X, Y))
     statement = scaled[-1].estimators_[0].privacy_
-    assert "nobody looked at the records before a worker got them, which it cannot see" in statement.text
+    assert (
+        "nothing was learnt from the records before a worker got them, which it cannot see" in statement.text
+    )
     assert statement.family.epsilon is None
 
 

@@ -116,14 +116,14 @@ def test_schemas_say_it_in_toml_too():
 
 REFUSED = {
     "groups alone": ({"rows_per_person": None}, VISITS["who"], "set rows_per_person"),
-    "nobody told apart": ({}, None, "nothing says who is who; pass groups= to fit"),
+    "nobody told apart": ({}, None, "nothing tells people apart; pass groups= to fit"),
     "no number": ({"rows_per_person": 0}, VISITS["who"], "rows_per_person must be a positive whole number"),
     "a proof for one record": ({"solver": "sgd-ma"}, VISITS["who"], "needs people who have one record each"),
     "a ledger of records": ({"ledger": ()}, VISITS["who"], "The ledger's promise is about one record, and"),
     "another id": ({"ledger": "home"}, VISITS["who"], "tell people apart by 'home'"),
     "groups without that name": ({"ledger": "who"}, VISITS["who"].to_numpy(), "tell people apart by 'who'"),
     "too few ids": ({}, VISITS["who"][:-1], "inconsistent numbers"),
-    "nobody has an id": ({}, np.full(N, np.nan), "No record says whose it is"),
+    "nobody has an id": ({}, np.full(N, np.nan), "No record has an id"),
 }
 
 
@@ -141,9 +141,11 @@ def test_what_does_not_fit_is_refused_before_a_charge(case):
 
 
 def test_what_the_schema_says_is_not_said_twice():
-    with pytest.raises(ValueError, match="rows_per_person is said by the schema; remove rows_per_person="):
+    with pytest.raises(
+        ValueError, match="The schema declares rows_per_person already; remove rows_per_person="
+    ):
         DPLogisticRegression(schema=OF_PEOPLE, rows_per_person=3).fit(VISITS)
-    with pytest.raises(ValueError, match="'who' says whose a record is; leave groups= out"):
+    with pytest.raises(ValueError, match="'who' tells people apart already; leave groups= out"):
         DPLogisticRegression(schema=OF_PEOPLE).fit(VISITS, groups=VISITS["who"])
     with pytest.raises(ValueError, match="no column 'who'"):
         DPLogisticRegression(schema=OF_PEOPLE).fit(VISITS.drop(columns="who"))
@@ -210,7 +212,9 @@ def test_promises_of_two_units_are_not_added_up():
 def test_delta_is_compared_with_the_number_of_people():
     """The counts have noise of about 3 of 600 and 0.5 of 200: neither is near 1 / delta."""
     many = {"epsilon": 9.0, "rows_per_person": 3}
-    with pytest.warns(WeakPromiseWarning, match="number of people: whoever publishes one person's records"):
+    with pytest.warns(
+        WeakPromiseWarning, match="number of people: a program that publishes one person's records"
+    ):
         by_groups(delta=1.0 / 100.0, **many)
     with warnings.catch_warnings():
         warnings.simplefilter("error", WeakPromiseWarning)

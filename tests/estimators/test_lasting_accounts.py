@@ -28,16 +28,16 @@ def ledger(tmp_path):
 @pytest.fixture
 def looks(ledger, monkeypatch):
     """Return a list of what others see of the account whenever the records are looked at."""
-    seen, blurred = [], Curator._blurred
+    seen, blurred = [], Curator._with_noise
 
-    def blur(self, what, look, *rest):
+    def blur(self, what, claim, look, *rest):
         def noted():
             seen.append(Ledger.open(ledger.url, dataset="census").spent)
             return look()
 
-        return blurred(self, what, noted, *rest)
+        return blurred(self, what, claim, noted, *rest)
 
-    monkeypatch.setattr(Curator, "_blurred", blur)
+    monkeypatch.setattr(Curator, "_with_noise", blur)
     return seen
 
 
@@ -61,7 +61,7 @@ def test_a_fit_that_does_not_end_well_leaves_all_that_it_reserved_spent(ledger, 
     def fails(self, *arguments):
         raise blow
 
-    monkeypatch.setattr(Curator, "_blurred", fails)
+    monkeypatch.setattr(Curator, "_with_noise", fails)
     model = DPLogisticRegression(**FIT, ledger=ledger)
     with pytest.raises(type(blow)) as failure:
         model.fit(X, Y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import signal
 import time
 
@@ -15,6 +16,7 @@ from privfit.engine.parallel import dask_parts
 from privfit.engine.parts import PartsLost
 from privfit.solvers import GradientDescent, ModernDPAGD
 
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 distributed = pytest.importorskip("distributed")
 
@@ -22,6 +24,13 @@ pytestmark = pytest.mark.slow
 
 N, P, ROWS = 900, 3, 100
 SOLVERS = {"descent": GradientDescent(steps=6), "walk along lines": ModernDPAGD(iterations=4)}
+
+
+@pytest.fixture(autouse=True)
+def impatient():
+    """Give up calls to workers that are dead after a second, not after half a minute."""
+    with dask.config.set({"distributed.comm.timeouts.connect": "1s"}):
+        yield
 
 
 @pytest.fixture
@@ -66,15 +75,15 @@ def fit(solver, X, y, ledger, monkeypatch=None, die=None):
     """Fit, and call die() before the answer of this number."""
     if die is not None:
         when, kill = die
-        original, rounds = dask_parts.gathered, []
+        original, rounds = dask_parts.replies_of, []
 
-        def gathered(client, futures):
+        def replies_of(*arguments):
             rounds.append(None)
             if len(rounds) == when:
                 kill()
-            return original(client, futures)
+            return original(*arguments)
 
-        monkeypatch.setattr(dask_parts, "gathered", gathered)
+        monkeypatch.setattr(dask_parts, "replies_of", replies_of)
     settings = {"classes": (0, 1), "noise": "seeded", "random_state": 3, "solver": solver, "delta": 1e-6}
     return DPLogisticRegression(epsilon=1.0, ledger=ledger, **settings).fit(X, y)
 
@@ -83,13 +92,17 @@ def entries(ledger):
     return [(entry.what, entry.rho, entry.mechanism) for entry in ledger.entries]
 
 
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("name", SOLVERS)
-def test_a_fit_outlives_its_workers_and_pays_once(name, client, monkeypatch):
-    """Wherever a worker dies, weights, entries of the ledger and looks are those of a fit without deaths."""
+def test_a_fit_outlives_its_workers_and_pays_once(name, seed, client, monkeypatch):
+    """Wherever a worker dies, weights and entries of the ledger are those of a fit without deaths.
+
+    The noise is seeded, so that equal weights mean that each answer was blurred once.
+    """
     X, y = records()
     undisturbed = Ledger(rho=1.0)
     expected = fit(SOLVERS[name], X, y, undisturbed)
-    when = int(np.random.default_rng([7, len(name)]).integers(2, 7))
+    when = int(np.random.default_rng([7, len(name), seed]).integers(2, 9))
     ledger = Ledger(rho=1.0)
     lazy = da.from_array(X, chunks=(ROWS, P)), da.from_array(y, chunks=ROWS)
     die = when, lambda: kill_one(client)
@@ -121,6 +134,71 @@ def test_rows_that_are_computed_again_otherwise_end_the_fit(change, client, monk
     assert end.value.__context__ is None
     assert "released no model" in end.value.__notes__[0]
     assert 0.0 < ledger.spent < ledger.rho, "what was asked before and the question itself stay paid"
+
+
+@pytest.mark.parametrize("fault", ["twice", "late", "another's", "none"])
+def test_each_part_counts_once_whatever_workers_reply(fault, client, monkeypatch):
+    """Answers that come twice, after they were asked for again, or under a number that was not asked."""
+    X, y = records()
+    undisturbed, ledger = Ledger(rho=1.0), Ledger(rho=1.0)
+    expected = fit(SOLVERS["walk along lines"], X, y, undisturbed)
+    original, held = dask_parts.replies_of, []
+
+    def replies_of(*arguments):
+        replies = original(*arguments)
+        if fault == "twice":
+            return replies + replies
+        if fault == "another's":
+            return [reply | {99: each} for reply in replies for each in reply.values()]
+        held.append(replies)
+        if len(held) % 3 == 1:
+            return replies[1:]  # one is lost on the way, and asked for again
+        return replies + held[-2] if fault == "late" and len(held) % 3 == 2 else replies
+
+    monkeypatch.setattr(dask_parts, "replies_of", replies_of)
+    lazy = da.from_array(X, chunks=(ROWS, P)), da.from_array(y, chunks=ROWS)
+    found = fit(SOLVERS["walk along lines"], *lazy, ledger)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert entries(ledger) == entries(undisturbed)
+
+
+def test_a_cluster_that_does_not_answer_ends_the_fit(client, monkeypatch):
+    X, y = records()
+    ledger, original, rounds = Ledger(rho=1.0), dask_parts.replies_of, []
+
+    def replies_of(*arguments):
+        rounds.append(None)
+        return original(*arguments) if len(rounds) < 4 else []
+
+    monkeypatch.setattr(dask_parts, "replies_of", replies_of)
+    monkeypatch.setattr(dask_parts, "PATIENCE", 0.5)
+    lazy = da.from_array(X, chunks=(ROWS, P)), da.from_array(y, chunks=ROWS)
+    with pytest.raises(PartsLost, match="could not compute them again"):
+        fit(SOLVERS["descent"], *lazy, ledger)
+    assert 0.0 < ledger.spent < ledger.rho
+
+
+def test_nothing_of_the_records_is_in_logs_or_comes_to_the_driver(client, monkeypatch, caplog):
+    """Planted rows, a worker that dies, and everything that is logged at any level."""
+    X, y = records()
+    X[5], X[-7] = 77310077.0, -77310077.0
+    original, came = dask_parts.replies_of, []
+
+    def replies_of(*arguments):
+        came.extend(found := original(*arguments))
+        return found
+
+    monkeypatch.setattr(dask_parts, "replies_of", replies_of)
+    lazy = da.from_array(X, chunks=(ROWS, P)), da.from_array(y, chunks=ROWS)
+    with caplog.at_level(logging.DEBUG):
+        fit(SOLVERS["descent"], *lazy, Ledger(rho=1.0), monkeypatch, (5, lambda: kill_one(client)))
+    logs = caplog.text + str(client.get_worker_logs()) + str(client.get_scheduler_logs())
+    assert len(logs) > 100, "nothing was logged at all"
+    assert "7731007" not in logs
+    sent = pickle.dumps(came)
+    for planted in (X[5, 0], X[-7, 0]):
+        assert np.float64(planted).tobytes() not in sent
+    assert len(sent) < 8 * N, "less than a number for each record"
 
 
 def test_without_any_worker_the_fit_ends(client, monkeypatch):

@@ -143,7 +143,7 @@ def test_without_a_schema_names_are_those_of_the_table():
     X = PEOPLE[["age"]].assign(height=1.0)
     fitted = DPLogisticRegression(**SEEDED, classes=("well", "unwell")).fit(X, PEOPLE["ill"])
     assert fitted.get_feature_names_out().tolist() == ["age", "height"]
-    with pytest.raises(AttributeError, match="weights_ are named by a schema, and this model has none"):
+    with pytest.raises(AttributeError, match="weights_ needs a schema, and this model has none"):
         fitted.weights_  # noqa: B018
     with pytest.warns(PrivacyLeakWarning, match="add up"):
         unnamed = fitted.fit(X.to_numpy(), PEOPLE["ill"])
@@ -165,11 +165,11 @@ def test_a_refit_without_a_schema_forgets_the_first_one():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"classes": ("well", "unwell")}, "^classes is said by the schema; remove classes=.$"),
-        ({"feature_bounds": (0, 1)}, "^feature_bounds is said by the schema; remove feature_bounds=.$"),
+        ({"classes": ("well", "unwell")}, "^The schema declares the classes already; remove classes=.$"),
+        ({"feature_bounds": (0, 1)}, "^The schema declares feature_bounds already; remove feature_bounds=.$"),
         (
             {"schema": Schema(SCHEMA.columns, SCHEMA.label, N), "n_records": N},
-            "^n_records is said by the schema; remove n_records=.$",
+            "^The schema declares n_records already; remove n_records=.$",
         ),
         (
             {"schema": Schema(SCHEMA.columns, NumberLabel("ill", 0, 100))},

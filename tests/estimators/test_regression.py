@@ -149,7 +149,7 @@ def test_a_schema_gives_the_targets_and_their_bounds(ToyRegressor):  # noqa: F81
     ("label", "settings", "message"),
     [
         (Label("cost", [0, 1]), {}, "The label 'cost' has classes, and ToyRegressor predicts numbers"),
-        (NumberLabel("cost", 0, 9), {"target_bounds": (0, 9)}, "target_bounds is said by the schema"),
+        (NumberLabel("cost", 0, 9), {"target_bounds": (0, 9)}, "The schema declares target_bounds already"),
     ],
 )
 def test_a_schema_that_does_not_fit_the_model_is_refused(ToyRegressor, label, settings, message):  # noqa: F811

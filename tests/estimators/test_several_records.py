@@ -229,5 +229,7 @@ def test_the_delta_of_a_group_is_rounded_up_however_large_its_powers_are(epsilon
 def test_where_nothing_is_promised_to_a_group_it_is_said():
     assert for_records(Direct(50.0, 1e-6), 10) == (np.inf, 1.0)
     assert for_records(Direct(200.0, 0.0), 10) == (np.inf, 1.0)
+    assert for_records(Direct(1.0, 0.3), 2) == (np.inf, 1.0)  # 0.3 (1 + e) is above 1
+    assert for_records(Gaussian.of(rho=1000.0, delta=1e-6), 30_000) == (np.inf, 1.0)
     statement = PrivacyStatement(Direct(8.0, 1e-3), (), {})
     assert "For a person with 10 records nothing is promised." in statement.text

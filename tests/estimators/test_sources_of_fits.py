@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -84,13 +86,14 @@ def small_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mapped, "BLOCK_BYTES", 2000)
     monkeypatch.setattr(mapped_layouts, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(batches, "CSV_BLOCK", 4000)
-    monkeypatch.setattr(batches, "CELLS", 400)
+    monkeypatch.setattr(batches, "CELLS_OF_A_BATCH", 400)
 
 
 def fitted(X: Any, schema: Schema = SCHEMA, kind: Any = DPLogisticRegression, **settings: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of seeded noise and small tables
-        return kind(rho=2.0, schema=schema, noise="seeded", random_state=3, **settings).fit(X)
+        settings = {"rho": 2.0} | settings
+        return kind(schema=schema, noise="seeded", random_state=3, **settings).fit(X)
 
 
 def assert_same(model: Any, other: Any) -> None:
@@ -158,6 +161,23 @@ def test_all_kinds_of_fits_are_those_of_a_table_in_memory(kind: str, files: Path
         np.testing.assert_allclose(on_disk.coef_, in_memory.coef_, rtol=1e-9)
     else:
         assert_same(on_disk, in_memory)
+
+
+@pytest.mark.usefixtures("small_memory")
+@pytest.mark.parametrize("kind", ["numbers", "classes", "persons", "numbers to predict"])
+def test_intervals_are_those_of_a_table_in_memory(kind: str, files: Path) -> None:
+    """The file has seven groups of rows, is encoded in batches of at most 200 and read in blocks of 125."""
+    schema, model, _ = KINDS[kind]
+    if kind != "persons":
+        schema = replace(schema, columns=NUMBERS.columns)
+    # with so large a budget the noise is too small to have an effect refused, whatever the seed is
+    settings: dict[str, Any] = {"inference": True, "n_records": N, "rho": 500.0}
+    on_disk = fitted(files / "people.parquet", schema, model, **settings)
+    in_memory = fitted(people(), schema, model, **settings)
+    assert_same(on_disk, in_memory)
+    np.testing.assert_array_equal(on_disk.inference_.estimate, in_memory.inference_.estimate)
+    np.testing.assert_array_equal(on_disk.conf_int(), in_memory.conf_int())
+    assert np.isfinite(on_disk.conf_int()).all(axis=1).any()
 
 
 @pytest.mark.usefixtures("small_memory")
@@ -288,6 +308,49 @@ def test_statement_says_that_rows_are_the_answer_to_a_query(files: Path) -> None
     for name, source in SOURCES.items():
         statement = str(fitted(source(files)).privacy_)
         assert (FROM_A_QUERY in statement) == (name in ("relation", "query"))
+
+
+@pytest.mark.usefixtures("small_memory")
+def test_query_over_csv_files_gives_the_fit_of_their_rows(files: Path) -> None:
+    text = f"read_csv('{files}/people.csv', all_varchar = true)"  # else yes and no become truth values
+    query = f"duckdb:SELECT * FROM {text} WHERE age::INT < 90"
+    assert_same(fitted(query), fitted(people().query("age < 90")))
+
+
+def sqlite_file(place: Path) -> Path:
+    path = place / "people.db"
+    with closing(sqlite3.connect(path)) as connection:
+        people().to_sql("people", connection, index=False)
+    return path
+
+
+def test_query_over_sqlite_gives_the_fit_of_its_rows(tmp_path: Path) -> None:
+    try:
+        duckdb.connect().load_extension("sqlite")
+    except duckdb.Error:
+        pytest.skip("DuckDB's extension for SQLite is not installed, and is downloaded only with a network")
+    query = f"duckdb:SELECT * FROM sqlite_scan('{sqlite_file(tmp_path)}', 'people') WHERE age < 90"
+    assert_same(fitted(query), fitted(people().query("age < 90")))
+
+
+def test_query_that_lacks_an_extension_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    """DuckDB would download the extension, unless it is told not to; a session without one says so."""
+    ledger = Ledger(rho=3.0)
+    query = f"duckdb:SELECT * FROM no_such_scan('{tmp_path}/people.db', 'people')"
+    with pytest.raises(ValueError, match=r"^DuckDB cannot run the query \(\w+\); try it in DuckDB first\.$"):
+        fitted(query, ledger=ledger)
+    assert ledger.spent == 0
+
+
+@pytest.mark.parametrize("source", ["dataset", "reader", "relation", "query"])
+def test_sources_without_a_size_say_how_much_they_read(source: str, files: Path) -> None:
+    batches_read = batches.batches_of(SOURCES[source](files))
+    assert batches_read is not None
+    assert batches_read.size == 0
+    said: list[int] = []
+    tables = list(batches_read.read(SCHEMA.names_in_fit, said.append))
+    assert said == [table.nbytes for table in tables[1:]]
+    assert sum(said) > 0
 
 
 def test_strict_fit_refuses_queries_before_a_charge(files: Path) -> None:

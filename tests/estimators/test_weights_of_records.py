@@ -362,7 +362,7 @@ def test_how_often_an_ensemble_drew_a_record_is_no_weight_that_has_to_be_declare
 
 
 def test_weights_by_boosting_depend_on_everybody():
-    model = DPLogisticRegression(1.0, classes=(0, 1), max_weight=0.01)
+    model = DPLogisticRegression(20.0, classes=(0, 1), max_weight=1 / N)  # boosting starts with equal weights
     with pytest.warns(PrivacyLeakWarning) as warned:
         boosted = AdaBoostClassifier(model, n_estimators=1).fit(X, Y)
     assert any("Boosting weighs each record by" in str(warning.message) for warning in warned)

@@ -6,9 +6,17 @@ from curators import curator_of
 from scripted import ScriptedNoise
 
 from privfit.accounting import Ledger
+from privfit.accounting.subsampled import sgd_epsilon
 from privfit.engine.problem import Problem
-from privfit.experiments.ablations import VARIANTS, EqualSplit, FixedShares, FixedStep, WithoutAveraging
-from privfit.experiments.cells import ABLATIONS, EXPERIMENTS
+from privfit.experiments.ablations import (
+    VARIANTS,
+    EqualSplit,
+    FixedLength,
+    FixedShares,
+    FixedStep,
+    WithoutAveraging,
+)
+from privfit.experiments.designs import ABLATIONS, EXPERIMENTS
 from privfit.experiments.fit import solver_of
 from privfit.losses import LOSSES
 from privfit.solvers import DPAGD, SOLVERS, SGDAdv
@@ -90,6 +98,23 @@ def test_the_number_of_iterations_is_varied_and_nothing_else():
     assert solver_of(cells["dpagd-equal-split-capped"]) == EqualSplit(T=1000, alpha_cap=2.0)
     assert solver_of(cells["dpagd-fixed-step"]) == FixedStep(T=1000)
     assert solver_of(cells["sgd-adv"]) == SGDAdv(steps=1000)
+    assert solver_of(cells["sgd-ma-fixed"]) == FixedLength(T=1000)
+
+
+@pytest.mark.parametrize("T", [10, 1000])
+def test_a_number_of_steps_fixed_beforehand_is_paid_for_with_noise(T):
+    plan = FixedLength(T=T).plan(39_073, 0.4, 1e-8)
+    assert plan.steps == T
+    charged = sgd_epsilon(plan.noise_multiplier, plan.probability, T, 1e-8, "rdp")
+    assert 0.99 * 0.4 < charged <= 0.4
+
+
+def test_a_range_of_steps_that_stays_is_never_adjusted():
+    fixed, _ = run(VARIANTS["dpagd-fixed-range"], Picks(20))
+    adjusted, _ = run(DPAGD(), Picks(20))
+    assert len(adjusted.trace) > 10
+    assert {step.step for step in fixed.trace} == {2.0}
+    assert adjusted.trace[10].step == pytest.approx(2.2)
 
 
 def test_the_length_of_steps_is_varied_and_nothing_else():

@@ -19,10 +19,10 @@ from privfit.engine.problem import Problem
 from privfit.experiments.authors.descent import AuthorsDPAGD
 from privfit.experiments.authors.genetic import AuthorsPrivGene, Brood
 from privfit.experiments.authors.perturbation import AuthorsObjPert, AuthorsOutPert
-from privfit.experiments.authors.program import ProgramModel
+from privfit.experiments.authors.program import Given, ProgramModel
 from privfit.experiments.authors.programs import PROGRAMS
 from privfit.experiments.authors.sgd import AuthorsSGDAdv, AuthorsSGDMA, authors_epsilon, batch_size
-from privfit.experiments.cells import AUTHORS, REFERENCES, SEED, WATERFALL
+from privfit.experiments.designs import AUTHORS, REFERENCES, SEED, WATERFALL
 from privfit.experiments.results import Results
 from privfit.losses import get_loss
 from privfit.solvers import DPAGD, SOLVERS, Solver
@@ -62,7 +62,7 @@ class Script:
 
 
 def learn(program, rng, X, y, loss=LOGISTIC, epsilon=EPSILON):
-    return program.learn(X, y, loss, epsilon=epsilon, delta=DELTA, rng=rng)
+    return program.learn(Given(X=X, signs=y, loss=loss, epsilon=epsilon, delta=DELTA, rng=rng))
 
 
 def first_gradient(X, y):
@@ -337,7 +337,7 @@ def test_a_program_learns(name):
 
 @pytest.mark.slow
 def test_reproduce_authors_from_the_command_line(tmp_path):
-    options = ["--smoke", "--dataset", "bank", "--jobs", "1", "--out", str(tmp_path)]
+    options = ["--smoke", "--dataset", "adult", "--jobs", "1", "--out", str(tmp_path)]
     result = CliRunner().invoke(app, ["reproduce", "authors", *options])
     assert result.exit_code == 0, result.output
     out = tmp_path / "smoke"

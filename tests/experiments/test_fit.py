@@ -7,7 +7,7 @@ from curators import curator_of
 from privfit.accounting import Ledger
 from privfit.datasets import load
 from privfit.engine.problem import Problem
-from privfit.experiments.cells import Cell, fold_rows
+from privfit.experiments.designs import Cell, fold_rows
 from privfit.experiments.fit import SampledPrivGene, fit_cell, table
 from privfit.losses import LOSSES
 from privfit.mechanisms.noise import SeededNoise

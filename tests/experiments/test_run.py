@@ -13,8 +13,8 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from privfit.cli import app
-from privfit.experiments.cells import EXPERIMENTS, Cell
-from privfit.experiments.cells import SEED as SEED_OF_PAPER
+from privfit.experiments.designs import EXPERIMENTS, Cell
+from privfit.experiments.designs import SEED as SEED_OF_PAPER
 from privfit.experiments.fit import Outcome
 from privfit.experiments.provenance import read
 from privfit.experiments.results import Results

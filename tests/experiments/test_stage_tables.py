@@ -6,9 +6,9 @@ from statistics import fmean, stdev
 
 import pytest
 
-from privfit.experiments.cells import EXPERIMENTS, SEED, Cell
 from privfit.experiments.claims.blocks import block
 from privfit.experiments.claims.evidence import Evidence
+from privfit.experiments.designs import EXPERIMENTS, SEED, Cell
 from privfit.experiments.fit import Outcome
 from privfit.experiments.results import Results
 
@@ -25,7 +25,7 @@ def accuracies(algorithm):
         }
 
 
-def cells_of(name):
+def raw_columns_of(name):
     head, _, *lines = (
         [cell.strip() for cell in line.strip("|").split("|")]
         for line in block(name, Evidence(RESULTS, SEED)).splitlines()
@@ -34,7 +34,7 @@ def cells_of(name):
 
 
 def test_means_are_over_folds_and_repetitions():
-    printed = cells_of("means waterfall accuracy")["E4: select privately"]["BANK 0.4"]
+    printed = raw_columns_of("means waterfall accuracy")["E4: select privately"]["BANK 0.4"]
     assert printed == f"{fmean(accuracies('authors-e4').values()):.3f}".removeprefix("0")
 
 
@@ -42,7 +42,7 @@ def test_changes_are_those_from_the_stage_before_on_the_same_folds():
     before, after = accuracies("authors-e1-NOT-PRIVATE"), accuracies("authors-e4")
     gaps = [after[fold] - before[fold] for fold in before]
     mean, error = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
-    printed = cells_of("changes waterfall accuracy")["E4: select privately"]["BANK 0.4"]
+    printed = raw_columns_of("changes waterfall accuracy")["E4: select privately"]["BANK 0.4"]
     assert printed == f"{mean:.3f} ± {error:.3f}".replace("-", "\N{MINUS SIGN}").replace("0.", ".")
 
 

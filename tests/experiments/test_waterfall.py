@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 
-from privfit.experiments.cells import EXPERIMENTS, WATERFALL
 from privfit.experiments.claims.blocks import block
 from privfit.experiments.claims.evidence import Evidence
 from privfit.experiments.curves import curves
+from privfit.experiments.designs import EXPERIMENTS, WATERFALL
 from privfit.experiments.fit import Outcome
 from privfit.experiments.results import Results
 

@@ -1,6 +1,5 @@
 """Digits are fresh for every call, keys for every array, and neither outlives its use."""
 
-import os
 import subprocess
 import sys
 
@@ -63,13 +62,16 @@ def test_the_array_is_a_power_of_two_that_holds_what_is_expected(expected, size)
 
 def test_every_array_has_a_key_of_its_own_from_the_operating_system(keys, monkeypatch):
     drawn = []
-    urandom = os.urandom
-    monkeypatch.setattr(os, "urandom", lambda n: drawn.append(urandom(n)) or drawn[-1])
+    urandom = module.os.urandom
+    monkeypatch.setattr(module.os, "urandom", lambda n: drawn.append(urandom(n)) or drawn[-1])
     SecureNoise().gaussian(np.zeros(20_000), 1.0)
     SecureNoise().gaussian(np.zeros(1), 1.0)
     assert len(keys) >= 7, "20,000 numbers take 1.4 MB of digits"
     assert len({key for _, key, _ in keys}) == len({nonce for _, _, nonce in keys}) == len(keys)
     assert [key + nonce[8:] for _, key, nonce in keys] == drawn
+    # tests/repeatable_noise.py stands for it in this process, and nowhere else
+    program = "import os; from privfit.mechanisms.exact import digits; assert digits.os.urandom is os.urandom"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_keys_are_overwritten_after_use(keys):

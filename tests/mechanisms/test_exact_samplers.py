@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import rational
 from mutants import mutant
+from numba import njit
 
 from privfit.mechanisms.exact import definition, gaussian, kernels, selection
 from privfit.mechanisms.exact.digits import BASE, MOST_DIGITS, Digits
@@ -134,11 +135,11 @@ def test_a_number_is_not_begun_with_few_digits_left():
 
 
 def test_parts_of_a_value_are_its_whole_steps_and_sixteen_bits():
-    rng = np.random.default_rng(10)
+    rng, parts = np.random.default_rng(10), njit(kernels.parts)
     for grid in (-1074, -900, -39, 0, 5, 800):
         values = np.ldexp(rng.normal(size=300), np.clip(grid + rng.integers(-90, 70, size=300), -1080, 1000))
         for value in (*values, 0.0, -0.0, 5e-324, -5e-324):
-            exact, whole, fraction = kernels.parts(int(np.float64(value).view(np.int64)), grid)
+            exact, whole, fraction = parts(int(np.float64(value).view(np.int64)), grid)
             units = Fraction(value) / Fraction(2) ** grid
             if exact:
                 assert units.denominator == 1
@@ -148,7 +149,7 @@ def test_parts_of_a_value_are_its_whole_steps_and_sixteen_bits():
 
 
 def test_the_size_of_the_noise_is_known_within_two_units():
-    rng = np.random.default_rng(11)
+    rng, steps = np.random.default_rng(11), njit(kernels.steps)
     largest = (2**53 - 1, kernels.MOST_WHOLE, BASE - 1, BASE - 1)
     drawn_at_random = zip(
         rng.integers(2**52, 2**53, 500),
@@ -159,7 +160,7 @@ def test_the_size_of_the_noise_is_known_within_two_units():
     for mantissa, k, x, x_next in (largest, (2**52, 0, 0, 0), *drawn_at_random):
         low = Fraction(int(x) * BASE + int(x_next), BASE**2)
         unit = Fraction(int(mantissa), 2**13) * 2**16
-        size = kernels.steps(int(mantissa), int(k), int(x), int(x_next))
+        size = steps(int(mantissa), int(k), int(x), int(x_next))
         assert size <= unit * (int(k) + low)
         assert unit * (int(k) + low + Fraction(1, BASE**2)) < size + 2
 

@@ -260,7 +260,12 @@ def test_strict_mode_wants_an_account_and_secure_noise():
 def test_records_are_looked_at_after_the_charge_and_blurred_before_anything_is_returned(monkeypatch):
     events = []
     original = table.Table
-    monkeypatch.setattr(table, "Table", lambda *a, **k: Watched(original(*a, **k), events))
+
+    class WatchedTable(original):
+        def __new__(cls, *a, **k):
+            return Watched(original(*a, **k), events)
+
+    monkeypatch.setattr(table, "Table", WatchedTable)
     charge = Ledger.charge
     monkeypatch.setattr(
         Ledger, "charge", lambda self, *a, **k: (events.append("charge"), charge(self, *a, **k))[1]
@@ -342,7 +347,7 @@ BAD = {
     "no bounds": (lambda: (LinearRegression().fit(X, Y), X, Y), {}, "need the public bounds of the target"),
     "threshold": (lambda: (THRESHOLD, X, Y), {}, "predicts by a threshold of its own"),
     "rho": (lambda: (public_model(), X, Y), {"rho": -1.0}, "rho must be a positive finite number"),
-    "two prices": (lambda: (public_model(), X, Y), {"epsilon": 1.0}, "two ways to name one privacy budget"),
+    "two prices": (lambda: (public_model(), X, Y), {"epsilon": 1.0}, "two ways to state one privacy budget"),
     "clip": (lambda: (public_model(), X, Y), {"log_loss_clip": 0.5}, "log_loss_clip must be at most 0.25"),
     "n_records": (lambda: (public_model(), X, Y), {"n_records": 0}, "n_records must be a positive whole"),
     "curves": (lambda: (public_model(), X, Y), {"curves": "no"}, "curves must be True or False"),

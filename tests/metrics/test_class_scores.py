@@ -78,10 +78,10 @@ def test_many_classes_have_no_matrix_and_all_else():
     found = metrics.evaluate(model, X, y, **AMPLE)
     for name, value in truths(model, X, y).items():
         assert found.scores()[name].value == pytest.approx(value, abs=0.01), name
-    with pytest.raises(ValueError, match="precision is bought for at most 32 classes"):
+    with pytest.raises(ValueError, match="precision is available for at most 32 classes"):
         _ = found.precision
     ledger = Ledger(rho=1.0)
-    with pytest.raises(ValueError, match="confusion_matrix is bought for at most 32 classes"):
+    with pytest.raises(ValueError, match="confusion_matrix is available for at most 32 classes"):
         metrics.confusion_matrix(model, X, y, rho=0.1, ledger=ledger)
     assert ledger.spent == 0.0
 
@@ -89,7 +89,7 @@ def test_many_classes_have_no_matrix_and_all_else():
 @pytest.mark.parametrize("name", ["roc_auc", "roc_curve", "calibration_curve"])
 def test_curves_are_refused_before_a_charge(name):
     ledger = Ledger(rho=1.0)
-    with pytest.raises(ValueError, match=f"{name} is bought for two classes only"):
+    with pytest.raises(ValueError, match=f"{name} is available for two classes only"):
         getattr(metrics, name)(MODEL, X, Y, rho=0.1, ledger=ledger)
     assert ledger.spent == 0.0
 

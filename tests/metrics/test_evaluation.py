@@ -160,6 +160,7 @@ def test_margins_have_an_order_and_no_probabilities():
     assert found.roc_auc.interval[0] <= exact.roc_auc_score(Y, margins) <= found.roc_auc.interval[1]
     assert set(found.to_dict()) == {
         "accuracy", "balanced_accuracy", "confusion_matrix", "roc_auc", "roc_curve", "privacy",
+        "evidence",
     }  # fmt: skip
     for name in ("log_loss", "brier_score", "calibration_curve"):
         with pytest.raises(ValueError, match=rf"{name} needs probabilities, .* has no predict_proba"):

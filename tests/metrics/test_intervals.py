@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from privfit.engine.table import Table
 from privfit.mechanisms.gaussian import Measurement
-from privfit.metrics.cells import Cells
+from privfit.metrics.bin_counts import BinCounts
 from privfit.metrics.strategies import LOGITS, Strategy
 from privfit.metrics.two_labels import TwoLabelEvaluation
 
@@ -31,7 +31,7 @@ def hits(name, truth, scores, y, *, kind="curves", n_records=None, wrong_by=1.0)
     with threadpool_limits(1):
         for _ in range(REPEATS):
             noisy = sums + wrong_by * sigma * rng.standard_normal(sums.shape)
-            cells = Cells.estimated(Measurement(noisy, sensitivity, 0.01), strategy, n_records)
+            cells = BinCounts.estimated(Measurement(noisy, sensitivity, 0.01), strategy, n_records)
             low, high = getattr(
                 TwoLabelEvaluation(None, cells, (0, 1), kind == "curves", True, 0.01), name
             ).interval
@@ -86,13 +86,13 @@ def test_intervals_of_losses_hold_often_enough():
 def test_cells_have_the_noise_that_is_said_of_them_and_pairs_have_no_bias(n_records, monkeypatch):
     """Few records, so that products of noises matter. Five standard errors: a false alarm in a million."""
     parts = []
-    monkeypatch.setattr(Cells, "fieller", lambda self, over, under, *slopes: parts.append((over, under)))
+    monkeypatch.setattr(BinCounts, "fieller", lambda self, over, under, *slopes: parts.append((over, under)))
     strategy, exact, rng = STRATEGIES["labels"], np.array([1.0, 2.0, 3.0, 4.0]), np.random.default_rng(7)
     wins, found = np.array([[0.5, 0.0], [1.0, 0.5]]), []
     for _ in range(4000):
         released = Measurement(exact, 1.0, 0.01)
         noisy = Measurement(exact + released.sigma * rng.standard_normal(4), 1.0, 0.01)
-        found.append(Cells.estimated(noisy, strategy, n_records))
+        found.append(BinCounts.estimated(noisy, strategy, n_records))
         found[-1].pairs(wins)
     counts, stated = np.array([cells.counts for cells in found]), found[0].covariance
     if n_records is not None:

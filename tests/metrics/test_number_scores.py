@@ -197,7 +197,7 @@ def test_a_score_of_numbers_is_refused_for_a_classifier():
     model = LogisticRegression().fit(X, y > 0.0)
     with pytest.raises(ValueError, match="r2 is no score of LogisticRegression; its scores are accuracy, "):
         metrics.r2(model, X, y > 0.0, rho=0.1, ledger=Ledger(rho=1.0))
-    with pytest.raises(AttributeError, match="r2 is none of what was bought: accuracy, "):
+    with pytest.raises(AttributeError, match="r2 is not available; there are: accuracy, "):
         _ = metrics.evaluate(model, X, y > 0.0, rho=0.1).r2
 
 

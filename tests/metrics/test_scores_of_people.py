@@ -78,7 +78,7 @@ def test_records_without_an_id_are_left_out():
     ids = np.where(IDS < 100, np.nan, IDS.astype(float))
     found = metrics.evaluate(MODEL, X, Y, groups=ids, rows_per_person=4, **AMPLE)
     assert found.confusion_matrix.counts.sum() == pytest.approx(1600, abs=2)
-    with pytest.raises(ValueError, match="No record says whose it is"):
+    with pytest.raises(ValueError, match="No record has an id"):
         metrics.evaluate(MODEL, X, Y, groups=np.full(2000, np.nan), rows_per_person=4, **AMPLE)
 
 
@@ -100,8 +100,8 @@ def test_the_model_says_how_many_and_its_ledger_pays_for_people_only():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"groups": IDS}, "groups= says whose a record is, but not how many"),
-        ({"rows_per_person": 3}, "nothing says who is who"),
+        ({"groups": IDS}, "groups= tells people apart, but does not say how many"),
+        ({"rows_per_person": 3}, "nothing tells people apart"),
         ({"groups": IDS[:5], "rows_per_person": 3}, "X and groups have inconsistent numbers of samples"),
         ({"groups": IDS, "rows_per_person": 0}, "rows_per_person must be a positive whole number"),
     ],

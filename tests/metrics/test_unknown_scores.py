@@ -19,9 +19,9 @@ def test_a_score_of_which_nothing_is_known_says_so_and_others_do_not():
     model = LinearRegression().fit(X, Y)
     hidden = metrics.evaluate(model, X, Y, rho=1e-9, target_bounds=(-4.0, 4.0), **SEEDED)
     assert not hidden.r2.known
-    assert str(hidden.r2) == "nothing is known at this budget: it may be all of [-1.000, 1.000]"
+    assert str(hidden.r2) == "unknown, because the noise is too large: in [-1.000, 1.000]"
     assert hidden.to_dict()["r2"]["known"] is False
-    assert "nothing is known at this budget" in str(hidden)
+    assert "unknown, because the noise is too large" in str(hidden)
     assert "<td>unknown</td>" in hidden._repr_html_()
     assert "<td>unknown</td>" in scores_block(hidden.to_dict())
     shown = metrics.evaluate(model, X, Y, rho=100.0, target_bounds=(-4.0, 4.0), **SEEDED)
@@ -36,5 +36,5 @@ def test_a_score_of_numbers_is_refused_for_classes_with_the_scores_that_these_ha
         metrics.r2(model, X, np.digitize(Y, [-0.5, 0.5]), rho=1.0)
     assert "roc_auc" not in str(refused.value)
     assert "balanced_accuracy" in str(refused.value)
-    with pytest.raises(ValueError, match="roc_auc is bought for two classes only"):
+    with pytest.raises(ValueError, match="roc_auc is available for two classes only"):
         metrics.roc_auc(model, X, np.digitize(Y, [-0.5, 0.5]), rho=1.0)

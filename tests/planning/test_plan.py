@@ -93,7 +93,7 @@ def test_the_largest_table_that_is_tried_is_bounded(monkeypatch):
 
 
 def test_people_needed_says_when_no_table_is_large_enough(monkeypatch):
-    monkeypatch.setattr("privfit.planning.people.LARGEST", 8 * 800)
+    monkeypatch.setattr("privfit.planning.people.MOST_TRIED_CELLS", 8 * 800)
     answer = privfit.people_needed(8, accuracy=0.7, epsilon=0.01, runs=2)
     assert answer.n is None
     assert str(answer).startswith("More than 800 people")
@@ -104,7 +104,7 @@ def test_people_needed_says_when_no_table_is_large_enough(monkeypatch):
     [
         ({"n": 5}, "n must be a whole number of at least 10, got 5"),
         ({"n": 4000.5}, "n must be a whole number"),
-        ({"n": 10**9}, "plan for 25,000,000 people: with more people it only gets better"),
+        ({"n": 10**9}, "plan for 25,000,000 people: with more people the model only gets better"),
         ({"n_features": 0}, "n_features must be a whole number of at least 1"),
         ({"epsilons": ()}, "epsilons must name at least one epsilon"),
         ({"epsilons": (1.0, -1.0)}, "epsilons must be positive and finite, got -1.0"),
@@ -121,9 +121,9 @@ def test_people_needed_says_when_no_table_is_large_enough(monkeypatch):
         ({"classes": 3, "positives": 0.2}, "give the shares of all classes alone"),
         ({"rows_per_person": 0}, "rows_per_person must be a whole number of at least 1"),
         ({"curves": -1}, "curves must be True, False or a number of edges"),
-        ({"n_features": None}, "Say how many encoded columns there are"),
-        ({"n": None}, "Say how many people there are"),
-        ({"schema": SCHEMA}, "The schema tells the number of features; leave n_features out"),
+        ({"n_features": None}, "Give the number of encoded columns"),
+        ({"n": None}, "Give the number of people"),
+        ({"schema": SCHEMA}, "The schema declares the features; leave n_features out"),
         ({"schema": COUNTS, "n_features": None}, "is a count, and models of counts cannot be planned yet"),
         (
             {"schema": SCHEMA, "n_features": None, "classes": 4},

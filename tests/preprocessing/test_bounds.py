@@ -4,10 +4,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow.dataset as arrow_dataset
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from on_disk import on_disk
 from scipy import sparse
 from scripted import ScriptedNoise
 from sklearn.base import clone
@@ -16,6 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from privfit import BudgetExceeded, DPLogisticRegression, Ledger
 from privfit.datasets import load_adult
+from privfit.engine.fingerprints import CacheChanged
+from privfit.engine.layouts import mapped
 from privfit.engine.table import Table
 from privfit.preprocessing import PrivateBounds
 from privfit.solvers import BudgetWarning
@@ -281,7 +285,48 @@ def test_bounds_can_be_bought_for_people_with_several_records():
     assert 90.0 < high[0] < 130.0
     with pytest.raises(ValueError, match="set rows_per_person"):
         PrivateBounds().fit(X, groups=who)
-    with pytest.raises(ValueError, match="nothing says who is who"):
+    with pytest.raises(ValueError, match="nothing tells people apart"):
         PrivateBounds(rows_per_person=2).fit(X)
     with pytest.raises(ValueError, match="is about all records of one person"):
         PrivateBounds(ledger=ledger).fit(X)
+
+
+def test_bounds_of_a_mapped_array_are_those_of_memory(monkeypatch):
+    monkeypatch.setattr(mapped, "BLOCK_BYTES", 2**12)
+    X = table()[["change", "smoker"]].to_numpy(np.float64)
+    expected, found = (PrivateBounds(1.0, noise="seeded", random_state=0).fit(Z) for Z in (X, on_disk(X)))
+    np.testing.assert_array_equal(found.bounds_, expected.bounds_)
+
+
+def test_mapped_array_that_changes_between_the_histograms_ends_the_fit(monkeypatch):
+    X, ledger = on_disk(table()[["change", "smoker"]].to_numpy(np.float64)), Ledger(rho=1.0)
+    find_ends = PrivateBounds._ends
+
+    def change(bounds, *histograms):
+        X[0, 0] += 1.0
+        return find_ends(bounds, *histograms)
+
+    monkeypatch.setattr(PrivateBounds, "_ends", change)
+    bounds = PrivateBounds(rho=0.5, ledger=ledger)
+    with pytest.raises(CacheChanged, match="has changed"):
+        bounds.fit(X)
+    assert not hasattr(bounds, "bounds_")
+    assert ledger.spent > 0.0  # for the first histogram
+
+
+@pytest.mark.parametrize("kind", ["path", "text", "paths", "dataset", "reader", "query"])
+def test_sources_that_are_no_tables_are_refused_before_a_charge(kind, tmp_path):
+    path, ledger = tmp_path / "t.parquet", Ledger(rho=1.0)
+    table(100).to_parquet(path)
+    source = {
+        "path": lambda: path,
+        "text": lambda: str(path),
+        "paths": lambda: [path],
+        "dataset": lambda: arrow_dataset.dataset(path),
+        "reader": lambda: arrow_dataset.dataset(path).scanner().to_reader(),
+        "query": lambda: f"duckdb:SELECT * FROM '{path}'",
+    }[kind]()
+    with pytest.raises(ValueError, match=r"only a model with a schema reads files.*numpy\.load") as raised:
+        PrivateBounds(rho=0.5, ledger=ledger).fit(source)
+    assert str(tmp_path) not in str(raised.value)
+    assert ledger.entries == ()

@@ -14,8 +14,9 @@ from privfit import DPLogisticRegression, Schema
 from privfit.estimators.publishing import restored
 from privfit.models.contrast import number_text, ratio_texts, size_text
 from privfit.models.effects import INTERCEPT, NOT_ASKED, Effects
-from privfit.models.inference import TOO_SMALL
-from privfit.models.summary import FOR_THE_EFFECTS, WIDTH, Summary
+from privfit.models.inference import TOO_SMALL, UNSTEADY
+from privfit.models.summary import WIDTH, Summary
+from privfit.models.summary_words import FOR_THE_EFFECTS
 from privfit.models.weights import weights_of
 from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, PersonSpread
 from privfit.schema import Categorical, Label, Numeric
@@ -108,8 +109,9 @@ def test_a_ratio_is_that_of_odds_or_of_predictions(kind):
 def test_rows_over_the_range_are_those_of_the_weights(kind):
     """An interval is translated as its weight is: same sign, same reference, same range."""
     model = published_model(kind, [fact for fact in COLUMNS if fact.name != "income"])
+    yes = {"smoker": "yes"}  # a column of two words has one weight, and a row for each word
     weights = {
-        (row.column, row.level): row.weight
+        (row.column, row.level or yes.get(row.column, "")): row.weight
         for row in model.weights_
         if row.level != row.reference or not row.level
     }
@@ -188,8 +190,8 @@ def test_a_number_may_be_shown_per_several_units():
 @pytest.mark.parametrize(
     ("per", "reason"),
     [
-        ({"agee": 1}, "'agee'"),
-        ({"region": 1}, "'region'"),
+        ({"agee": 1}, "which are age, seen; 'agee' is none of them"),
+        ({"region": 1}, "which are age, seen; 'region' is none of them"),
         ({"income": 1}, "'income'"),
         ({"age": 100}, "at most 72 years"),
         ({"age": 0}, "nothing to compare"),
@@ -274,6 +276,11 @@ def test_a_schema_that_refuses_missing_cells_refuses_them_here():
     model = published_model("logit", [Numeric("x", 0, 1), Categorical("c", ["a", "b"], missing="refuse")])
     with pytest.raises(ValueError, match="'c' is missing, which the schema refuses"):
         model.contrast({"c": ("a", None)})
+
+
+def test_a_model_of_one_score_compares_no_classes():
+    with pytest.raises(ValueError, match="this model has one score"):
+        published_model("logit").contrast({"age": 1}, of="well")
 
 
 def test_cells_that_the_model_treats_as_the_reference_are_nothing_to_compare():
@@ -391,14 +398,71 @@ def test_a_refused_effect_says_so_and_shows_no_number():
     summary = model.summary()
     text = str(summary)
     assert (
-        text.count("too little budget to say") == len(summary) - 2 + 1
+        text.count("too little budget to say") == len(summary) - 3 + 1
     )  # all but the references, and a note
-    assert summary.to_frame()["coef"].drop(["region = East", "job = a"]).isna().all()
+    assert summary.to_frame()["coef"].drop(["region = East", "job = a", "smoker = no"]).isna().all()
     found = model.contrast({"age": 10})
     assert np.isnan(found.interval()).all()
     assert found.refused
     assert "too little budget to say" in str(found)
     assert "nan" not in str(found)
+
+
+def test_both_words_of_a_column_have_a_row_the_first_of_them_as_reference():
+    model = published_model("logit")
+    rows = {row.name: row for row in model.summary() if row.column == "smoker"}
+    assert list(rows) == ["smoker = no", "smoker = yes"]
+    assert rows["smoker = no"].contrast is None
+    assert rows["smoker = yes"].level == "yes"
+    frame = model.summary().to_frame()
+    assert frame["is_reference"].sum() == 3
+    assert frame.loc["smoker = no", "coef"] == 0.0
+
+
+def test_the_amount_of_a_number_is_explained_where_there_is_one():
+    assert "An amount after a column's name, such as +1" in " ".join(published_model("logit").summary().notes)
+    model = published_model("logit", [Categorical("region", ["North", "East"])])
+    assert "An amount" not in " ".join(model.summary().notes)
+
+
+@pytest.mark.parametrize("kind", LINKS)
+def test_what_helps_follows_from_what_was_released(kind):
+    """Where V is mostly noise, twice the epsilon makes the standard error less well known, not better."""
+    model = published_model(kind)
+    noisy = replace(model.inference_, sigma_spread=1e9, sigma_gradient=1e4)
+    model.inference_ = noisy
+    assert model.contrast({"age": 1}).refused == UNSTEADY
+    less = {
+        name: 0.5 * getattr(noisy, name) for name in ("sigma_spread", "sigma_gradient", "sigma_curvature")
+    }
+    model.inference_ = replace(noisy, **less)
+    assert model.contrast({"age": 1}).refused is not None  # as the reason says
+    notes = " ".join(model.summary().notes)
+    assert "larger epsilon" not in notes
+    assert ("narrower declared bounds" in notes) == (kind in ("identity", "log"))
+    assert "twice the epsilon would not change that" in notes
+    people = replace(model.published(), privacy=model.published().privacy | {"records_per_person": 4})
+    assert "fewer records per person" in " ".join(Summary.of(people).notes)
+    model.inference_ = replace(
+        noisy, sigma_spread=1e5, sigma_gradient=1.0
+    )  # less noise makes it better known
+    assert model.contrast({"age": 1}).refused == TOO_SMALL
+    assert "More records, fewer columns or a larger epsilon help" in " ".join(model.summary().notes)
+
+
+def test_the_largest_effects_are_those_with_the_largest_z():
+    model = published_model("logit")
+    whole = model.summary()
+    shown = whole.top(4)
+    sizes = sorted((abs(row.contrast.z) for row in whole if row.contrast is not None), reverse=True)
+    assert (
+        sorted((abs(row.contrast.z) for row in shown if row.contrast is not None), reverse=True) == sizes[:4]
+    )
+    assert [row for row in whole if row in shown] == list(shown)
+    columns = {row.column for row in shown if row.contrast is not None}
+    assert {row.column for row in shown if row.contrast is None} == columns & {"region", "job", "smoker"}
+    assert f"{len(sizes) - 4} effects with smaller z, or without one, are left out." in str(shown)
+    assert str(whole.top(100)) == str(whole)
 
 
 def test_a_reason_of_its_own_is_told():
@@ -462,7 +526,7 @@ def test_a_notebook_gets_the_same_numbers_and_fades_what_may_be_noise():
     html = summary._repr_html_()
     unsure = [row for row in summary if row.contrast is not None and not row.contrast.is_sure]
     assert unsure
-    assert len(unsure) < len(summary) - 2
+    assert len(unsure) < len(summary) - 3
     for row in summary:
         texts = summary.cells(row)
         for text in [texts] if isinstance(texts, str) else texts:

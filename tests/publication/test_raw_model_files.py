@@ -131,5 +131,5 @@ def test_what_is_published_is_released_or_public():
     }  # by the solver, through the curator
     declared = {"kind", "link", "has_intercept", "target", "feature_names", "columns", "unit_rows", "schema"}
     declared |= {"settings", "weighting"}
-    said = {"privacy", "versions"}  # the promise and what was spent on it; of software
+    said = {"privacy", "evidence", "versions"}  # the promise and what was spent on it (R2); of software
     assert {field.name for field in fields(Published)} == released | declared | said

@@ -41,7 +41,7 @@ def expected(rows, weights):
 @pytest.mark.parametrize("form", [np.asarray, csr_matrix])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_sums_are_those_of_the_softmax_with_long_records_shrunk(weighted, form, monkeypatch):
-    monkeypatch.setattr(class_products, "NUMBERS", 1000)  # several blocks
+    monkeypatch.setattr(class_products, "NUMBERS_AT_ONCE", 1000)  # several blocks
     problem = Problem.of(form(X), Y, LOSS, weights=WEIGHTS if weighted else None)
     center, scale = np.array([0.2, -0.1]), np.array([0.5, 2.0])
     point = problem.transformed(center, scale, 0.3).at(W)

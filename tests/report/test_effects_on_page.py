@@ -130,3 +130,20 @@ def test_the_picture_fits_the_screen(browser, tmp_path, width, scheme):
     kept = Path(os.environ.get("PRIVFIT_SCREENSHOTS", tmp_path)) / f"effects-{width}-{scheme}.png"
     browser.execute_script("document.querySelector('.effects').scrollIntoView()")
     browser.save_screenshot(str(kept))
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_no_column_of_a_table_with_many_digits_is_cut(browser, tmp_path):
+    model = published_model("identity")
+    found = model.inference_
+    model.inference_ = replace(found, estimate=1e9 * found.estimate, directions=1e9 * found.directions)
+    path = tmp_path / "card.html"
+    path.write_text(render(model.published()))
+    show(browser, path, 1280, "light")
+    shown, whole = browser.execute_script(
+        "const t = document.querySelector('.regression .wide'); return [t.clientWidth, t.scrollWidth]"
+    )
+    assert whole <= shown
+    assert shown > 736  # it is wider than the text, so that the test tries something
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 1280

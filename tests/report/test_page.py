@@ -95,7 +95,7 @@ def test_names_and_labels_are_text_not_markup(page):
         "What was promised",
         "(1, 1e-06)-differentially private",
         "each person has at most one record",
-        "The privacy budget by what it bought",
+        "What the privacy budget was spent on",
         "Weights, all of them",
         "0.812",
         "0.770 to 0.850",
@@ -103,7 +103,7 @@ def test_names_and_labels_are_text_not_markup(page):
         "Where it should not be used",
         "not stated",
         "claim P7",
-        "The probability of that is at most 7.126e-05, 1 in 14,000, for each person separately.",
+        "The probability of this is at most 7.126e-05, 1 in 14,000, for each person separately.",
         "Everything on this page was released with privacy or was public.",
     ],
 )
@@ -122,7 +122,7 @@ def test_a_wide_model_stays_below_a_megabyte(tmp_path):
 
 def test_seeded_noise_and_no_privacy_are_warned_of_at_the_top(tmp_path):
     fitted(noise="seeded", random_state=1).report(tmp_path / "seeded.html")
-    assert "Not for publication." in (tmp_path / "seeded.html").read_text()
+    assert "Do not publish it." in (tmp_path / "seeded.html").read_text()
     fitted(DPLinearSVC, solver="nonprivate").report(tmp_path / "exact.html")
     exact = (tmp_path / "exact.html").read_text()
     assert 'role="alert">This model promises no privacy.' in exact

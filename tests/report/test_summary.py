@@ -56,7 +56,9 @@ def test_what_a_lawyer_asks_first_is_at_the_top(paid, ledger):
     assert found["Data set"] == "<b>census"
     assert found["Date"] == f"{ledger.entries[0].when} (UTC)"
     assert found["Number of records"] == "4,000, declared as public"
-    assert found["Ledger"].startswith("It promises epsilon = 3 at delta = 1e-06 (rho = 0.2098) in all")
+    assert found["Ledger"].startswith(
+        "It promises epsilon = 3 at delta = 1e-06 (rho = 0.2098) for this model"
+    )
     assert re.match(
         r"epsilon = 1 at delta = 1e-06 \(rho = 0.028\d+\) for the model alone\.", found["Model and scores"]
     )
@@ -68,7 +70,7 @@ def test_what_is_not_known_is_not_made_up():
     found = answers(render(facts))
     assert found["Data set"] == found["Date"] == "not stated"
     assert found["Number of records"] == "not declared as public"
-    assert found["Ledger"] == "None. Nothing limits what else is released about the same records."
+    assert found["Ledger"] == "None. So nothing limits the total of all releases about the same records."
     assert "400" not in found.values()
 
 
@@ -116,7 +118,7 @@ def test_scores_written_by_an_earlier_version_are_added_plainly(paid):
     assert found.startswith("Together at most epsilon = 1.25 at delta = 2e-06,")
     del old["privacy"]["epsilon"]
     assert answers(render(model, scores=old))["Model and scores"].endswith(
-        "What was promised of the scores is not stated."
+        "The file of the scores states no promise."
     )
 
 
@@ -137,8 +139,8 @@ def test_fits_that_no_ledger_adds_up_are_added_up():
 
 def test_scores_with_seeded_noise_are_warned_of(paid):
     scores = evaluate(paid, X, Y, ledger=Ledger(rho=0.01), rho=0.01, noise="seeded", random_state=0)
-    assert "Not for publication." in render(paid.published(), scores=scores.to_dict())
-    assert "Not for publication." not in render(paid.published())
+    assert "Do not publish it." in render(paid.published(), scores=scores.to_dict())
+    assert "Do not publish it." not in render(paid.published())
 
 
 def test_the_page_of_a_loaded_model_is_the_same(paid):
@@ -158,7 +160,7 @@ def test_the_exception_is_put_into_words_that_do_not_understate_it(promise):
     stated, one_in = re.search(r"at most (\S+), 1 in ([\d,]+), for each person separately", words).groups()
     assert odds.exceptions() <= float(stated)
     assert odds.exceptions() <= 1.0 / int(one_in.replace(",", "")) < 1.1 * odds.exceptions()
-    assert "Only the draw decides it" in words
+    assert "It depends only on the draw of the noise" in words
 
 
 def test_without_exception_the_page_says_so():
@@ -194,6 +196,6 @@ def test_deltas_that_add_up_to_one_promise_nothing():
 
 def test_what_each_step_cost_is_no_chart_because_it_is_the_same_for_all(paid):
     page = render(paid.published())
-    assert "The privacy budget by what it bought" in page
+    assert "What the privacy budget was spent on" in page
     assert "<svg" not in page
     assert "price of a step" not in page

@@ -83,7 +83,7 @@ def test_what_does_not_fit_is_counted_by_column_and_not_quoted(table, tmp_path):
         found.setdefault(finding.column, {})[finding.what] = finding.records
     assert found == FOUND
     assert not findings.fits
-    assert str(findings).startswith("For the custodian of the data alone: this counts records exactly")
+    assert str(findings).startswith("For the custodian of the data only: this counts records exactly")
     assert str(findings).endswith("\nThe schema provides for:\n  town: 1 record has no value")
     assert CANARY not in str(findings) + repr(findings)
 

@@ -88,7 +88,27 @@ NUMBERS = Schema(
 )
 
 
-@pytest.mark.parametrize("odd", ["", "1e2", "inf", "1 000", "+5", "9" * 20, "2.5", "-0", ".5", "5.", "x"])
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "",
+        "1e2",
+        "inf",
+        "1 000",
+        "+5",
+        "9" * 20,
+        "2.5",
+        "-0",
+        ".5",
+        "-.5",
+        "-",
+        "1-2",
+        "1/2",
+        "1.2.3",
+        "5.",
+        "x",
+    ],
+)
 def test_numbers_stored_as_numbers_read_as_their_texts_do(odd):
     plain = ["7", "-1", "12.75", "100.5", "0", "3", "99999.123456789", "000123456789012"]
     for last in (plain[0], odd):

@@ -275,6 +275,8 @@ def test_record_in_memory_changes_no_other_row_unless_the_table_is_refused(maker
 
     # polars with strict=False casts cells to the type of a NumPy number before them, or drops them
     odd = EXOTIC + ZONED if "polars" in maker else EXOTIC + ZONED + NUMPY_NUMBERS
+    if maker == "csv of pandas":  # beside a complex number pandas writes all numbers of a column as complex
+        odd = [cell for cell in odd if not isinstance(cell, complex)]
     # Arrow makes no table of mixed columns, so only what is missing is hostile to it
     of_its_kind = maker in ("arrow", "arrow of pandas", "parquet")
     rows, hostile, position = data.draw(tables(MEMORY, MEMORY_DAYS, odd, of_its_kind=of_its_kind))

@@ -20,6 +20,7 @@ ROW_WISE = [
     "SELECT *, CASE WHEN a > 1 THEN 1 ELSE 0 END AS c FROM read_parquet('{t}') WHERE a BETWEEN 1 AND 2",
     "SELECT CAST(a AS DOUBLE) / 2 AS h, coalesce(b, 'none') AS b FROM '{t}' WHERE a IN (1, 2) OR b IS NULL",
     "FROM '{t}'",
+    "SELECT s.a AS k, k + 1 AS l FROM read_parquet('{t}') s WHERE s.A > 1",
 ]
 OTHERS = {
     "join": "SELECT t.a FROM '{t}' t JOIN '{t}' s USING (a)",
@@ -27,6 +28,10 @@ OTHERS = {
     "window": "SELECT sum(a) OVER () AS s FROM '{t}'",
     "row_number": "SELECT a, row_number() OVER () AS r FROM '{t}'",
     "row number of the file": "SELECT a FROM '{t}' WHERE file_row_number < 2",
+    "name of the file": "SELECT a, filename FROM '{t}'",
+    "name of the file, of an alias": "SELECT a.filename FROM '{t}' a",
+    "name of the file in an expression": "SELECT a FROM '{t}' WHERE upper(FileName) LIKE '%T%'",
+    "number of the file": "SELECT a, file_index AS f FROM '{t}'",
     "aggregate": "SELECT max(a) AS m FROM '{t}'",
     "GROUP BY": "SELECT a FROM '{t}' GROUP BY a",
     "LIMIT": "SELECT a FROM '{t}' LIMIT 2",
@@ -97,6 +102,21 @@ def test_strict_mode_refuses_types_that_records_decide(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a\n1\n2\n")
     with strict(), pytest.raises(PrivacyLeakError, match="READ_CSV"):
         rows(f"duckdb:SELECT a FROM '{tmp_path}/t.csv'")
+
+
+def test_strict_mode_refuses_columns_that_are_made_of_directories(tmp_path: Path) -> None:
+    (tmp_path / "year=2024").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "year=2024" / "t.parquet")
+    query = f"duckdb:SELECT a FROM '{tmp_path}/*/*.parquet'"
+    assert rows(query) == [{"a": 1}]
+    with strict(), pytest.raises(PrivacyLeakError, match="names of directories"):
+        rows(query)
+
+
+def test_strict_mode_takes_a_column_of_the_files_whatever_it_is_called(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"filename": ["x"]}), tmp_path / "t.parquet")
+    with strict():
+        assert rows(f"duckdb:SELECT filename FROM '{tmp_path}/t.parquet'") == [{"filename": "x"}]
 
 
 def test_strict_mode_refuses_relations(table: str) -> None:

@@ -133,7 +133,7 @@ def test_the_exact_score_weighs_by_the_column():
     ids=lambda s: next(iter(s)),
 )
 def test_what_the_schema_says_is_not_said_twice(setting):
-    with pytest.raises(ValueError, match=f"{next(iter(setting))} is said by the weight of the schema"):
+    with pytest.raises(ValueError, match=f"declares this already; remove {next(iter(setting))}="):
         fit(schema=schema(), **setting)
 
 

@@ -143,7 +143,7 @@ def test_a_column_of_incomes_is_scaled_by_what_people_earn_not_by_what_they_coul
 def test_bounds_away_from_zero_are_shifted_and_bounds_around_zero_are_not():
     X = np.column_stack([np.linspace(1990, 2020, 2000), np.linspace(-5, 2, 2000)])
     features = bounded(curator_of(X, bounds=(np.array([1990.0, -5.0]), np.array([2020.0, 2.0]))), 1.0, 2000.0)
-    np.testing.assert_array_equal(features.folds, [1.0, 0.0])
+    np.testing.assert_array_equal(features.roots, [1.0, 0.0])
     edges = np.array([2.0, 1.5, 1.0, 0.5, 0.1])
     assert features.curator.measure(Norms(edges), 0.1).value.sum() == 2000
     assert features.curator.measure(Norms(edges), 0.1).value[0] == 0, "no norm above sqrt(2)"

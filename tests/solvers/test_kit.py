@@ -11,7 +11,7 @@ from scripted import ScriptedNoise
 from privfit.accounting import Ledger
 from privfit.engine.table import Table
 from privfit.solvers.kit import (
-    COUNT_SHARE,
+    RHO_SHARE_OF_COUNT,
     check_choice,
     check_positive,
     check_share,
@@ -42,7 +42,9 @@ def test_a_declared_number_of_records_costs_nothing():
 def test_an_undeclared_one_is_bought_with_a_small_share_of_what_is_left():
     asked, ledger = curator(40)
     assert number_of_records(asked) == 40.0
-    assert [(entry.what, entry.rho) for entry in ledger.entries] == [("number of records", COUNT_SHARE * 0.5)]
+    assert [(entry.what, entry.rho) for entry in ledger.entries] == [
+        ("number of records", RHO_SHARE_OF_COUNT * 0.5)
+    ]
 
 
 def test_noise_makes_no_table_smaller_than_one_record():

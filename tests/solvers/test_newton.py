@@ -17,10 +17,10 @@ from privfit.mechanisms.noise import SeededNoise
 from privfit.questions.products import triangle
 from privfit.solvers import Newton
 from privfit.solvers.newton import (
-    LENGTH,
+    FEWEST_AND_MOST_STEPS,
     MOST_COLUMNS,
+    NOISE_PER_WEIGHT,
     REFRESH_AT,
-    STEPS,
     Curvature,
     newton_steps,
     noise_edge,
@@ -88,7 +88,7 @@ def test_steps_and_prices_are_what_is_said(loss, rho):
     asked = [entry.what for entry in ledger.entries]
     steps = asked.count("gradient")
     assert steps == solution.n_iter
-    assert STEPS[0] <= steps <= STEPS[1]
+    assert FEWEST_AND_MOST_STEPS[0] <= steps <= FEWEST_AND_MOST_STEPS[1]
     assert asked.count("second moments") == 1
     assert asked.count("curvature") == (loss == "logistic"), "a kink's curvature holds nowhere else"
     if loss == "logistic":
@@ -108,7 +108,7 @@ def test_steps_are_a_function_of_public_numbers_and_grow_with_the_columns():
             X, y = correlated(500, p, seed)
             counts.append(run(X, y, noise=SeededNoise(seed), n_records=500)[0].n_iter)
     assert counts[::2] == counts[1::2] == [12, 14, 27]
-    assert [planned_steps(1.0, p, 7.0) for p in (2, 26, 2000)] == [14, 49, STEPS[1]]
+    assert [planned_steps(1.0, p, 7.0) for p in (2, 26, 2000)] == [14, 49, FEWEST_AND_MOST_STEPS[1]]
     assert planned_steps(1.0, 26, 0.55) == 88
 
 
@@ -143,7 +143,7 @@ def test_noise_moves_weights_without_curvature_by_its_length_at_most():
             problem = Problem.of(X, y, LOSSES["logistic"])
             curator = curator_of(problem, Ledger(rho=rho), SeededNoise(seed), epsilon=1.0, delta=1e-6)
             ends.append(newton_steps(curator, 1000.0, np.zeros(41))[0][:-1])
-        assert 0.3 * LENGTH < np.sqrt(np.mean(np.square(ends))) < LENGTH
+        assert 0.3 * NOISE_PER_WEIGHT < np.sqrt(np.mean(np.square(ends))) < NOISE_PER_WEIGHT
 
 
 def test_more_columns_than_it_can_take_are_refused_before_any_charge():

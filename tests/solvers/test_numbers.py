@@ -13,7 +13,7 @@ from privfit import DPHuberRegressor, DPLinearRegression, DPPoissonRegressor, DP
 from privfit.accounting import Ledger
 from privfit.engine.problem import Problem
 from privfit.losses import LOSSES
-from privfit.solvers.least_squares import FEW, is_enough, least_squares
+from privfit.solvers.least_squares import MOST_WEIGHTS_PER_REACH, is_enough, least_squares
 from privfit.solvers.target_scale import _range, bought_size, exceeded_by, scaled_targets
 
 TRUE = np.array([3.0, -2.0, 0.5])
@@ -225,7 +225,10 @@ def test_the_ridge_is_what_the_noise_could_be_less_the_least_eigenvalue_that_is_
 
 def test_a_rule_from_public_numbers_chooses_one_release_where_it_is_as_good():
     X, y = table(1000)
-    for n, chosen in ((8.0 / FEW * 1.01, True), (8.0 / FEW * 0.99, False)):
+    for n, chosen in (
+        (8.0 / MOST_WEIGHTS_PER_REACH * 1.01, True),
+        (8.0 / MOST_WEIGHTS_PER_REACH * 0.99, False),
+    ):
         curator = quiet_curator(X, y, rho=0.5)  # reach is n
         assert is_enough(curator, n) is chosen
     assert not is_enough(quiet_curator(X, y, "huber_1.345", rho=0.5), 1e9)

@@ -52,7 +52,7 @@ def chosen(name, epsilon, delta, strength, share=DEFAULT_SHARE):
     """Return loss, regulariser and sigma as the solver chooses them."""
     loss = LOSSES[name].smoothed
     ridge, rest = ours.ridge_and_rest(loss, epsilon, strength, share)
-    return loss, ridge, ours.noise_scale(loss.lipschitz * ours.UNIT, rest, delta)
+    return loss, ridge, ours.noise_scale(loss.lipschitz * ours.LONGEST_UNIT_ROW, rest, delta)
 
 
 @pytest.mark.parametrize(("s", "rest"), [(0.5, 1.0), (1.5, 0.2), (0.1, 1e-3), (2.0, 5.0)])
@@ -103,7 +103,7 @@ def test_their_log_determinant_wants_a_regulariser_that_is_larger_by_the_smoothn
     """|log(1 - beta / (lambda + beta))| = log(1 + beta / lambda): that much of epsilon is paid in both."""
     loss, ridge, _ = chosen(name, epsilon, 1e-6, 0.0)
     paid = epsilon - ours.ridge_and_rest(loss, epsilon, 0.0, DEFAULT_SHARE)[1]
-    curvature = loss.smoothness * ours.UNIT**2
+    curvature = loss.smoothness * ours.LONGEST_UNIT_ROW**2
     assert -math.log1p(-curvature / (ridge + curvature)) == pytest.approx(paid, rel=1e-12)
 
 

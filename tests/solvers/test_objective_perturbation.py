@@ -221,7 +221,7 @@ def test_no_row_is_longer_than_the_proof_assumes(make, intercept):
     rows = Problem.of(make(X), np.ones(4000), LOSSES["logistic"], intercept=intercept).with_rows_of(1.0)
     Z = rows.table.layout.X.astype(np.float64)
     Z = Z.toarray() if sp.issparse(Z) else Z
-    assert np.linalg.norm(Z, axis=1).max() <= module.UNIT
+    assert np.linalg.norm(Z, axis=1).max() <= module.LONGEST_UNIT_ROW
 
 
 # -- replaying neighbours ----------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def test_under_the_same_tilt_one_record_moves_the_minimum_by_its_gradient_over_t
     with_it, _, _ = run(solver, X, y, loss=loss, n_records=300)
     without, _, _ = run(solver, X[keep], y[keep], loss=loss, n_records=300)
     moved = np.linalg.norm(with_it.w - without.w)
-    assert 0.0 < moved <= module.UNIT / needed_ridge(loss, 1.0, SHARE[loss])
+    assert 0.0 < moved <= module.LONGEST_UNIT_ROW / needed_ridge(loss, 1.0, SHARE[loss])
 
 
 # -- the ends of the scale ---------------------------------------------------------------------------------

@@ -70,6 +70,8 @@ def test_winners_are_chosen_one_after_the_other_and_share_the_price():
     for _, scale, _ in noise.argmax_inputs:
         assert scale == pytest.approx(4.0 / math.sqrt(8 * 0.1 / 4), rel=1e-4)
     assert ledger.spent == 0.1
+    entry = ledger.entries[-1]  # the evidence has a sensitivity and a scale that cost the price of all four
+    assert (entry.sensitivity / entry.scale) ** 2 / 8 == pytest.approx(0.1, rel=1e-4)
 
 
 @pytest.mark.parametrize("winners", [0, 3])
@@ -97,15 +99,15 @@ def test_refused_charge_leaves_the_data_unread(monkeypatch):
     y=arrays(bool, 5),
     w=arrays(np.float64, 3, elements=st.floats(-50, 50)),
     candidates=arrays(np.float64, (4, 3), elements=st.floats(-50, 50)),
-    reach=st.floats(0.01, 20),
+    clip=st.floats(0.01, 20),
 )
-def test_no_neighbour_moves_the_scores_beyond_their_noise(loss, X, y, w, candidates, reach):
+def test_no_neighbour_moves_the_scores_beyond_their_noise(loss, X, y, w, candidates, clip):
     """The winner's distribution on two neighbours is computed, and its Renyi divergence held to a * rho."""
     signs = np.where(y, 1.0, -1.0)
     logs = []
     for rows in (slice(0, 5), slice(0, 4)):
         curator, _, noise = make_curator(X[rows], signs[rows], loss=loss)
-        curator.choose(ChangesOfLoss(candidates, reach), 0.03, of=curator.at(w))
+        curator.choose(ChangesOfLoss(candidates, clip), 0.03, of=curator.at(w))
         ((scores, scale, _),) = noise.argmax_inputs
         logs.append(scores / scale - logsumexp(scores / scale))
     for p, q in (logs, logs[::-1]):
@@ -115,16 +117,16 @@ def test_no_neighbour_moves_the_scores_beyond_their_noise(loss, X, y, w, candida
 
 
 def test_a_record_uses_up_the_width_to_the_last_bit_of_its_rounding():
-    """Two vectors that its margin tells apart by twice the reach, which the grid of sums rounds up."""
-    reach = 0.75 + 0.6 * 2.0**-21
+    """Two vectors that its margin tells apart by twice the clip, which the grid of sums rounds up."""
+    clip = 0.75 + 0.6 * 2.0**-21
     fed = []
     for n in (1, 2):
         curator, _, noise = make_curator(np.full((n, 1), 1.0), np.ones(n), loss="hinge")
         candidates = np.array([[-6.0, 0.0], [-4.0, 0.0]])
-        curator.choose(ChangesOfLoss(candidates, reach), 0.1, of=curator.at(np.array([-5.0, 0.0])))
+        curator.choose(ChangesOfLoss(candidates, clip), 0.1, of=curator.at(np.array([-5.0, 0.0])))
         fed.append(noise.argmax_inputs[0])
     moved, allowed = np.ptp(fed[1][0] - fed[0][0]), fed[0][1] * math.sqrt(8 * 0.1)
-    assert 2 * reach < moved <= allowed < 2 * reach * (1 + 1e-5)
+    assert 2 * clip < moved <= allowed < 2 * clip * (1 + 1e-5)
 
 
 # -- the search
@@ -159,7 +161,7 @@ def test_children_of_the_papers_variant_are_two_parents_crossed_and_one_weight_m
 
     def spy(self, question, rho, **settings):
         chosen = original(self, question, rho, **settings)
-        generations.append((question.candidates, question.reach, question.candidates[chosen]))
+        generations.append((question.candidates, question.clip, question.candidates[chosen]))
         return chosen
 
     monkeypatch.setattr(Curator, "choose", spy)
@@ -171,10 +173,10 @@ def test_children_of_the_papers_variant_are_two_parents_crossed_and_one_weight_m
     assert np.abs(generations[0][0]).max() <= 0.5
     assert np.abs(generations[0][0]).min(axis=0).max() < 0.25  # spread over the whole interval
     crossed_at, mothers, fathers = set(), set(), set()
-    for t, (children, reach, _) in enumerate(generations[1:], 1):
+    for t, (children, clip, _) in enumerate(generations[1:], 1):
         parents, scale = generations[t - 1][2], 0.5 * 0.95**t
         assert children.shape == (30, 4)
-        assert reach == pytest.approx(np.abs(children - children.mean(axis=0)).max())
+        assert clip == pytest.approx(np.abs(children - children.mean(axis=0)).max())
         for child in children:
             origins = [
                 (cut, a, b)
@@ -227,7 +229,7 @@ def test_without_an_intercept_every_weight_is_a_columns():
         ({"mutation": 0.0}, "positive finite mutation"),
         ({"decay": math.inf}, "positive finite decay"),
         ({"c": math.nan}, "positive finite c"),
-        ({"reach": -1.0}, "positive finite reach"),
+        ({"relative_clip": -1.0}, "positive finite relative_clip"),
         ({"parents": 1}, "whole number of at least 2 for parents"),
         ({"population": 5}, "parents <= population"),
     ],
@@ -235,3 +237,8 @@ def test_without_an_intercept_every_weight_is_a_columns():
 def test_bad_settings_are_refused(bad, message):
     with pytest.raises(ValueError, match=message):
         PrivGene(**bad)
+
+
+def test_the_earlier_name_of_a_setting_works_and_warns():
+    with pytest.warns(FutureWarning, match=r"PrivGene\(reach=\.\.\.\) is called relative_clip now"):
+        assert PrivGene(reach=2.0) == PrivGene(relative_clip=2.0)

@@ -325,10 +325,10 @@ def test_only_unseeded_noise_calls_itself_secure():
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
 def test_values_that_are_not_finite_are_never_released(noise, bad):
     values = np.array([0.0, bad, 1.0])
-    with pytest.raises(ValueError, match="Only finite numbers can be blurred"):
+    with pytest.raises(ValueError, match="Noise can be added to finite numbers only"):
         noise.gaussian(values, 1.0)
     for shape in SHAPES:
-        with pytest.raises(ValueError, match="Only finite numbers can be blurred"):
+        with pytest.raises(ValueError, match="Noise can be added to finite numbers only"):
             noise.noisy_argmax(values, 1.0, shape)
 
 

@@ -11,7 +11,7 @@ from privfit.accounting.parts import ledgers_of_parts
 from privfit.estimators.records import Records
 from privfit.mechanisms.noise import SecureNoise, SeededNoise
 from privfit.schema.people import people_in
-from privfit.tuning.parts import held_out_rows, split
+from privfit.tuning.parts import held_out_rows, rows_in, split
 
 N = 10_000
 
@@ -21,6 +21,12 @@ def numbered(n, groups=None):
     return Records.given(rows[:, None], rows, None, groups)
 
 
+def parts_of(records, people, share, noise):
+    """Return the records that are trained on, and those that are held out."""
+    held = split(len(records.y), people, share, noise)
+    return tuple(rows_in(records, np.flatnonzero(rows)) for rows in (~held, held))
+
+
 def difference(one, other):
     return set(one.X[:, 0]) ^ set(other.X[:, 0])
 
@@ -28,7 +34,7 @@ def difference(one, other):
 def test_one_more_record_changes_one_part_by_that_record_alone():
     changes = []
     for seed in range(20):
-        parts = [split(numbered(n), None, 0.2, SeededNoise(seed)) for n in (N, N + 1)]
+        parts = [parts_of(numbered(n), None, 0.2, SeededNoise(seed)) for n in (N, N + 1)]
         changes.append([difference(*pair) for pair in zip(*parts, strict=True)])
     assert all(sorted(map(len, change)) == [0, 1] for change in changes)
     assert {frozenset(one | other) for one, other in changes} == {frozenset({float(N)})}
@@ -46,7 +52,7 @@ def test_one_more_person_changes_one_part_by_that_persons_rows_alone():
     ids = np.arange(3 * 1000) // 3
     for seed in range(10):
         few, many = (
-            split(numbered(n, ids[:n]), people_in(ids[:n], "groups"), 0.3, SeededNoise(seed))
+            parts_of(numbered(n, ids[:n]), people_in(ids[:n], "groups"), 0.3, SeededNoise(seed))
             for n in (2997, 3000)
         )
         changes = [difference(*pair) for pair in zip(few, many, strict=True)]
@@ -84,7 +90,7 @@ def test_coins_have_their_probability(noise):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, np.ndarray.tolist])
 def test_parts_of_any_table_hold_its_rows(form):
     X, y = np.arange(12.0).reshape(6, 2), ["a", "b", "c", "d", "e", "f"]
-    training, held = split(Records.given(form(X), y, np.arange(6.0), None), None, 0.5, SeededNoise(3))
+    training, held = parts_of(Records.given(form(X), y, np.arange(6.0), None), None, 0.5, SeededNoise(3))
     for part in (training, held):
         rows = part.X.toarray() if sparse.issparse(part.X) else np.asarray(part.X)
         assert ["abcdef"[int(row[0]) // 2] for row in rows] == list(part.y)
@@ -95,7 +101,7 @@ def test_parts_of_any_table_hold_its_rows(form):
 @pytest.mark.parametrize("share", [1e-9, 0.5])
 def test_a_part_without_records_is_refused(share):
     with pytest.raises(ValueError, match="too few records"):
-        split(numbered(1), None, share, SeededNoise(0))
+        split(1, None, share, SeededNoise(0))
 
 
 # -- what they cost ---------------------------------------------------------------------------------------

@@ -63,12 +63,12 @@ def test_it_is_decided_of_every_setting_whether_it_may_be_tried(model):
 
 @pytest.mark.parametrize("name", PRIVACY)
 def test_settings_that_decide_what_is_promised_are_not_tried(name):
-    refused(f"grid names {name}, which decides what is promised", grid={name: [1, 2]})
+    refused(f"param_grid names {name}, which decides what is promised", grid={name: [1, 2]})
 
 
 @pytest.mark.parametrize("name", ["classes", "n_records", "schema", "feature_bounds", "verbose"])
 def test_what_is_public_is_not_tried(name):
-    refused(f"grid names {name}, which says what is public", grid={name: [1, 2]})
+    refused(f"param_grid names {name}, which says what is public", grid={name: [1, 2]})
 
 
 @pytest.mark.parametrize(
@@ -104,13 +104,13 @@ def test_a_grid_that_cannot_be_tried_is_refused(grid, message):
         (LogisticRegression(), "one of privfit's own models, not of LogisticRegression"),
         (DPLogisticRegression, "not of DPLogisticRegression"),
         (make_pipeline(StandardScaler(), DPLogisticRegression()), "not of Pipeline"),
-        (DPLogisticRegression(1.0, **PUBLIC), "epsilon is said to DPSearchCV"),
-        (DPLogisticRegression(delta=1e-9, **PUBLIC), "delta is said to DPSearchCV"),
-        (DPLogisticRegression(rho=0.1, **PUBLIC), "rho is said to DPSearchCV"),
-        (DPLogisticRegression(ledger=Ledger(epsilon=1.0), **PUBLIC), "ledger is said to DPSearchCV"),
-        (DPLogisticRegression(noise="seeded", **PUBLIC), "noise is said to DPSearchCV"),
-        (DPLogisticRegression(random_state=0, **PUBLIC), "random_state is said to DPSearchCV"),
-        (DPLogisticRegression(inference=True, **PUBLIC), "A search cannot be followed by intervals"),
+        (DPLogisticRegression(1.0, **PUBLIC), "epsilon is a setting of DPSearchCV"),
+        (DPLogisticRegression(delta=1e-9, **PUBLIC), "delta is a setting of DPSearchCV"),
+        (DPLogisticRegression(rho=0.1, **PUBLIC), "rho is a setting of DPSearchCV"),
+        (DPLogisticRegression(ledger=Ledger(epsilon=1.0), **PUBLIC), "ledger is a setting of DPSearchCV"),
+        (DPLogisticRegression(noise="seeded", **PUBLIC), "noise is a setting of DPSearchCV"),
+        (DPLogisticRegression(random_state=0, **PUBLIC), "random_state is a setting of DPSearchCV"),
+        (DPLogisticRegression(inference=True, **PUBLIC), "After a search there are no intervals"),
     ],
 )
 def test_an_estimator_that_says_what_the_search_says_is_refused(estimator, message):
@@ -130,7 +130,7 @@ def test_an_estimator_that_says_what_the_search_says_is_refused(estimator, messa
         ({"log_loss_clip": 0.5}, "log_loss_clip must be at most 0.25"),
         ({"refit": "accuracy"}, "refit must be True or False"),
         ({"epsilon": -1.0}, "epsilon must be a positive"),
-        ({"epsilon": 1.0, "rho": 0.1}, "two ways to name one privacy budget"),
+        ({"epsilon": 1.0, "rho": 0.1}, "two ways to state one privacy budget"),
         ({"noise": "none"}, "noise must be"),
         ({"ledger": "people.db"}, "ledger must be a privfit.Ledger"),
         ({"groups": np.arange(200)}, "set rows_per_person"),
@@ -166,3 +166,11 @@ def test_losses_of_other_kinds_of_models_are_refused(model, offered):
 def test_a_search_that_was_not_fitted_cannot_be_scored():
     with pytest.raises(ValueError, match="not fitted yet"):
         metrics.accuracy(DPSearchCV(DPLogisticRegression(**PUBLIC), GRID), X, Y, rho=0.1)
+
+
+def test_the_settings_are_given_once_by_either_of_two_names():
+    for named in ({"param_grid": GRID}, {"grid": GRID}):
+        DPSearchCV(DPLogisticRegression(**PUBLIC), **named).check()
+    for named in ({}, {"param_grid": GRID, "grid": GRID}):
+        with pytest.raises(ValueError, match="needs the settings to try, once: param_grid="):
+            DPSearchCV(DPLogisticRegression(**PUBLIC), **named).check()

@@ -275,11 +275,14 @@ def test_people_of_a_schema_are_split_and_paid_for_as_people():
 def test_groups_and_weights_are_split_with_their_rows():
     given = {"groups": pd.Series(np.arange(N) // 3, name="visitor"), "sample_weight": np.full(N, 0.7)}
     model = DPLogisticRegression(classes=(0, 1), rows_per_person=3, max_weight=1.0, **BOUNDED)
-    search = searched(model, X, (SCORES > 0).astype(int), **given)
+    # the noise of a difference is divided by a bought count of records that coins held out: of half of them
+    # and at a large epsilon it varies by 6%, so that the ratio leaves its range once in a million times
+    settings = {"held_out": 0.5, "epsilon": 60.0}
+    search = searched(model, X, (SCORES > 0).astype(int), **settings, **given)
     assert search.best_params_ == {"alpha": 0.0}
     assert search.privacy_.promise.person_id == "visitor"
     one = DPLogisticRegression(classes=(0, 1), **BOUNDED)
-    alone = searched(one, X, (SCORES > 0).astype(int))
+    alone = searched(one, X, (SCORES > 0).astype(int), **settings)
     ratio = search.cv_results_["difference_noise"][0] / alone.cv_results_["difference_noise"][0]
     assert 3.0 < ratio < 6.0  # three records of a person, and a count in units of the largest weight
 
@@ -320,7 +323,7 @@ def test_a_training_part_without_a_label_is_refused_before_a_charge(monkeypatch)
     few.loc[:2, "sick"] = ["yes", "no", "yes"]
     monkeypatch.setattr(parts, "held_out_rows", lambda count, *_: np.arange(count) < 10)
     ledger = Ledger(epsilon=9.0, delta=1e-6)
-    with pytest.raises(ValueError, match="missing in every record"):
+    with pytest.raises(ValueError, match="too few records"):
         searched(DPLogisticRegression(schema=SCHEMA, solver=QUICK), few, ledger=ledger)
     assert not ledger.entries
 

@@ -1,14 +1,16 @@
-"""What a question costs: pure maths and bookkeeping."""
+"""Privacy accounting: what each question costs, what charges add up to, and the ledgers that keep them."""
+
+from typing import Any
 
 from privfit.accounting.ledger import Ledger
 from privfit.accounting.promise import Concentrated, Direct, Gaussian, Promise
 from privfit.accounting.refusal import BudgetExceeded
-from privfit.accounting.stores import AccountError, BrokenChain, Entry, LedgerError
+from privfit.accounting.stores import BrokenChain, Entry, LedgerError
 from privfit.accounting.upkeep import change_promise, list_datasets, migrate
 from privfit.accounting.zcdp import epsilon_from_rho, rho_from_epsilon
+from privfit.leaks import warn_of_earlier_name
 
 __all__ = [
-    "AccountError",
     "BrokenChain",
     "BudgetExceeded",
     "Concentrated",
@@ -24,3 +26,11 @@ __all__ = [
     "migrate",
     "rho_from_epsilon",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Find what had another name in privfit 0.1."""
+    if name == "AccountError":
+        warn_of_earlier_name("AccountError", "LedgerError")
+        return LedgerError
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

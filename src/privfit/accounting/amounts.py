@@ -1,4 +1,8 @@
-"""Amounts that add up without rounding: float64s as integers, in units of which each is a multiple."""
+"""Amounts that add up without rounding.
+
+Every float64 is a multiple of one tiny unit. Amounts are stored as integers in that unit, so that their sums
+are exact.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ UNIT = 2 ** (1074 + 53)  # units in 1; every float64, and every half ulp of one,
 
 
 def number(name: str, value: float) -> float:
-    """Return a number as a float, infinite if it is beyond all floats, or say that it is none."""
+    """Return a number as a float, infinite if too large for one; raise ValueError if it is no number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise ValueError(f"{name} must be a number, not {type(value).__name__}.")
     try:
@@ -21,7 +25,7 @@ def number(name: str, value: float) -> float:
 
 
 def price(name: str, value: float) -> float:
-    """Return an amount as a float, or say that it is none."""
+    """Return an amount as a float; raise ValueError if it is negative, infinite or no number."""
     amount = number(name, value)
     if not (amount >= 0.0 and math.isfinite(amount)):
         raise ValueError(f"{name} must be a non-negative finite number, got {amount!r}.")
@@ -29,14 +33,14 @@ def price(name: str, value: float) -> float:
 
 
 def written_up(x: float) -> str:
-    """Write x with four significant digits; what is written is read as a number that is not smaller."""
+    """Write x with four significant digits, rounded up, so that the text never states less than x."""
     if not 0.0 < x < math.inf:
         return f"{x:g}"
     return f"{float(_FOUR_DIGITS_UP.create_decimal(repr(float(x)))):.4g}"
 
 
 def four_digits_down(x: float) -> float:
-    """Return x with four significant digits, never larger than it is."""
+    """Return x rounded down to four significant digits."""
     if not 0.0 < x < math.inf:
         return x
     return float(_FOUR_DIGITS_DOWN.create_decimal(repr(float(x))))
@@ -65,8 +69,9 @@ def exactly_read(text: str) -> int:
 def ceiling(budget: float) -> int:
     """Return what charges may add up to, in units.
 
-    T shares of fl(budget / T) may add up to half an ulp more than the budget. They always fit; the noise
-    margin of every mechanism (zcdp.NOISE_MARGIN) makes the true cost smaller than the price by far more.
+    T shares of fl(budget / T) may add up to half an ulp more than the budget. The ceiling is half an ulp
+    higher than the budget, so that they always fit. This is safe because every mechanism adds a little more
+    noise than its price asks for (zcdp.NOISE_MARGIN), which makes up for far more than half an ulp.
     """
     budget_in_units = units(budget)
     return budget_in_units + budget_in_units // 2**53

@@ -1,4 +1,4 @@
-"""Which promise a budget buys, as whoever opens a ledger names it."""
+"""The privacy budget as a user names it when a ledger is opened, and the promise that it buys."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from privfit.accounting.zcdp import Conversion
 
 PromiseKind = Literal["gaussian", "concentrated", "direct"]
 
-DEFAULT_DELTA = 1e-6  # of ledgers that are named by epsilon, as of fits
+DEFAULT_DELTA = 1e-6  # of ledgers opened with epsilon; fits have the same default
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """What somebody names who opens a ledger; None is not named."""
+    """The arguments with which a user opens a ledger; None stands for an argument that was left out."""
 
     rho: float | None = None
     epsilon: float | None = None
@@ -37,7 +37,7 @@ class Budget:
 
     @property
     def is_named(self) -> bool:
-        """Whether it says how large the ledger is."""
+        """Whether rho or epsilon was given, which say how large the ledger is."""
         return self.rho is not None or self.epsilon is not None
 
     @property
@@ -48,7 +48,7 @@ class Budget:
         return "concentrated" if self.rho is not None or self.conversion is not None else "gaussian"
 
     def buy(self) -> Promise:
-        """Return the promise that this budget buys, or raise ValueError and say what is wrong with it."""
+        """Return the promise that this budget buys; raise ValueError if it buys none, and say why."""
         return replace(self._bought(), person_id=self.person_id)
 
     def _bought(self) -> Promise:
@@ -80,10 +80,10 @@ class Budget:
         return (Gaussian if self.kind == "gaussian" else Direct).of(epsilon=epsilon, delta=delta)
 
     def is_kept_by(self, kept: Promise) -> bool:
-        """Return whether all that is named is what a ledger has.
+        """Return whether every argument that was given agrees with the promise that a ledger keeps.
 
-        What a budget is worth may change in the last digit from one version of the library to the next; what
-        was asked for does not.
+        Arguments are compared as they were given, because the rho that an epsilon is worth may change in the
+        last digit from one version of privfit to the next.
         """
         named = {
             "rho": kept.rho,
@@ -108,13 +108,13 @@ def in_another_kind(kept: Promise, kind: PromiseKind) -> Promise:
 
 def pays_for(kept: Promise, wanted: Promise) -> bool:
     """Return whether a ledger that keeps a promise can pay for what needs another kind of promise."""
-    if isinstance(kept, Concentrated):  # for all that uses up no delta, and otherwise if it has one to use up
+    if isinstance(kept, Concentrated):  # it pays for anything, but needs slack for what uses up delta
         return kept.slack > 0.0 or wanted.slack == 0.0
     return type(kept) is type(wanted)
 
 
 def named(promise: Promise) -> str:
-    """Return a promise in the words that a ledger is opened with."""
+    """Return a promise as the arguments with which a ledger is opened."""
     numbers = {"epsilon": promise.epsilon, "delta": promise.delta}
     if promise.epsilon is None:
         numbers = {"rho": promise.rho, "delta": promise.slack}
@@ -125,14 +125,15 @@ def named(promise: Promise) -> str:
 
 
 def stated_delta(promise: Promise) -> float:
-    """Return the delta at which the epsilon of a promise is stated, if it was named by rho alone, too."""
+    """Return the delta at which the epsilon of a promise is stated; the default if only rho was given."""
     return DEFAULT_DELTA + promise.slack if promise.delta is None else promise.delta
 
 
 def in_words(promise: Promise) -> str:
-    """Say what a promise amounts to, in epsilon (with delta) and in rho, the one it was named by first.
+    """Say what a promise amounts to, in epsilon (with delta) and in rho.
 
-    A promise to people says so; others are about one record.
+    The one that the user gave comes first. The text names the unit only if the promise is about people; all
+    other promises are about one record.
     """
     if promise.person_id is not None:
         return f"{_amount_in_words(promise)} for {unit_in_words(promise.person_id)}"

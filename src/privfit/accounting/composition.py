@@ -12,10 +12,11 @@ from privfit.accounting.zcdp import MIN_DELTA, epsilon_of_sum
 
 
 def composed(promises: Sequence[Promise]) -> tuple[float, float]:
-    """Return an (epsilon, delta) that holds for all together: the better of two ways to add.
+    """Return an (epsilon, delta) that holds for several promises together.
 
-    Epsilons and deltas add up as they are. Prices in zCDP do, too, and are worth less when there are many;
-    those of Gaussian noise alone are worth less still.
+    Basic composition adds epsilons and deltas. Composition in zCDP adds rhos and converts their sum, which
+    gives a smaller epsilon if there are many promises. If all of them are about Gaussian noise, the exact
+    conversion gives a still smaller one. The smallest epsilon is returned.
 
     Parameters
     ----------
@@ -25,19 +26,19 @@ def composed(promises: Sequence[Promise]) -> tuple[float, float]:
     Returns
     -------
     epsilon, delta : float
-        Rounded up. epsilon is infinite if one of the promises names none, if some are about records and
-        others about people, or if nothing is promised any more because the deltas add up to 1.
+        Rounded up. epsilon is infinite if one of the promises has no epsilon, if some are about records and
+        others about people, or if the deltas add up to 1 or more, which promises nothing.
     """
     if len({promise.person_id for promise in promises}) > 1:
-        return math.inf, 1.0  # they are about different neighbours
+        return math.inf, 1.0  # their neighbouring tables differ, so they cannot be added
     epsilons = [math.inf if promise.epsilon is None else promise.epsilon for promise in promises]
     deltas = [promise.delta or 0.0 for promise in promises]
     ways = [(_sum(epsilons), _sum(deltas))]
-    free = max(deltas)  # what a conversion of zCDP may use up, where it has one for so small a delta
+    free = max(deltas)  # the delta that a conversion from zCDP may use up, if it is not too small for one
     if len(promises) > 1 and free >= MIN_DELTA:
         rho = _sum([promise.rho for promise in promises])
         if all(isinstance(promise, Gaussian) for promise in promises):
-            return promises[0].worth(rho, 0.0, free), free  # the sum may be larger than any one promise
+            return promises[0].worth(rho, 0.0, free), free  # `worth` accepts a sum above the largest rho
         ways.append((epsilon_of_sum(rho, free), _sum([free, *(promise.slack for promise in promises)])))
     return min(((epsilon, delta) for epsilon, delta in ways if delta < 1.0), default=(math.inf, 1.0))
 
@@ -49,16 +50,16 @@ def _sum(amounts: list[float]) -> float:
 
 @dataclass(frozen=True)
 class FamilyTotal:
-    """What the fits of a family without a ledger add up to, as bookkeeping.
+    """What the fits of a family without a ledger add up to. Bookkeeping only: nobody enforced this total.
 
     Attributes
     ----------
     fits : int or None
-        How many there were; None if some may have happened elsewhere.
+        How many there were; None if some may have happened in another process.
     epsilon, delta : float or None
         What their fixed privacy budgets add up to; None if that is unknown.
     unknown : str
-        Why it is unknown, if it is.
+        The reason why the total is unknown, or an empty text.
     scores : int or None
         How many private scores are among what was added up.
     """

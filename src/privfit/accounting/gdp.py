@@ -1,9 +1,10 @@
 """Exact accounting for Gaussian noise: what mu-Gaussian differential privacy promises as (epsilon, delta).
 
-Telling two neighbours by what was released is no easier than telling N(0, 1) from N(mu, 1) (P7). That is
-(epsilon, delta)-DP exactly where delta >= Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)
-(Dong, Roth & Su 2022; Balle & Wang 2018). In zCDP the same noise costs rho = mu^2 / 2, so both share a sum.
-Every number here is rounded against us: epsilons, deltas and costs up, budgets down.
+mu-Gaussian differential privacy (mu-GDP) says: telling two neighbouring tables apart by what was released is
+no easier than telling N(0, 1) from N(mu, 1) (P7). mu-GDP implies (epsilon, delta)-DP exactly if
+delta >= Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu) (Dong, Roth & Su 2022; Balle & Wang
+2018). In zCDP the same noise costs rho = mu^2 / 2, so a ledger adds up rhos for both.
+Every number here is rounded to the safe side: epsilons, deltas and costs up, budgets down.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ import math
 
 from privfit.accounting.zcdp import LOST_TO_UNDERFLOW, MAX_DELTA, MAX_RHO, MIN_DELTA, MIN_RHO
 
-# `divergence` errs by less than 1e-8 of what it returns; deltas are decreased by more before a comparison.
-_MARGIN = 1.0 - 2.0**-20
+# `divergence` has a relative error below 1e-8. Deltas are multiplied by this before a comparison, which is
+# more than enough to make up for it.
+_DELTA_MARGIN = 1.0 - 2.0**-20
 _SMALL_MU = 2.0**-13  # below it the two terms of the formula cancel, and an integral replaces them
-LARGEST_MU = 1e6  # sums of budgets may reach beyond what one budget may
-_PRECISION = 2.0**-40  # of what bisections return, rounded against us
+LARGEST_MU = 1e6  # larger than that of MAX_RHO, because sums of several budgets may exceed one budget
+_BISECTION_PRECISION = 2.0**-40  # relative; results are rounded to the safe side
 
 
 def mu_from_epsilon(epsilon: float, delta: float) -> float:
@@ -30,7 +32,7 @@ def mu_from_epsilon(epsilon: float, delta: float) -> float:
             f"epsilon = {epsilon!r} at delta = {delta!r} is worth less than rho = {MIN_RHO:g}, "
             "too little for any question; raise epsilon."
         )
-    while high > low * (1.0 + _PRECISION):
+    while high > low * (1.0 + _BISECTION_PRECISION):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if _holds(middle, epsilon, delta) else (low, middle)
     return low
@@ -46,7 +48,7 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
         return 0.0
     while not _holds(mu, high, delta):
         low, high = high, 2.0 * high
-    while high - low > _PRECISION * high:
+    while high - low > _BISECTION_PRECISION * high:
         middle = (low + high) / 2.0
         low, high = (low, middle) if _holds(mu, middle, delta) else (middle, high)
     return high
@@ -55,28 +57,29 @@ def epsilon_from_mu(mu: float, delta: float) -> float:
 def pure_rho(epsilon: float) -> float:
     """Return the rho = mu^2 / 2 at which an epsilon-DP mechanism is mu-GDP, rounded up.
 
-    mu is 2 Phi^-1(e^epsilon / (1 + e^epsilon)), because randomised response, the least private of all
-    epsilon-DP mechanisms, is N(0, 1) against N(mu, 1) with only the sign of what lies around mu / 2 told.
+    mu is 2 Phi^-1(e^epsilon / (1 + e^epsilon)). Randomised response is the least private of all epsilon-DP
+    mechanisms. It reveals as much as a draw from N(0, 1) or N(mu, 1) of which one is only told whether it
+    lies above mu / 2.
     """
     from scipy.special import erfinv, ndtri
 
     if not 0.0 < epsilon < 700.0:
         raise ValueError(f"epsilon must be positive and below 700, got {epsilon!r}.")
-    if epsilon < 1.0:  # by the distance from 1/2, which is tanh(epsilon / 2) / 2 and keeps its digits there
+    if epsilon < 1.0:  # computed from the distance to 1/2, tanh(epsilon / 2) / 2, which is accurate here
         mu = 2.0 * math.sqrt(2.0) * float(erfinv(math.tanh(epsilon / 2.0)))
-    else:  # by the smaller tail 1 / (1 + e^epsilon), which keeps its digits here
+    else:  # computed from the smaller tail, 1 / (1 + e^epsilon), which is accurate here
         mu = -2.0 * float(ndtri(math.exp(-epsilon) / (1.0 + math.exp(-epsilon))))
-    return mu * mu / 2.0 * (1.0 + _PRECISION) + LOST_TO_UNDERFLOW
+    return mu * mu / 2.0 * (1.0 + _BISECTION_PRECISION) + LOST_TO_UNDERFLOW
 
 
 def divergence(mu: float, epsilon: float) -> float:
-    """Return the least delta at which mu-GDP is (epsilon, delta)-DP, to 1e-8 of it.
+    """Return the least delta at which mu-GDP is (epsilon, delta)-DP, with a relative error below 1e-8.
 
-    With low = epsilon/mu - mu/2, high = epsilon/mu + mu/2, the density phi and Mills' ratio
-    m(x) = Phi(-x) / phi(x) it is Phi(-low) - phi(low) m(high), because e^epsilon phi(high) = phi(low). For a
-    small mu that is phi(low) times the integral of -m' = 1 - x m(x) from low to high. m is completely
-    monotone, so -m' is convex and the trapezoidal rule gives an upper bound; it exceeds the integral by
-    less than mu^2 / 5 of it.
+    Let low = epsilon/mu - mu/2, high = epsilon/mu + mu/2, phi be the density and m(x) = Phi(-x) / phi(x)
+    Mills' ratio. Then delta is Phi(-low) - phi(low) m(high), because e^epsilon phi(high) = phi(low). For a
+    small mu the two terms cancel. Delta is then computed as phi(low) times the integral of
+    -m' = 1 - x m(x) from low to high. m is completely monotone, so -m' is convex and the trapezoidal rule
+    gives an upper bound, which exceeds the integral by less than mu^2 / 5 of it.
     """
     from scipy.special import erfcx, ndtr
 
@@ -87,13 +90,13 @@ def divergence(mu: float, epsilon: float) -> float:
     density = math.exp(-low * low / 2.0) / math.sqrt(2.0 * math.pi)
     if mu >= _SMALL_MU:
         return float(ndtr(-low)) - density * mills(high)
-    if density == 0.0:  # far out, where 1 - x m(x) loses its digits
+    if density == 0.0:  # in the far tail, where 1 - x m(x) cannot be computed accurately
         return 0.0
     return density * mu * (2.0 - low * mills(low) - high * mills(high)) / 2.0
 
 
 def _holds(mu: float, epsilon: float, delta: float) -> bool:
-    return divergence(mu, epsilon) <= delta * _MARGIN
+    return divergence(mu, epsilon) <= delta * _DELTA_MARGIN
 
 
 def _check(epsilon: float, delta: float) -> None:

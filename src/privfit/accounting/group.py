@@ -9,20 +9,21 @@ from privfit.accounting.gdp import LARGEST_MU, epsilon_from_mu
 from privfit.accounting.promise import Concentrated, Gaussian, Promise
 from privfit.accounting.zcdp import epsilon_of_sum
 
-_ROUNDING = 1.0 + 2.0**-50  # more than a few roundings of float64 make
-_ROUNDING_OF_POWERS = 1.0 + 2.0**-40  # the same of e^x for x up to 700: an ulp of x is 2^-43 at most
+_ROUNDING = 1.0 + 2.0**-50  # makes up for the rounding of a few float64 operations
+_ROUNDING_OF_POWERS = 1.0 + 2.0**-40  # the same for e^x with x up to 700, where an ulp of x is at most 2^-43
 
 
 def for_records(promise: Promise, k: int) -> tuple[float, float]:
     """Return the (epsilon, delta) that a promise about one record gives a group of k records, rounded up.
 
-    Gaussian noise hides a group of k with k mu, zCDP with k^2 rho, both at the delta of the promise. Of
-    (epsilon, delta)-DP alone follows k epsilon at delta (1 + e^epsilon + ... + e^((k - 1) epsilon)).
+    A mu-GDP promise gives a group of k records k mu, and a zCDP promise gives it k^2 rho. Both are converted
+    at the delta of the promise. (epsilon, delta)-DP alone gives it k epsilon at
+    delta (1 + e^epsilon + ... + e^((k - 1) epsilon)).
 
     Parameters
     ----------
     promise : Promise
-        With an epsilon and a delta.
+        A promise with an epsilon and a delta.
     k : int
         Number of records that are added or removed together.
 

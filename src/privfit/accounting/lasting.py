@@ -1,4 +1,4 @@
-"""Ledgers that outlive their process: found in a file or on a server, or opened there."""
+"""Ledgers that outlive their process, in a file or on a server: find one, or open a new one."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["Database", "SqlStore", "change_promise", "datasets_in", "migrate", "
 
 
 def open_store(url: str, timeout: float, dataset: str, asked: Budget) -> tuple[Promise, SqlStore]:
-    """Return what the ledger of a data set promises, and its store; refuse it if that is not what was asked.
+    """Return the promise of a data set's ledger, and its store.
 
-    If `asked` names neither epsilon nor rho, the ledger has to be there.
+    Raises ValueError if the ledger promises something else than `asked`. A new ledger is opened only if
+    `asked` has an epsilon or a rho.
     """
     if not isinstance(dataset, str) or not dataset.strip() or not dataset.isprintable():
         raise ValueError("dataset must be a name, such as 'census-2026'.")

@@ -1,11 +1,12 @@
-"""The ledger: a privacy filter that refuses before anything is read.
+"""The ledger: a privacy filter, which refuses a question before any record is read.
 
 A ledger holds a privacy budget that is fixed when it is opened. Every question about the data is charged
-first; a charge that does not fit raises `BudgetExceeded` and nothing is looked at. Each price may depend on
-everything released so far, and the total may not be passed. So the ledger is a filter, and its promise
-holds for all that was ever answered under it: mu-Gaussian DP if all noise is Gaussian (P7), and
-(rho, delta)-approximate zCDP for any questions (P5). That total is what is promised; what was spent of it by
-some moment is bookkeeping.
+before the data are read. If the charge does not fit, the ledger raises `BudgetExceeded` and no record is
+read. Each price may depend on everything released so far, but the total may not exceed the privacy budget.
+This is what the literature calls a privacy filter. Its promise covers all answers under the ledger:
+mu-Gaussian DP if all noise is Gaussian (P7), and (rho, delta)-approximate zCDP for any questions (P5). The
+promise is the whole privacy budget. How much of it has been spent at some moment is bookkeeping, and no
+guarantee.
 """
 
 from __future__ import annotations
@@ -37,21 +38,21 @@ class Ledger(ReadableLedger):
         The total in zCDP, instead of `epsilon`. Without `promise` the ledger keeps zCDP's promise; with
         ``promise="gaussian"`` it keeps mu-Gaussian DP for mu = sqrt(2 rho).
     epsilon : float, optional
-        The total as (epsilon, delta)-DP, converted to the rho it is worth: at delta = 1e-6 an epsilon of 1
-        is worth rho = .0280 by a Gaussian promise and .0244 by zCDP's.
+        The total as (epsilon, delta)-DP. It is converted to a rho: at delta = 1e-6, an epsilon of 1 buys
+        rho = .0280 with a Gaussian promise, and rho = .0244 with zCDP's.
     delta : float, optional
         The delta of the promise, by default 1e-6. With `rho` and zCDP's promise: the failure probability that
         charges may use up, by default 0.
     promise : {"gaussian", "concentrated", "direct"}, optional
-        What the ledger promises, and so what it pays for; by default "gaussian" with `epsilon` and
-        "concentrated" with `rho`. See the notes.
+        What the ledger promises, which decides what it can pay for. By default "gaussian" with `epsilon`,
+        and "concentrated" with `rho`. See the notes.
     conversion : {"tight", "classic"}, optional
-        How zCDP's promise converts `epsilon`, by default "tight". Naming one chooses
+        How zCDP's promise converts `epsilon`, by default "tight". Whoever sets it gets
         ``promise="concentrated"``.
     person_id : str, optional
-        The name of the id that tells people apart, if the ledger promises privacy to people, whatever number
-        of records they have: it then pays for fits with ``rows_per_person`` whose schema's id, or whose
-        ``groups``, have this name, and for nothing else. By default it promises privacy to records.
+        The name of the id that tells people apart. The ledger then promises privacy to people, however many
+        records each of them has. It pays only for fits with ``rows_per_person`` whose schema's id, or whose
+        ``groups``, have this name. By default the ledger promises privacy to records.
 
     Notes
     -----
@@ -59,14 +60,14 @@ class Ledger(ReadableLedger):
     sufficient-statistics, `PrivateBounds` and all scores. It cannot pay for noisy choices (the solvers
     dpagd, dpagd-modern, frank-wolfe and privgene), for output-perturbation, or for releases with a proof of
     their own (approximate-minima-perturbation, objective-perturbation, sgd-adv and sgd-ma). A concentrated
-    ledger pays for any of them; for releases with a proof of their own only if it was opened with `rho` and
-    a `delta` to spend. A direct ledger pays for one release with a proof of its own, of its whole privacy
-    budget.
+    ledger pays for any of them, but for releases with a proof of their own only if it was opened with `rho`
+    and a `delta` to spend. A direct ledger pays for exactly one release with a proof of its own, which costs
+    the whole privacy budget.
 
-    Sums are exact: prices are added as integers, so T charges of rho / T always fit and one more
-    never does. Copies (`copy`, `deepcopy`, `sklearn.clone`, unpickling in the same process) are the same
-    ledger. In any other process a ledger can be read but refuses every charge, unless it is kept in a file or
-    on a server (`Ledger.open`); then it is the same ledger there, too. All methods are thread-safe.
+    Prices are added as integers, so sums are exact: T charges of rho / T always fit, and one more never does.
+    Copies (`copy`, `deepcopy`, `sklearn.clone`, unpickling in the same process) are the same ledger. A ledger
+    in memory can be read in other processes, but refuses every charge there. A ledger in a file or on a
+    server (`Ledger.open`) is the same ledger in every process. All methods are thread-safe.
 
     Examples
     --------
@@ -110,12 +111,12 @@ class Ledger(ReadableLedger):
         Parameters
         ----------
         promise : Promise
-            What is promised of everything that is answered under the ledger.
+            The promise that covers all answers under the ledger.
 
         Returns
         -------
         ledger : Ledger
-            Nothing of it is spent.
+            A ledger of which nothing is spent yet.
         """
         return _ledger(uuid.uuid4().hex, promise, MemoryStore())
 
@@ -134,30 +135,32 @@ class Ledger(ReadableLedger):
     ) -> Ledger:
         """Open the ledger of a data set in a file or on a server, where it outlives the process.
 
-        Every process that opens it draws on the same privacy budget (A1 – A3). A fit reserves its portion
-        before the first look and gives back what it did not spend when it ends well; a process that is killed
-        leaves all of its reservation spent.
+        All processes that open it share one privacy budget (A1 – A3). A fit reserves its portion before it
+        reads the data. When it ends without an error, it gives back what it did not spend. If its process is
+        killed, the whole reservation stays spent.
 
         Parameters
         ----------
         url : str
-            ``sqlite:///people.db``, made if it is not there and readable by its owner alone, or
-            ``postgresql://user@host/database``. A password in it is used in this process and never shown or
-            pickled; PGPASSWORD or ~/.pgpass reach workers, too.
+            ``sqlite:///people.db`` or ``postgresql://user@host/database``. A SQLite file is created if it
+            does not exist; only its owner can then read it. A password in the URL is used in this process
+            and never shown or pickled, so worker processes do not get it. They do read PGPASSWORD and
+            ~/.pgpass.
         dataset : str
-            Whose ledger it is; a store holds one for each data set.
+            The name of the data set. A store holds one ledger for each data set.
         epsilon, delta, rho : float, optional
-            The privacy budget, as for `Ledger`. A ledger that is there has to have been opened with the same
-            one; what is left out is not compared.
+            The privacy budget, as for `Ledger`. If the ledger exists, these have to be the values that it was
+            opened with; an argument that is left out is not compared.
         promise : {"gaussian", "concentrated", "direct"}, optional
-            What a new ledger promises, and so what it pays for, as for `Ledger`: by default Gaussian noise
-            alone, and no noisy choices, output perturbation or releases with a proof of their own. A ledger
-            that is there keeps its own promise, and is refused if another one is named.
+            What a new ledger promises, which decides what it can pay for, as for `Ledger`. By default it pays
+            for Gaussian noise alone: not for noisy choices, output perturbation or releases with a proof of
+            their own. An existing ledger keeps its promise; naming another one raises an error.
         person_id : str, optional
-            The id of the people whom a new ledger makes its promise to, as for `Ledger`; by default it is
-            made to records. It cannot be changed later. Ledgers of earlier versions are about records.
+            The id that tells people apart, if a new ledger is to promise privacy to people, as for `Ledger`;
+            by default it promises privacy to records. It cannot be changed later. Ledgers of privfit 0.1 are
+            about records.
         timeout : float
-            For how many seconds to wait for other processes.
+            How many seconds to wait for other processes.
 
         Returns
         -------
@@ -169,10 +172,10 @@ class Ledger(ReadableLedger):
         LedgerError
             If the store cannot be reached, read or written.
         ValueError
-            If the ledger was opened with another privacy budget or promise, or there is none and neither
-            epsilon nor rho was named.
+            If the ledger was opened with another privacy budget or promise, or if there is no ledger and
+            neither epsilon nor rho was given.
         """
-        from privfit.accounting.lasting import open_store  # imported late: SQLAlchemy is slow
+        from privfit.accounting.lasting import open_store  # imported late: SQLAlchemy imports slowly
 
         asked = Budget(rho=rho, epsilon=epsilon, delta=delta, promise=promise, person_id=person_id)
         kept, store = open_store(url, timeout, dataset, asked)
@@ -189,6 +192,7 @@ class Ledger(ReadableLedger):
     ) -> None:
         ReadableLedger.__init__(self, identifier, promise, store, parent=parent)
         self._reservation, self._is_settled = reservation, False
+        self._seal = None if reservation is None else reservation.seal
 
     # -- spending -----------------------------------------------------------------------------------
 
@@ -201,6 +205,10 @@ class Ledger(ReadableLedger):
         mechanism: str = "",
         kind: Kind = "concentrated",
         person_id: str | None = None,
+        claim: str = "",
+        noise: str = "",
+        sensitivity: float | None = None,
+        scale: float | None = None,
     ) -> Entry:
         """Pay for a question, or raise `BudgetExceeded` and leave the ledger as it was.
 
@@ -209,19 +217,24 @@ class Ledger(ReadableLedger):
         rho, delta : float
             The price in approximate zCDP.
         what, mechanism : str
-            What is asked and how it is blurred, for the record.
+            What is asked, and the mechanism that adds the noise. Both are recorded in the entry.
         kind : {"concentrated", "gaussian", "release"}
-            What is paid for: anything with a price in zCDP; Gaussian noise of this price, or what is as
-            private (`gdp.pure_rho`); or a release with a theorem of its own. A `Gaussian` promise pays for
-            the second alone, and a `Direct` one for the third.
+            What is paid for. "concentrated": anything with a price in zCDP. "gaussian": Gaussian noise of
+            this price, or a mechanism that is as private (`gdp.pure_rho`). "release": a release with a
+            theorem of its own. A `Gaussian` promise pays only for "gaussian", a `Direct` one only for
+            "release".
         person_id : str, optional
-            The id of the people for whom this is the price, all records of a person being added or removed
-            together; by default it is the price for one record. A ledger of another unit refuses.
+            The id that tells people apart, if the price is for adding or removing all records of one person.
+            By default it is the price for one record. A ledger whose promise is about another unit refuses.
+        claim, noise : str
+            The claim of docs/privacy.md that bounds the sensitivity, and the kind of noise, for the evidence.
+        sensitivity, scale : float, optional
+            The sensitivity, and the scale of the noise, for the evidence; see `Entry`.
 
         Returns
         -------
         entry : Entry
-            The record of it.
+            The entry that was added to the ledger.
 
         Raises
         ------
@@ -236,18 +249,34 @@ class Ledger(ReadableLedger):
             self._check(kind, rho, delta, what, person_id)
             if self._parent is not None:
                 self._parent.charge(
-                    rho, delta, what=what, mechanism=mechanism, kind=kind, person_id=person_id
+                    rho,
+                    delta,
+                    what=what,
+                    mechanism=mechanism,
+                    kind=kind,
+                    person_id=person_id,
+                    claim=claim,
+                    noise=noise,
+                    sensitivity=sensitivity,
+                    scale=scale,
                 )
-            entry = signed(self._store, what, mechanism, rho, delta)
+            entry = replace(
+                signed(self._store, what, mechanism, rho, delta),
+                claim=claim,
+                noise=noise,
+                sensitivity=sensitivity,
+                scale=scale,
+            )
             self._store.append(entry)
             return entry
 
     def portion(self, size: float | Promise, delta: float = 0.0, *, what: str = "a portion") -> Ledger:
-        """Return a ledger of this size for a part of the work; what it pays, this ledger pays too.
+        """Return a ledger of this size for a part of the work. What it pays, this ledger pays, too.
 
-        In memory nothing is set aside: the portion draws as it goes, and what it leaves unspent stays here.
-        A ledger that lasts reserves all of it in one durable transaction, and `settle` gives back the
-        rest. Either way it is refused at once if it does not fit now.
+        A ledger in memory sets nothing aside: it pays each charge of the portion when it is made, and keeps
+        what the portion does not spend. A ledger that lasts reserves the whole portion in one durable
+        transaction, and `settle` gives back what was not spent. Both refuse a portion that does not fit into
+        what is left now.
 
         Parameters
         ----------
@@ -256,7 +285,7 @@ class Ledger(ReadableLedger):
         delta : float
             With a rho, the delta that the portion may use up.
         what : str
-            What it is for, in the words of a refusal.
+            What the portion is for, as it is named in an error message.
 
         Returns
         -------
@@ -277,17 +306,27 @@ class Ledger(ReadableLedger):
             return _ledger(name, promise, MemoryStore(), reservation=reserve(self, promise, what))
 
     def settle(self) -> None:
-        """Give back what a portion reserved and did not spend; it pays for nothing more after that.
+        """Give back what a portion reserved and did not spend. After that, the portion pays for nothing more.
 
-        To be called when the last look has been taken and nothing failed (A2). Does nothing where nothing was
-        reserved, and nothing the second time.
+        Call this after the last look, and only if nothing failed (A2). It does nothing if nothing was
+        reserved, or if the portion was settled before.
         """
         with self._store.exclusive():
             if self._reservation is None or self._is_settled:
                 return
-            self._is_settled = True  # first, because a look after a settlement would not be paid for
+            self._is_settled = True  # set first, so that nothing is charged after the amount is given back
             self._store.require_writable()
-            self._reservation.settle(self._store.totals)
+            self._seal = self._reservation.settle(self._store.totals)
+
+    @property
+    def seal(self) -> str | None:
+        """The seal of the row by which a lasting ledger paid for this portion, or None for other ledgers.
+
+        It is the row that settled the portion or, until then, the row that reserved it. The seal covers that
+        row and all rows before it. It may be published: every row holds a random number, so nobody can guess
+        what the rows say and test the guess against the seal.
+        """
+        return self._seal
 
     def _part(self, rho: float, delta: float) -> Promise:
         """Return a promise of this size and of this ledger's kind."""
@@ -306,12 +345,12 @@ class Ledger(ReadableLedger):
             raise BudgetExceeded(delta, self.remaining_delta, self.delta, what, unit="delta")
 
     def statement(self) -> str:
-        """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it.
+        """Say what the ledger promises for all answers together and, as bookkeeping, how much was spent.
 
         Returns
         -------
         text : str
-            Two sentences, and a third one of a portion that is reserved and not settled.
+            Two sentences, and a third one for a portion that is reserved and not settled.
         """
         text = super().statement()
         if self._reservation is None or self._is_settled:
@@ -319,7 +358,7 @@ class Ledger(ReadableLedger):
         owner = f"the ledger of {self._reservation.owner.dataset!r}"
         return f"{text} All of it is reserved on {owner}, and spent there until it is settled."
 
-    # -- one ledger, however it is copied -------------------------------------------------------------
+    # -- copies are the same ledger -------------------------------------------------------------------
 
     def __copy__(self) -> Ledger:
         return self
@@ -339,7 +378,7 @@ _LEDGERS: weakref.WeakValueDictionary[str, Ledger] = weakref.WeakValueDictionary
 
 
 def _ledger(identifier: str, promise: Promise, store: Store, *, known: bool = True, **origin: Any) -> Ledger:
-    """Make a ledger; if it is `known`, copies that are unpickled in this process are the ledger itself."""
+    """Make a ledger; if it is `known`, unpickling a copy in this process returns the ledger itself."""
     ledger = Ledger.__new__(Ledger)
     ledger._become(identifier, promise, store, **origin)
     if known:
@@ -348,7 +387,7 @@ def _ledger(identifier: str, promise: Promise, store: Store, *, known: bool = Tr
 
 
 def _recall(identifier: str, promise: dict[str, Any], entries: list[dict[str, Any]]) -> Ledger:
-    """Unpickle a ledger in memory: find it in this process, or rebuild a record that cannot spend."""
+    """Unpickle a ledger in memory: return it if it is in this process, or else a copy that cannot spend."""
     known = _LEDGERS.get(identifier)
     if known is not None:
         return known
@@ -357,8 +396,8 @@ def _recall(identifier: str, promise: dict[str, Any], entries: list[dict[str, An
 
 
 def _reopen(identifier: str, promise: dict[str, Any], url: str, timeout: float, dataset: str) -> Ledger:
-    """Unpickle a ledger that lasts; its store is not connected to until it is used."""
-    from privfit.accounting.lasting import Database, SqlStore  # imported late: SQLAlchemy is slow
+    """Unpickle a ledger that lasts; it connects to its store when it is first used."""
+    from privfit.accounting.lasting import Database, SqlStore  # imported late: SQLAlchemy imports slowly
 
     known = _LEDGERS.get(identifier)
     if known is not None:

@@ -1,4 +1,4 @@
-"""Ledgers for parts of the records, of which every record is in one alone."""
+"""Ledgers for disjoint parts of the records."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from privfit.accounting.ledger import Ledger
 def ledgers_of_parts(ledger: Ledger, rho: float, count: int, *, what: str) -> tuple[Ledger, ...]:
     """Charge a ledger once, and return a ledger of the same size for each of several disjoint parts.
 
-    The caller puts every record, or every person with all records, into one of the parts by a coin that does
-    not depend on the records. Then the parts together cost what one of them may cost (Q36). All of it is
-    charged here, before anything is looked at, whatever the parts spend of it later.
+    The caller assigns every record, or every person with all their records, to one part at random and
+    independently of the data. Then all parts together cost no more than one of them may cost (Q36: parallel
+    composition). The whole price is charged here, before any record is read, however much of it the parts
+    spend later.
 
     Parameters
     ----------
     ledger : Ledger
-        What pays.
+        The ledger that pays.
     rho : float
-        The price, and what each part may spend.
+        The price, which is also what each part may spend.
     count : int
         The number of parts.
     what : str
-        What it is for, in the words of the ledger.
+        What the parts are for, as the entry says it.
 
     Returns
     -------
@@ -40,5 +41,6 @@ def ledgers_of_parts(ledger: Ledger, rho: float, count: int, *, what: str) -> tu
         mechanism=f"{count} disjoint parts of the records",
         kind=promise.kind,
         person_id=promise.person_id,
+        claim="Q36",
     )
     return tuple(Ledger.keeping(promise) for _ in range(count))

@@ -1,7 +1,7 @@
-"""What a ledger promises, as a type: which theorem turns what may be spent into an epsilon.
+"""Promises: one type for each theorem that turns a privacy budget into an epsilon.
 
-A promise is fixed before the first look, and is what a statement quotes. What happened to be spent of it is
-bookkeeping: it depends on the run, and no theorem speaks of a total that was not fixed beforehand.
+A promise is fixed before the data are read, and statements quote it. How much of it was spent is bookkeeping:
+that number depends on the run, and the theorems are only about a total that was fixed beforehand.
 """
 
 from __future__ import annotations
@@ -21,12 +21,15 @@ _KINDS: dict[str, type[Promise]] = {kind.__name__.lower(): kind for kind in (Con
 
 
 def name_of(promise: Promise) -> str:
-    """Return the kind of a promise as ``promise=`` names it."""
+    """Return the kind of a promise, as users write it in ``promise=``."""
     return type(promise).__name__.lower()
 
 
 def to_dict(promise: Promise) -> dict[str, Any]:
-    """Write a promise as plain numbers and strings, one about records as earlier versions wrote it."""
+    """Write a promise as plain numbers and strings.
+
+    A promise about records has no key `person_id`, because privfit 0.1 wrote none.
+    """
     said = {"kind": name_of(promise)} | asdict(promise)
     return said if promise.person_id is not None else {k: v for k, v in said.items() if k != "person_id"}
 

@@ -11,12 +11,13 @@ from privfit.accounting.budget import DEFAULT_DELTA, in_words
 from privfit.accounting.promise import Direct, Promise, name_of
 from privfit.accounting.refusal import BudgetExceeded
 from privfit.accounting.stores import Entry, Store
+from privfit.leaks import warn_of_earlier_name
 
 if TYPE_CHECKING:
     from privfit.accounting.stores.chain import Seal
     from privfit.accounting.stores.sql import SqlStore
 
-ENTRIES_SHOWN = 10  # by a notebook
+ENTRIES_SHOWN = 10  # in the table that a notebook displays
 
 
 class ReadableLedger:
@@ -25,13 +26,13 @@ class ReadableLedger:
     Parameters
     ----------
     identifier : str
-        What tells the ledger from all others.
+        A unique id of the ledger.
     promise : Promise
-        What is promised of everything that is answered under it.
+        The promise that covers all answers under the ledger.
     store : Store
-        Where its entries are.
+        The store that holds the ledger's entries.
     parent : ReadableLedger, optional
-        The ledger that pays, too, whatever this one pays.
+        The ledger of which this one is a portion. It pays everything that this one pays.
     """
 
     def __init__(
@@ -45,12 +46,13 @@ class ReadableLedger:
 
     @property
     def account(self) -> str:
-        """What `identifier` is, by its name in earlier versions."""
+        """The same as `identifier`, which was called `account` in privfit 0.1; to be removed in 0.3."""
+        warn_of_earlier_name("Ledger.account", "identifier")
         return self.identifier
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """Every charge so far, in order; in a ledger that lasts also what was reserved and returned."""
+        """Every charge so far, in order; in a ledger that lasts also reservations and what they gave back."""
         return self._store.entries
 
     def spending(self) -> dict[str, float]:
@@ -59,7 +61,7 @@ class ReadableLedger:
         Returns
         -------
         paid : dict
-            Rho by what was asked.
+            The rho for each text in `Entry.what`.
         """
         paid: dict[str, int] = {}
         for entry in self.entries:
@@ -73,12 +75,12 @@ class ReadableLedger:
 
     @property
     def unspent(self) -> float:
-        """Rho of this ledger that is not spent, rounded down; a ledger it is a portion of may have less."""
+        """Rho of this ledger that is not spent, rounded down; its parent ledger may have less left."""
         return rounded_down(units(self.rho) - self._store.totals[0])
 
     @property
     def remaining(self) -> float:
-        """Rho that can still be paid, rounded down: charging it always fits."""
+        """Rho that can still be charged, rounded down, so that charging this amount always fits."""
         return self.unspent if self._parent is None else min(self.unspent, self._parent.remaining)
 
     @property
@@ -88,12 +90,12 @@ class ReadableLedger:
 
     @property
     def remaining_delta(self) -> float:
-        """Delta that can still be paid, rounded down."""
+        """Delta that can still be charged, rounded down."""
         left = rounded_down(units(self.delta) - self._store.totals[1])
         return left if self._parent is None else min(left, self._parent.remaining_delta)
 
     def epsilon(self, delta: float | None = None) -> float:
-        """Return the epsilon that is promised for all that is ever answered, spent or not, rounded up.
+        """Return the epsilon that is promised for all answers together, however much is spent, rounded up.
 
         Parameters
         ----------
@@ -112,10 +114,11 @@ class ReadableLedger:
         return self.promise.epsilon
 
     def spent_epsilon(self, delta: float | None = None) -> float:
-        """Return what the charges so far would be worth, had exactly they been planned. Bookkeeping only.
+        """Return the epsilon of the charges so far. This is bookkeeping, and no guarantee.
 
-        It is no promise: when to stop may have been decided by what was released, and a filter proves the
-        total that was fixed beforehand (P5).
+        It would be a guarantee only if exactly these charges had been planned beforehand. But released values
+        may have decided when to stop, and the theorem about filters covers only the total that was fixed
+        before the first charge (P5).
 
         Parameters
         ----------
@@ -125,18 +128,18 @@ class ReadableLedger:
         Returns
         -------
         epsilon : float
-            The worth of what was spent; 0 if that is nothing.
+            The epsilon of what was spent; 0 if nothing was.
         """
         at = self.promise.delta if delta is None else delta
         if at is None:
             raise ValueError("This ledger was opened with rho=; name the delta, spent_epsilon(delta=...).")
         rho, slack = _added(self.entries)
         worth = self.promise.worth(min(rounded_up(rho), self.rho), min(rounded_up(slack), self.delta), at)
-        # what is rounded up twice could exceed by its last digits what was promised
+        # rounding up twice could make this exceed the promised epsilon in the last digits
         return worth if at != self.promise.delta else min(worth, self.epsilon())
 
     def remaining_epsilon(self, delta: float | None = None) -> float:
-        """Return the epsilon of one more fit that would take all that is left, rounded down to four digits.
+        """Return the epsilon of one more fit that would spend all that is left, rounded down to four digits.
 
         Parameters
         ----------
@@ -146,18 +149,18 @@ class ReadableLedger:
         Returns
         -------
         epsilon : float
-            A fit of this ledger's kind that asks for it fits.
+            A fit with this epsilon, and with this ledger's kind of promise, is not refused.
         """
-        if isinstance(self.promise, Direct):  # one release of all of it
+        if isinstance(self.promise, Direct):  # it pays for one release, which costs all of it
             return 0.0 if self.spent else self.promise.epsilon
         at = (DEFAULT_DELTA if self.promise.delta is None else self.promise.delta) if delta is None else delta
         if not self.spent and at == self.promise.delta and self.promise.epsilon is not None:
             return self.promise.epsilon
-        # a little less, because what is left is worth an epsilon that is rounded up
+        # a little less, because `worth` rounds up
         return four_digits_down(self.promise.worth(self.remaining, 0.0, at) * (1.0 - 1e-9))
 
     def _refusal(self, rho: float, what: str) -> BudgetExceeded:
-        """Answer in epsilon and rho, first in the one that the ledger was opened with."""
+        """Return the error that refuses a charge; amounts are first in the unit that opened the ledger."""
         rhos = rho, self.remaining, self.rho
         if isinstance(self.promise, Direct):
             return BudgetExceeded(*rhos, what)
@@ -169,7 +172,7 @@ class ReadableLedger:
         return BudgetExceeded(*epsilons, what, "epsilon", rhos, at)
 
     def statement(self) -> str:
-        """Say what is promised of all that is ever answered, and, as bookkeeping, what was spent of it.
+        """Say what the ledger promises for all answers together and, as bookkeeping, how much was spent.
 
         Returns
         -------
@@ -198,25 +201,26 @@ class ReadableLedger:
     def verify(self, seal: str | None = None) -> Seal:
         """Check every entry of a ledger that lasts: its seal, the sums, the total, the settlements.
 
-        The entries alone show that none was changed, inserted or removed between others. They cannot show
-        that the last ones were removed, or that all were written anew, which whoever owns the store can do.
+        The check finds entries that were changed or inserted, or removed from between others. Without a seal
+        that was noted elsewhere, it cannot find that the last entries were removed or that all of them were
+        written anew. The owner of the store could do that.
 
         Parameters
         ----------
         seal : str, optional
-            What an earlier call returned, noted down elsewhere. That it is still there shows that nothing up
-            to it was removed or written anew.
+            A seal that an earlier call returned and that was noted elsewhere. If the chain still holds it, no
+            entry up to it was removed or written anew.
 
         Returns
         -------
         seal : Seal
-            The seal of the last entry, a string to note down elsewhere. Its `entries` says how many entries
-            were checked, its `shows` what that shows and what it cannot.
+            The seal of the last entry, a string to note elsewhere. Its attribute `entries` says how many
+            entries were checked, and `shows` says in words what the check shows and what it cannot show.
 
         Raises
         ------
         BrokenChain
-            If an entry is not what was written; the sentence says which.
+            If an entry is not as privfit wrote it; the message says which one.
         """
         if not lasts(self._store):
             raise ValueError("A ledger in memory has no chain to verify; use Ledger.open to keep one.")
@@ -224,12 +228,12 @@ class ReadableLedger:
 
     def __repr__(self) -> str:
         promised = f"{in_words(self.promise)}, promise={name_of(self.promise)!r}"
-        if lasts(self._store):  # not what was spent, because looking that up may fail
+        if lasts(self._store):  # without what was spent, because the store may be out of reach
             return f"<Ledger of {self.dataset!r} at {self.url}: {promised}>"
         return f"<Ledger: {promised}; rho = {self.spent:.4g} spent in {len(self.entries)} entries>"
 
     def _repr_html_(self) -> str:
-        """Show a notebook the statement and the last entries, without who made them."""
+        """Return the statement and the last entries as HTML, without the names of users."""
         try:
             entries, left, words = self.entries, self.remaining, self.statement()
         except OSError as error:  # the store cannot be reached
@@ -254,5 +258,5 @@ def _added(entries: Iterable[Entry]) -> tuple[int, int]:
 
 
 def lasts(store: Store) -> TypeGuard[SqlStore]:
-    """Tell whether a store is in a file or on a server."""
+    """Return whether a store is in a file or on a server."""
     return store.lasting

@@ -1,4 +1,4 @@
-"""What is raised when a question does not fit."""
+"""The error that a ledger raises when a charge does not fit."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ class BudgetExceeded(RuntimeError):
     what : str
         What was asked for.
     unit : {"rho", "epsilon", "delta"}
-        "epsilon" for a ledger that was opened with one: what ledgers of these sizes would promise at its
-        delta. (Epsilons do not add up; they grow like the root of what does.) "delta" if that ran out.
+        "epsilon" for a ledger that was opened with an epsilon. Each amount is then the epsilon of a ledger of
+        that size, at the delta of this one. Rhos add up; epsilons do not, because they grow like the square
+        root of rho. "delta" if too little delta was left.
     equals : tuple of float or None
         The same three amounts in rho if `unit` is "epsilon", and in epsilon if it is "rho".
     at : float or None
-        The delta of these epsilons.
+        The delta at which these epsilons hold.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Which tables are neighbours: the unit that a promise is about."""
+"""Adjacency: which tables are neighbours, and so whether a promise is about one record or one person."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any, Literal
 
 from privfit.remedies import remedy
 
-Unit = Literal["record", "person"]  # whose arrival a sensitivity is about
+Unit = Literal["record", "person"]  # what is added or removed between two neighbouring tables
 
 
 @dataclass(frozen=True, kw_only=True)
 class About:
-    """Whom something is promised to.
+    """Whether a promise is about one record or about one person.
 
     Parameters
     ----------
     person_id : str, optional
         The name of the id that tells people apart, if neighbouring tables differ in all records of one
-        person. None: they differ in one record.
+        person. None if they differ in one record.
     """
 
     person_id: str | None = None
@@ -33,7 +33,7 @@ class About:
 
     @property
     def adjacency(self) -> str:
-        """What makes one of two neighbouring tables the other, in the words of statements."""
+        """How one of two neighbouring tables is made from the other, in the words of statements."""
         return f"add or remove {'one record' if self.person_id is None else 'all records of one person'}"
 
 
@@ -51,10 +51,10 @@ def unit_in_words(person_id: str | None) -> str:
 
 
 def check_unit(kept: str | None, asked: str | None, what: str) -> None:
-    """Refuse to charge a ledger of one unit for what is private in another one.
+    """Refuse a charge if the ledger's promise and the charge are about different units.
 
-    The two would not add up: a promise to a person does not imply the same promise to a record (P9), nor the
-    other way round.
+    They cannot be added: a promise about a person does not imply the same promise about a record (P9), nor
+    the other way round.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def check_unit(kept: str | None, asked: str | None, what: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Relation(About):
-    """Neighbouring tables differ in all records of one person, who has at most so many of them.
+    """Adjacency: neighbouring tables differ in all records of one person, who has a limited number of them.
 
     Parameters
     ----------
     records_per_person : int
         The largest number of records that one person may have.
     person_id : str, optional
-        The name of the id that tells people apart; None if every record is taken for a person.
+        The name of the id that tells people apart; None if every record counts as a person.
     """
 
     records_per_person: int
@@ -114,19 +114,19 @@ class Relation(About):
         return self.records_per_person == 1
 
     def require_of(self, persons: Any) -> None:
-        """Raise ValueError if it is known that a person may have more records than this relation says.
+        """Raise ValueError if the table's persons may have more records than this relation says.
 
-        Bounds of single records would then be multiplied by too little, and a person's clipped sum would
-        change by more than its bound if one of several records came or went.
+        Sensitivities of single records would then be multiplied by too small a number. A person's clipped
+        sum could change by more than its bound if one of several records was added or removed.
         """
         if persons is not None and persons.most > self.records_per_person:
             raise ValueError(f"people may have {persons.most} records, not {self.records_per_person}")
 
     def times(self, unit: Unit) -> int:
-        """Return how often a person counts in a sum whose sensitivity is that of one such unit.
+        """Return by what a sensitivity to one such unit is multiplied to get the sensitivity to one person.
 
-        A person's records are added one after the other, so they move a sum by at most as many times what
-        one record does (the triangle inequality). A sum that already bounds what a person adds is left alone.
+        By the triangle inequality, k records move a sum by at most k times what one record does. The factor
+        is 1 if the sensitivity is already that of a person.
         """
         return self.records_per_person if unit == "record" else 1
 

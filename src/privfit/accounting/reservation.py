@@ -1,8 +1,8 @@
-"""What a portion of a lasting ledger set aside, and the secret without which nobody gives it back.
+"""Reservations: what a portion of a lasting ledger set aside, and the secret that settles it.
 
-A secret is drawn for each reservation and lives in the memory of one process. The reservation's row carries
-its hash, and the row that settles the reservation reveals it. So whoever else can read the rows of the
-ledger, or add some, can settle nothing, and nobody can settle twice.
+privfit draws a secret for each reservation and keeps it in the memory of one process. The reservation's row
+holds the hash of the secret, and the row that settles the reservation reveals the secret. So other users who
+can read the rows of the ledger, or add rows, cannot settle the reservation. Nobody can settle it twice.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 
 from privfit.accounting.amounts import rounded_down, units
 from privfit.accounting.promise import Promise
+from privfit.accounting.readable import lasts
 from privfit.accounting.stores.signing import signed
 
 if TYPE_CHECKING:
     from privfit.accounting.ledger import Ledger
+    from privfit.accounting.stores.sql import SqlStore
 
 SECRET_BYTES = 32
 
@@ -36,7 +38,9 @@ class Reservation:
     what : str
         What it was made for.
     secret : str
-        What settles it; never shown, pickled or written before that.
+        The secret that settles the reservation; never shown, pickled or written before that.
+    seal : str
+        The seal of its entry.
     """
 
     owner: Ledger
@@ -44,20 +48,28 @@ class Reservation:
     promise: Promise
     what: str
     secret: str = field(repr=False)
+    seal: str
 
-    def settle(self, spent: tuple[int, int]) -> None:
-        """Give back what was reserved beyond what was spent, in units."""
+    def settle(self, spent: tuple[int, int]) -> str:
+        """Give back what was reserved beyond what was spent, in units; return the seal of that entry."""
         reserved = self.promise.rho, self.promise.slack
         rho, delta = (
             0.0 - rounded_down(units(amount) - paid) for amount, paid in zip(reserved, spent, strict=True)
         )
-        store = self.owner._store
+        store = _store_of(self.owner)
         with store.exclusive():
             store.append(signed(store, self.what, "settled", rho, delta, settles=self.number), self.secret)
+            return store.seal
 
 
 def reserve(owner: Ledger, promise: Promise, what: str) -> Reservation:
-    """Set aside on a ledger what a promise may cost; everybody else has to be held off."""
-    secret, store = secrets.token_hex(SECRET_BYTES), owner._store
+    """Set aside on a ledger what a promise may cost; the caller holds the ledger's lock."""
+    secret, store = secrets.token_hex(SECRET_BYTES), _store_of(owner)
     number = store.append(signed(store, what, "reserved", promise.rho, promise.slack), secret)
-    return Reservation(owner, number, promise, what, secret)
+    return Reservation(owner, number, promise, what, secret, store.seal)
+
+
+def _store_of(ledger: Ledger) -> SqlStore:
+    store = ledger._store
+    assert lasts(store), "only ledgers that last reserve"
+    return store

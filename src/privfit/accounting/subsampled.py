@@ -1,13 +1,14 @@
-"""What many noisy sums over random samples promise together, and how many of them a promise buys.
+"""Accounting for DP-SGD: what noisy sums over random samples promise together, and how many steps fit.
 
-A step adds Gaussian noise to a sum over a Poisson sample: every record is in it by its own coin. There are
-three analyses. "pld" composes the distribution of the privacy loss itself and is the sharpest; "rdp" is the
-moments accountant of Abadi et al. (2016) in today's form; both are those of Google's dp-accounting.
-`advanced_noise` is the classical way: amplification by sampling, then advanced composition. All are about
-adding or removing one record, and proved in docs/privacy.md under SGD-MA and SGD-Adv.
+A step adds Gaussian noise to a sum over a Poisson sample, which holds each record with the same probability,
+independently of the others. There are three analyses. "pld" composes the distribution of the privacy loss and
+is the sharpest. "rdp" is the moments accountant of Abadi et al. (2016), in the form of Renyi differential
+privacy. Both use Google's dp-accounting. `advanced_noise` applies amplification by sampling and then advanced
+composition. All of them are about adding or removing one record, and proved in docs/privacy.md under SGD-MA
+and SGD-Adv.
 
-Noise multipliers are standard deviations in units of the sensitivity. Every number is rounded against us, and
-what a search returns was itself checked to fit.
+Noise multipliers are standard deviations in units of the sensitivity. Every number is rounded to the safe
+side, and every search checks the value that it returns.
 """
 
 from __future__ import annotations
@@ -27,16 +28,18 @@ Accountant = Literal["pld", "rdp"]
 MIN_NOISE, MAX_NOISE = 0.125, 2.0**20
 MIN_PROBABILITY = 1e-6
 
-# A coin of 53 random bits may fall 2^-53 too often, noise on a grid is not quite Gaussian, and floating point
-# rounds. Probabilities and epsilons are increased, and deltas decreased, by far more than all of that.
+# A sampling probability made of 53 random bits may be 2^-53 too large, noise on a grid is not quite Gaussian,
+# and floating point rounds. Probabilities and epsilons are multiplied by this margin, and deltas divided by
+# it, which makes up for far more than all of that.
 _MARGIN = 1.0 + 2.0**-20
 
-# The Fourier transforms of "pld" leave rounding noise on delta: less than 2^-52 for each step, measured
-# against a convolution that lifts the tail first. Four times that is taken off delta.
+# The Fourier transforms of "pld" leave a rounding error in delta: less than 2^-52 for each step, measured
+# against a convolution that scales the tail up first. Four times that is subtracted from delta.
 _DELTA_NOISE, _FEW_STEPS = 2.0**-50, 8
 
-# Bins for the privacy loss of one step: per standard deviation, and in all. They cost 0.1% of epsilon.
-_BINS, _MOST_BINS = 10, 20_000
+# Bins for the privacy loss of one step: per standard deviation, and in all. Rounding to them increases
+# epsilon by 0.1%.
+_BINS_PER_DEVIATION, _MOST_BINS = 10, 20_000
 _ORDERS = (*range(2, 13), *(round(12 * 1.12**k) for k in range(1, 40)), 1024)
 
 
@@ -45,7 +48,7 @@ def sgd_epsilon(
 ) -> float:
     """Return an epsilon at which this many noisy sums over Poisson samples are (epsilon, delta)-DP.
 
-    Where delta is so small that "pld" could not tell it from rounding, "rdp" is used instead.
+    If delta is so small that rounding errors of "pld" would matter, "rdp" is used instead.
     """
     _check(probability, steps, delta)
     if not MIN_NOISE <= noise_multiplier <= MAX_NOISE:
@@ -89,9 +92,9 @@ def most_steps(
 def least_noise(
     probability: float, steps: int, epsilon: float, delta: float, accountant: Accountant = "pld"
 ) -> float:
-    """Return a noise multiplier that makes the steps (epsilon, delta)-DP, least but for a thousandth.
+    """Return the least noise multiplier that makes the steps (epsilon, delta)-DP, within a thousandth of it.
 
-    It is at least 1/8, where an enormous epsilon gets a stronger promise than asked for.
+    It is at least 1/8. For an enormous epsilon that gives a stronger promise than asked for.
     """
 
     def fits(noise_multiplier: float) -> bool:
@@ -103,10 +106,10 @@ def least_noise(
 def advanced_noise(probability: float, steps: int, epsilon: float, delta: float) -> float:
     """Return a noise multiplier that makes the steps (epsilon, delta)-DP by advanced composition.
 
-    What is (e0, d0)-DP on a sample is (log(1 + q (exp(e0) - 1)), q d0)-DP on the table. Steps that are
-    (e, d)-DP are together (steps e, steps d)-DP, and also
+    A step that is (e0, d0)-DP on a sample is (log(1 + q (exp(e0) - 1)), q d0)-DP on the table, if q is the
+    probability of sampling. Steps that are (e, d)-DP each are together (steps e, steps d)-DP, and also
     (e sqrt(2 steps log(1/s)) + steps e tanh(e/2), steps d + s)-DP for every s > 0. The better of the two
-    is used, the second with s = delta / 2.
+    bounds is used, the second with s = delta / 2.
     """
     _check(probability, steps, delta)
     if not epsilon > 0.0:
@@ -124,8 +127,8 @@ def advanced_noise(probability: float, steps: int, epsilon: float, delta: float)
 def gaussian_noise(epsilon: float, delta: float) -> float:
     """Return the least noise multiplier, from 1/8 on, that makes one noisy sum (epsilon, delta)-DP.
 
-    Noise s times the sensitivity is (1/s)-GDP (Balle & Wang 2018). The better known
-    s = sqrt(2 log(1.25/delta)) / epsilon needs more noise, and is false for epsilon far above 1.
+    Noise of s times the sensitivity is (1/s)-GDP (Balle & Wang 2018). The better known formula
+    s = sqrt(2 log(1.25/delta)) / epsilon gives more noise than needed, and is wrong for epsilon far above 1.
     """
 
     def fits(noise_multiplier: float) -> bool:
@@ -165,16 +168,16 @@ def _least(fits: Callable[[float], bool], precision: float) -> float:
 
 @lru_cache(maxsize=8)
 def _loss_distribution(noise_multiplier: float, probability: float) -> Any:
-    """Return the privacy losses of one step, a record added and a record removed, rounded up to bins."""
-    from dp_accounting.pld import privacy_loss_distribution  # takes a tenth of a second that few need
+    """Return the privacy loss distributions of one step, for adding and removing a record, rounded up."""
+    from dp_accounting.pld import privacy_loss_distribution  # imported late: it takes .1 s, and few need it
 
-    # the standard deviation of a loss is the root of the chi-square divergence where that is small
+    # if the chi-square divergence is small, its root is the standard deviation of the privacy loss
     spread = probability * math.sqrt(math.expm1(min(noise_multiplier**-2.0, 10.0)))
     largest = math.log(probability) + (10.0 + 0.5 / noise_multiplier) / noise_multiplier
     return privacy_loss_distribution.from_gaussian_mechanism(
         noise_multiplier,
         sampling_prob=probability,
-        value_discretization_interval=max(min(spread / _BINS, 0.01), largest / _MOST_BINS),
+        value_discretization_interval=max(min(spread / _BINS_PER_DEVIATION, 0.01), largest / _MOST_BINS),
     )
 
 

@@ -1,4 +1,4 @@
-"""What concerns a whole store: which ledgers it has, and how it is brought up to date."""
+"""Maintenance of a store: list its ledgers, migrate it, and change the promise of an unused ledger."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def list_datasets(url: str, *, timeout: float = 30.0) -> list[str]:
     from privfit.accounting.lasting import (
         Database,
         datasets_in,
-    )  # imported late: SQLAlchemy is slow
+    )  # imported late: SQLAlchemy imports slowly
 
     return datasets_in(Database(url, timeout))
 
 
 def migrate(url: str, *, timeout: float = 30.0) -> list[str]:
-    """Bring a store that an earlier version wrote up to date, in one transaction.
+    """Bring a store that an earlier version of privfit wrote up to date, in one transaction.
 
-    All chains are checked first, and nothing is changed if one is broken. Entries stay as they were written,
-    so a seal that was noted down is still found by `Ledger.verify`. Reservations that are open stay spent.
+    All chains are checked first. If one is broken, nothing is changed. Entries stay as they were written, so
+    `Ledger.verify` still finds a seal that was noted earlier. Open reservations stay spent.
 
     Parameters
     ----------
@@ -45,49 +45,49 @@ def migrate(url: str, *, timeout: float = 30.0) -> list[str]:
     Returns
     -------
     datasets : list of str
-        The data sets whose ledgers were brought up to date; none if they were so already.
+        The data sets whose ledgers were brought up to date; empty if all of them were up to date before.
 
     Raises
     ------
     LedgerError
-        If there is no store, or it belongs to somebody else.
+        If there is no store, or this user does not own it.
     BrokenChain
-        If an entry is not what was written; the sentence says which.
+        If an entry is not as privfit wrote it; the message says which one.
     """
-    from privfit.accounting import lasting  # imported late: SQLAlchemy is slow
+    from privfit.accounting import lasting  # imported late: SQLAlchemy imports slowly
 
     return lasting.migrate(lasting.Database(url, timeout))
 
 
 def change_promise(url: str, *, dataset: str, promise: PromiseKind, timeout: float = 30.0) -> Promise:
-    """Let a ledger that was never charged keep a promise of another kind, for the same epsilon and delta.
+    """Change the kind of promise of a ledger that was never charged; epsilon and delta stay the same.
 
-    Ledgers that are open somewhere are refused from then on, until they are opened again. A seal that was
-    noted down before is that of the earlier promise, and `Ledger.verify` no longer finds it.
+    Processes that have the ledger open have to open it again. `Ledger.verify` no longer finds a seal that was
+    noted before the change, because that seal covers the earlier promise.
 
     Parameters
     ----------
     url : str
         Where, as in `Ledger.open`. On a server, the user has to own the tables.
     dataset : str
-        Whose ledger it is.
+        The data set whose ledger it is.
     promise : {"gaussian", "concentrated", "direct"}
-        What it is to promise, as for `Ledger`. One that was opened with rho keeps its rho.
+        The new kind of promise, as for `Ledger`. A ledger that was opened with rho keeps its rho.
     timeout : float
         For how many seconds to wait for other processes.
 
     Returns
     -------
     promise : Promise
-        What the ledger promises now.
+        The new promise.
 
     Raises
     ------
     LedgerError
-        If there is no store, or it belongs to somebody else.
+        If there is no store, or this user does not own it.
     ValueError
-        If there is no such ledger, or it was ever charged: then its promise is fixed.
+        If there is no such ledger, or if it was ever charged, because its promise is then fixed.
     """
-    from privfit.accounting import lasting  # imported late: SQLAlchemy is slow
+    from privfit.accounting import lasting  # imported late: SQLAlchemy imports slowly
 
     return lasting.change_promise(lasting.Database(url, timeout), dataset, promise)

@@ -1,6 +1,6 @@
 """What each mechanism costs in zero-concentrated differential privacy, and what a total cost promises.
 
-Every number here is rounded against us: costs and epsilons up, noise scales up, budgets down. The
+Every number here is rounded to the safe side: costs and epsilons up, noise scales up, budgets down. The
 claims cited as P1, P2, ... are stated and proved in docs/privacy.md.
 """
 
@@ -17,28 +17,28 @@ MIN_RHO, MAX_RHO = 1e-12, 1e3
 MIN_DELTA, MAX_DELTA = 1e-15, 0.5
 _LEAST_RHO = MIN_RHO * (1.0 - 1e-7)  # so that the epsilon of MIN_RHO converts back
 
-# Relative rounding allowance: a handful of float64 operations err by less than 2**-50.
+# Relative allowance for rounding: a few float64 operations together have an error below 2**-50.
 _SLACK = 2.0**-50
 
-# Squares near the smallest float64 lose digits, or all of them. This is more than they lose, and adding it
-# changes no square above 1e-300.
+# A square near the smallest float64 loses digits, or becomes zero. Adding this constant makes up for the
+# loss, and does not change any square above 1e-300.
 LOST_TO_UNDERFLOW = 2.0**-1070
 
-# Every mechanism's noise is scaled up by this much beyond its price. It pays for the rounding of the
-# scale itself, for the half ulp by which T shares of budget / T may exceed the budget (see Ledger), and
-# for the grid of secure Laplace noise.
+# Every mechanism multiplies its noise scale by this margin, beyond what its price asks for. The margin makes
+# up for the rounding of the scale itself, for the half ulp by which T shares of budget / T may exceed the
+# budget (`amounts.ceiling`), and for the grid of secure Laplace noise.
 NOISE_MARGIN = 1.0 + 2.0**-30
 
-# Renyi orders a = 1 + b on a fixed geometric grid. A fixed grid makes the conversions exactly monotone
-# (each order's bound is, operation by operation, and a minimum over the same orders keeps it so), and its
-# spacing costs less than 1e-8 of epsilon when delta is small beside it. The optimal b solves
-# rho b^2 = log(1/delta) (classic) or rho b^2 + log(1 + b) = log(1/delta) (tight), which lies inside the
-# grid for all allowed rho and delta.
+# Renyi orders a = 1 + b on a fixed geometric grid. With a fixed grid the conversions are exactly monotone,
+# because every floating-point operation of an order's bound is, and so is a minimum over fixed orders. The
+# grid's spacing costs less than 1e-8 of epsilon if delta is small compared with epsilon. The optimal b solves
+# rho b^2 = log(1/delta) (classic) or rho b^2 + log(1 + b) = log(1/delta) (tight). It lies inside the grid for
+# all allowed rho and delta.
 _B = 2.0 ** np.arange(-6.0, 23.0, 2.0**-12)
 _A = 1.0 + _B
 _OFFSET = {
     "classic": np.zeros_like(_B),
-    # (a-1) log(1 - 1/a) - log(a), which is negative: (1 - s) keeps it on the safe side
+    # (a-1) log(1 - 1/a) - log(a) is negative, so a factor below 1 is on the safe side
     "tight": (_B * np.log1p(-1.0 / _A) - np.log(_A)) * (1.0 - _SLACK),
 }
 
@@ -96,14 +96,17 @@ def epsilon_from_rho(rho: float, delta: float, conversion: Conversion = "tight")
 
 
 def check_rho(rho: float) -> None:
-    """Refuse budgets that are too small for any question, or too large to mean anything."""
+    """Refuse budgets that are too small for any question, or so large that they promise nothing."""
     if not _LEAST_RHO <= rho <= MAX_RHO:
         raise ValueError(f"rho must lie between {MIN_RHO:g} and {MAX_RHO:g}, got {rho!r}.")
 
 
 def epsilon_of_sum(rho: float, delta: float, conversion: Conversion = "tight") -> float:
-    """Return the same for any rho, which sums of budgets may exceed; it is valid, if not sharp, there."""
-    with np.errstate(over="ignore"):  # then epsilon is infinite
+    """Return the same without a limit on rho, for sums of budgets.
+
+    Above MAX_RHO the epsilon is valid, but larger than necessary.
+    """
+    with np.errstate(over="ignore"):  # overflow makes epsilon infinite
         epsilons = (_A * (1.0 + _SLACK)) * rho + _order_terms(delta, conversion)
     return max(0.0, float(epsilons.min()))
 
@@ -111,8 +114,8 @@ def epsilon_of_sum(rho: float, delta: float, conversion: Conversion = "tight") -
 def rho_from_epsilon(epsilon: float, delta: float, conversion: Conversion = "tight") -> float:
     """Return the largest rho for which rho-zCDP implies (epsilon, delta)-DP, rounded down.
 
-    It is the inverse of `epsilon_from_rho`, never beyond it: converting back gives at most `epsilon`.
-    An epsilon worth more than rho = 1e3 gets rho = 1e3, a stronger promise than asked for.
+    It is the inverse of `epsilon_from_rho`: converting the result back gives at most `epsilon`. The largest
+    rho returned is 1e3. For a larger epsilon that is a stronger promise than asked for.
 
     Parameters
     ----------

@@ -9,9 +9,11 @@ from typing import Annotated
 import typer
 
 import privfit
+from privfit.cli.audit import audit
 from privfit.cli.convert import convert
 from privfit.cli.demo import demo
 from privfit.cli.evaluate import evaluate
+from privfit.cli.evidence import evidence
 from privfit.cli.explain import explain
 from privfit.cli.export import export
 from privfit.cli.guard import EXIT_CODES, GuardedGroup
@@ -25,6 +27,7 @@ from privfit.cli.schema import schema
 from privfit.cli.teaching import TaughtCommand
 from privfit.cli.train import train
 from privfit.cli.tune import tune
+from privfit.cli.verify import verify
 
 app = typer.Typer(
     cls=GuardedGroup,
@@ -38,7 +41,20 @@ app.command(cls=TaughtCommand)(demo)
 app.command(cls=TaughtCommand)(plan)
 app.add_typer(schema, name="schema")
 app.add_typer(ledger, name="ledger")
-for command in (train, tune, evaluate, explain, report, export, predict, convert, reproduce):
+for command in (
+    train,
+    tune,
+    evaluate,
+    explain,
+    report,
+    export,
+    predict,
+    convert,
+    audit,
+    evidence,
+    verify,
+    reproduce,
+):
     app.command(cls=TaughtCommand)(command)
 
 

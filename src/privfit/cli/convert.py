@@ -1,4 +1,4 @@
-"""`privfit convert`: one promise in every unit."""
+"""`privfit convert`: convert a privacy guarantee between epsilon, rho and mu."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from privfit.cli.output import columns, show
 
 
 def convert(
-    epsilon: Annotated[float | None, typer.Option(help="A promise as (epsilon, delta).")] = None,
-    rho: Annotated[float | None, typer.Option(help="A promise in zero-concentrated DP.")] = None,
-    mu: Annotated[float | None, typer.Option(help="A promise in Gaussian DP.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Epsilon, of (epsilon, delta)-DP.")] = None,
+    rho: Annotated[float | None, typer.Option(help="Rho, of zero-concentrated DP.")] = None,
+    mu: Annotated[float | None, typer.Option(help="Mu, of Gaussian DP.")] = None,
     delta: Delta = 1e-6,
     as_json: Json = False,
 ) -> None:
-    """Say what a promise is worth in other units.
+    """Convert a privacy guarantee into other units.
 
-    Two conversions matter: for ledgers that any question may be charged to (zCDP), and for ledgers of
-    Gaussian noise alone, where the same epsilon buys more.
+    There are two conversions. One is for ledgers that pay for any question (zCDP). The other is for ledgers
+    that pay for Gaussian noise only, where the same epsilon buys less noise.
 
     Example: privfit convert --epsilon 1 --delta 1e-6
     """

@@ -1,4 +1,4 @@
-"""`privfit evaluate`: how good a model is on held-out records, with privacy unless the records are public."""
+"""`privfit evaluate`: score a model on held-out records, with privacy unless the records are public."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from privfit.cli.checking import NoCheck, check_first
+from privfit.cli.checking import NoCheck
 from privfit.cli.exact_scores import exact_scores
 from privfit.cli.files import check_outputs, replacing
 from privfit.cli.guard import Mistake
 from privfit.cli.options import Data, Dataset, Delta, Json, LedgerStore, Model, ledger_of, paid, spending
 from privfit.cli.output import columns, document, show, waiting, wrapped
-from privfit.cli.tables import paths_in, read_model_of_tables, read_table
+from privfit.cli.tables import paths_in, read_model_of_tables, take_table
 
 RHO = 0.01
 
@@ -32,25 +32,27 @@ def evaluate(
         int | None,
         typer.Option(
             min=1,
-            help="How many records of one person are used at most, by default as many as in training, people "
-            "being told apart by the id column of the schema; the promise is then about all their records.",
+            help="Use at most this many records of each person, by default as many as in training. The id "
+            "column of the schema tells people apart, and the guarantee covers all records of a person.",
         ),
     ] = None,
     public_data: Annotated[
-        bool, typer.Option("--public-data", help="The records are public: exact scores, without a price.")
+        bool,
+        typer.Option("--public-data", help="The records are public: compute exact scores, free of charge."),
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Where the scores go as JSON, for `privfit report`.", dir_okay=False)
+        Path | None,
+        typer.Option(help="Also write the scores to this file, for `privfit report`.", dir_okay=False),
     ] = None,
     no_check: NoCheck = False,
     as_json: Json = False,
 ) -> None:
     """Score a model on records that it has not seen.
 
-    Scores of people's records say something about them, so by default they are bought, with noise, from the
-    ledger of these people. Their number decides how large the noise is: 1,000 records give the accuracy to
-    within .03 at the price of rho = .01. Models of numbers get R², mean absolute error and root mean squared
-    error, and models of counts the Poisson deviance, too.
+    Scores reveal something about the people whose records are used. So by default the scores have noise, and
+    these people's ledger pays for them. The more records, the smaller the effect of the noise: with 1,000
+    records and rho = .01, the accuracy is known to within .03. Models of numbers get R², mean absolute error
+    and root mean squared error, and models of counts also the Poisson deviance.
 
     Example: privfit evaluate model.json held-out.csv --rho 0.01 --ledger people.db --out scores.json
     """
@@ -60,29 +62,28 @@ def evaluate(
         given is not None for given in (rho, epsilon, store, dataset, out, rows_per_person)
     ):
         raise Mistake(
-            "Scores of public data have no price and are in no report; leave --rho, --epsilon, --ledger, "
-            "--dataset, --rows-per-person and --out out."
+            "Scores of public data cost nothing and cannot go into a report; leave out --rho, --epsilon, "
+            "--ledger, --dataset, --rows-per-person and --out."
         )
     check_outputs(out, inputs=(model, *paths_in(data)))
     fitted = read_model_of_tables(model)
     ledger = ledger_of(store, dataset)
     schema = fitted.schema_
-    ids, weight = schema.identifier, schema.weight
+    ids = schema.identifier
     if rows_per_person is not None and ids is not None and ids.rows_per_person is not None:
         raise Mistake(
             "The schema of the model declares rows_per_person already; leave --rows-per-person out."
         )
     most = fitted.privacy_.records_per_person if rows_per_person is None else rows_per_person
     of_people = ids is not None and not public_data and most is not None
-    declared = (
-        *schema.features,
-        schema.label,
-        *([ids] if ids is not None and of_people else []),
-        *([] if weight is None else [weight.as_column]),
+    table = take_table(
+        data,
+        schema,
+        of_people=of_people,
+        check=not no_check,
+        may_repeat_ids=public_data,
+        purpose="evaluate",
     )
-    alone = None if public_data or no_check or of_people else schema
-    table = read_table(data, declared, no_repeated_ids=alone)
-    table = check_first(table, schema, "evaluate", skip=no_check)
     if public_data:
         facts = exact_scores(fitted, table)
         from privfit.report.titles import score_title

@@ -8,15 +8,18 @@ from privfit.cli.output import waiting
 
 
 def exact_scores(fitted: Any, table: Any) -> dict[str, float]:
-    """Return scikit-learn's scores of a model on a table, by the names that private scores have.
+    """Return scikit-learn's scores of a model on a table, under the same names as private scores.
 
-    Records count by the weights that the schema declares, if any.
+    Records are weighted if the schema declares weights.
     """
     with waiting("Scoring"):
+        import numpy as np
+
+        from privfit.metrics.held_out import rows_of
         from privfit.schema.labelling import labels_in, weights_in
 
         labels, has_label = labels_in(table, fitted.schema_)
-        table = table if has_label is None else table.filter(has_label)
+        table = table if has_label is None else rows_of(table, np.flatnonzero(has_label))
         weights = weights_in(table, fitted.schema_)
         predicted = fitted.predict(table)
         link = fitted.published().link
@@ -34,7 +37,7 @@ def _of_labels(labels: Any, predicted: Any, weights: Any) -> dict[str, float]:
     from sklearn import metrics
 
     facts = {"accuracy": metrics.accuracy_score(labels, predicted, sample_weight=weights)}
-    if len(set(labels.tolist())) > 1:  # otherwise there is nothing to tell apart
+    if len(set(labels.tolist())) > 1:  # these scores need two labels
         facts["balanced_accuracy"] = metrics.balanced_accuracy_score(labels, predicted, sample_weight=weights)
     return {name: float(value) for name, value in facts.items()}
 
@@ -75,7 +78,7 @@ def _of_numbers(
         "mean_absolute_error": metrics.mean_absolute_error(targets, predicted, **given),
         "root_mean_squared_error": metrics.mean_squared_error(targets, predicted, **given) ** 0.5,
     }
-    if targets.min() < targets.max():  # otherwise there is nothing to explain
+    if targets.min() < targets.max():  # R² needs different targets
         facts = {"r2": metrics.r2_score(targets, predicted, **given)} | facts
     if quantile is not None:
         facts["mean_pinball_loss"] = metrics.mean_pinball_loss(targets, predicted, alpha=quantile, **given)

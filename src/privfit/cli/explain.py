@@ -1,4 +1,4 @@
-"""`privfit explain`: what a model says, and what was promised."""
+"""`privfit explain`: show a model's weights or effects, and its privacy guarantee."""
 
 from __future__ import annotations
 
@@ -16,34 +16,44 @@ if TYPE_CHECKING:
     from privfit.estimators.statement import PrivacyStatement
     from privfit.publication import Published
 
+WEIGHTS_SHOWN = 20
+
 
 def explain(
     model: Model,
-    top: Annotated[int, typer.Option(min=1, help="How many weights to show, largest first.")] = 20,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="How many weights to show, largest first; by default 20. With --intervals: how many "
+            "effects, largest z first; by default all.",
+        ),
+    ] = None,
     intervals: Annotated[
         bool,
         typer.Option(
             "--intervals",
-            help="Show a regression table with standard errors, p-values and intervals instead; for models "
-            "that were trained with --inference.",
+            help="Show a regression table with standard errors, p-values and intervals instead. The model "
+            "has to be trained with --inference.",
         ),
     ] = False,
-    level: Annotated[float, typer.Option(help="With --intervals: the level of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="With --intervals: the confidence level.")] = 0.95,
     per: Annotated[
         list[str] | None,
-        typer.Option(help="With --intervals: for how much of a number its row is, age:10 for example."),
+        typer.Option(help="With --intervals: the change of a number for its effect, such as age:10."),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show a model's weights in the schema's words, and its promise.
+    """Show a model's weights and its privacy guarantee.
 
-    A weight is how much a person's score changes if a category applies instead of its column's reference or,
-    for a number, when it goes from the lowest to the highest declared value. A number with a curve has a line
-    for each stretch over which the curve rises or falls; --json has all of its points. With several classes
-    there is a score for each. The weights of a model of numbers are in the units of what it predicts. The
-    odds ratio of a logistic model is by what the odds are multiplied then, the rate ratio of a model of
-    counts by what the predicted count is. The noise of the fit is in the weights: small ones may be nothing
-    but noise, and --intervals shows which. There a number's row is for one more of its unit.
+    The weight of a category says how much a person's score changes if the category applies instead of the
+    reference of its column. The weight of a number says how much the score changes when the number goes from
+    the lowest to the highest declared value. A number with a curve has one line for each part over which the
+    curve rises or falls; --json has all points of the curve. With several classes, each class has a score.
+    The weights of a model of numbers are in the units of the prediction. A logistic model also has odds
+    ratios: the factors by which these changes multiply the odds. A model of counts has rate ratios, the
+    factors for the predicted count. The weights contain the noise of the fit, so small weights may be
+    nothing but noise; --intervals shows which. With --intervals, the row of a number is for one more unit.
 
     Example: privfit explain model.json --top 10
     """
@@ -54,8 +64,9 @@ def explain(
 
     facts: Published = fitted.published()
     if intervals:
-        _show_intervals(facts, model, level, _amounts(per), as_json=as_json)
+        _show_intervals(facts, model, level, _amounts(per), top, as_json=as_json)
         return
+    top = top or WEIGHTS_SHOWN
     weights = weights_of(facts)
     largest = weights.by_size()
     left = len(largest.lines) - top
@@ -67,7 +78,7 @@ def explain(
             "target": to_dict(facts.target),
             "classes": list(facts.classes),
             "speaks_for": weights.positive,
-            "intercept": weights.intercept,  # of several classes, one for each by its name
+            "intercept": weights.intercept,  # with several classes, one for each class by its name
             "weights": [
                 {
                     "column": row.column,
@@ -90,7 +101,7 @@ def explain(
 
 
 def _amounts(given: list[str] | None) -> dict[str, float]:
-    """Return by column how much a number grows, as --per says it."""
+    """Return the changes of numbers that --per names, by column."""
     amounts = {}
     for words in given or ():
         name, _, number = words.rpartition(":")
@@ -102,7 +113,7 @@ def _amounts(given: list[str] | None) -> dict[str, float]:
 
 
 def _show_intervals(
-    facts: Published, path: Path, level: float, per: dict[str, float], *, as_json: bool
+    facts: Published, path: Path, level: float, per: dict[str, float], top: int | None, *, as_json: bool
 ) -> None:
     """Print the effects with their intervals."""
     from privfit.models.summary import Summary
@@ -119,11 +130,11 @@ def _show_intervals(
         "notes": list(summary.notes),
         "privacy": facts.privacy,
     }
-    show(told, str(summary), as_json=as_json)
+    show(told, str(summary if top is None else summary.top(top)), as_json=as_json)
 
 
 def in_a_line(privacy: PrivacyStatement, path: Path) -> str:
-    """Say in a line what a model promises, and where the whole statement is."""
+    """Return the privacy guarantee in one line, and say where the whole statement is."""
     from privfit.accounting.amounts import written_up
 
     if privacy.promise is None:
@@ -131,5 +142,5 @@ def in_a_line(privacy: PrivacyStatement, path: Path) -> str:
     epsilon, delta, rho = map(written_up, (privacy.epsilon, privacy.delta, privacy.rho))
     return (
         f"The promise: epsilon = {epsilon} at delta = {delta} (rho = {rho}); {path} has the whole statement, "
-        "and so does its page."
+        "and so does the page that privfit report writes."
     )

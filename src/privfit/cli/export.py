@@ -1,4 +1,4 @@
-"""`privfit export`: a model for places that do not have privfit."""
+"""`privfit export`: write a model for programs that do not have privfit."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from privfit.cli.tables import read_model
 def export(
     model: Model,
     numpy: Annotated[
-        Path | None, typer.Option("--numpy", help="A Python file that needs NumPy only.", dir_okay=False)
+        Path | None,
+        typer.Option("--numpy", help="Write a Python file that needs only NumPy.", dir_okay=False),
     ] = None,
-    onnx: Annotated[Path | None, typer.Option("--onnx", help="An ONNX graph.", dir_okay=False)] = None,
+    onnx: Annotated[Path | None, typer.Option("--onnx", help="Write an ONNX graph.", dir_okay=False)] = None,
     skops: Annotated[
-        Path | None, typer.Option("--skops", help="Plain scikit-learn, stored by skops.", dir_okay=False)
+        Path | None, typer.Option("--skops", help="Write a scikit-learn model with skops.", dir_okay=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Write a model for programs that do not have privfit.
 
-    What is written predicts the same, clipping included.
+    The written model makes the same predictions. It clips features in the same way, too.
 
     Example: privfit export model.json --numpy scorer.py
     """

@@ -1,4 +1,4 @@
-"""Files that commands write: known to be writable before anything is paid for, and whole or not there."""
+"""Files that commands write: checked before anything is charged, and written completely or not at all."""
 
 from __future__ import annotations
 
@@ -10,38 +10,40 @@ from uuid import uuid4
 
 from privfit.cli.guard import Mistake
 
+_SQLITE = b"SQLite format 3\0"  # how every database in a file begins
+
 
 def check_outputs(*outputs: Path | None, inputs: tuple[Path | None, ...] = ()) -> None:
-    """Refuse what cannot be written, or would overwrite an input, so that nothing is paid for and then lost.
+    """Raise an error if an output cannot be written, is an input, or is a database, before any charge.
 
     Parameters
     ----------
     *outputs : Path or None
-        What is going to be written; None stands for what was not asked for.
+        Files that will be written; None for outputs that were not asked for.
     inputs : tuple of Path or None
-        What is going to be read.
+        Files that will be read.
     """
     taken = {_place(path) for given in inputs if given is not None for path in (given, *_children(given))}
     for path in filter(None, outputs):
         if _place(path) in taken:
-            raise Mistake(f"{path} is read, too, or named twice; give what is written a name of its own.")
+            raise Mistake(f"{path} is also an input, or named twice; choose another file for the output.")
         taken.add(_place(path))
         _check_writable(path)
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Yield a file to write that takes the place of `path` when it is whole, and leaves no trace otherwise.
+    """Yield a temporary file to write, which replaces `path` when it is complete and is removed otherwise.
 
     Parameters
     ----------
     path : Path
-        What is to be written.
+        The file to be written.
 
     Yields
     ------
     path : Path
-        A file beside it, with the same ending, or `path` itself if that is a device.
+        A temporary file in the same directory with the same ending, or `path` itself if it is a device.
     """
     if _is_device(path):
         yield path
@@ -65,6 +67,8 @@ def _check_writable(path: Path) -> None:
         raise Mistake(f"There is no directory {path.parent}; make it first.")
     if place.exists() and not os.access(place, os.W_OK):
         raise Mistake(f"{path} may not be written; change its permissions or name another file.")
+    if _is_database(place):
+        raise Mistake(f"{path} is a database, which may hold ledgers; name another file for the output.")
     if not _is_device(path):
         trial = place.with_name(f".{uuid4().hex}")
         try:
@@ -74,13 +78,23 @@ def _check_writable(path: Path) -> None:
         trial.unlink()
 
 
+def _is_database(path: Path) -> bool:
+    if not path.is_file():
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:  # it may be written, but not read
+        return False
+
+
 def _children(path: Path) -> Iterator[Path]:
-    """Yield the files of a directory, which are read if it is named."""
+    """Yield the files of a directory, because naming a directory as input reads all of them."""
     return path.iterdir() if path.is_dir() else iter(())
 
 
 def _place(path: Path) -> Path:
-    """Return where a path leads, because a link is kept and what it names is replaced."""
+    """Return the file that a path leads to: if the path is a link, the file that it names is replaced."""
     return Path(os.path.realpath(path))
 
 

@@ -1,4 +1,4 @@
-"""What all commands share: mistakes and warnings become one sentence each, which any terminal can show."""
+"""Error handling of all commands: each mistake and warning is one sentence that any terminal can show."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from privfit.printable import brief
 from privfit.remedies import command_line
 
 EXIT_CODES = (
-    "Exit codes: 0 done; 1 it failed, or nobody read the output to its end; 2 something for you to put "
-    "right, which one sentence names; 130 interrupted."
+    "Exit codes: 0 success; 1 failure, or the output was not read to its end; 2 a mistake that you can "
+    "correct, which one sentence names; 130 interrupted."
 )
 
 
 class Mistake(Exception):
-    """Something that only the command line can tell the user to put right."""
+    """A mistake in the use of the command line, which the user can correct."""
 
 
 class GuardedGroup(TyperGroup):
-    """A group of commands that says in one sentence what the user can put right; never a traceback."""
+    """A group of commands that prints mistakes of the user as one sentence, without a traceback."""
 
     def main(self, *args: Any, **settings: Any) -> Any:
-        """Run the command line on streams that take any text."""
+        """Run the command line on streams that accept any text."""
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 make_safe(stream, os.environ)
         return super().main(*args, **settings)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run a command, and turn expected failures into a sentence and an exit code."""
+        """Run a command; print expected failures as one sentence and return an exit code."""
         with command_line():
             return self._invoke_guarded(ctx)
 
@@ -51,7 +51,7 @@ class GuardedGroup(TyperGroup):
             notes = map(brief, getattr(interrupt, "__notes__", ()))
             typer.echo(" ".join(["\nInterrupted.", *notes]), err=True)
             raise typer.Exit(130) from interrupt
-        except Exception as error:  # what a user cannot put right is raised again
+        except Exception as error:  # errors that users cannot correct are raised again
             sentence = sentence_of(error)
             if sentence is None:
                 raise
@@ -60,10 +60,10 @@ class GuardedGroup(TyperGroup):
 
 
 def sentence_of(error: Exception) -> str | None:
-    """Return what to tell the user who can put this right, or None if that is for a programmer to do."""
-    from privfit.accounting import BudgetExceeded  # late, because help has no use for SciPy
+    """Return the message for an error that the user can correct, or None for an error of the program."""
+    from privfit.accounting import BudgetExceeded  # imported late: it needs SciPy, and help does not
 
-    if isinstance(error, BrokenPipeError):  # nobody is listening
+    if isinstance(error, BrokenPipeError):  # nobody reads the output any more
         return None
     if isinstance(error, OSError) and error.strerror is not None:
         where = "" if error.filename is None else f"{os.fspath(error.filename)!s}: "
@@ -74,10 +74,10 @@ def sentence_of(error: Exception) -> str | None:
 
 
 def make_safe(stream: io.TextIOWrapper, environment: Mapping[str, str]) -> None:
-    """Let a stream escape what it cannot encode, and write ASCII to a terminal whose locale knows no more.
+    """Make a stream escape characters that it cannot encode; write only ASCII to a terminal in the locale C.
 
-    Python writes UTF-8 in the locale C, which is right for files but not for a terminal. rich and our own
-    drawings follow the stream's encoding.
+    In the locale C Python writes UTF-8, which is right for files but not for a terminal. rich and our own
+    drawings use the stream's encoding.
     """
     stream.reconfigure(errors="backslashreplace")
     chosen = any(environment.get(name) for name in ("PYTHONIOENCODING", "PYTHONUTF8"))

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 ledger = typer.Typer(
     no_args_is_help=True,
-    help="Open ledgers, and see what was spent.",
+    help="Open a ledger, see what was spent, and verify it.",
     rich_markup_mode=None,
 )
 
 
 class PromiseName(StrEnum):
-    """What a ledger can promise."""
+    """The promises that a ledger can keep."""
 
     GAUSSIAN = "gaussian"
     CONCENTRATED = "concentrated"
@@ -33,7 +33,7 @@ class PromiseName(StrEnum):
 _PAYS = {
     PromiseName.GAUSSIAN: "It keeps a Gaussian promise and pays for Gaussian noise alone.",
     PromiseName.CONCENTRATED: "It keeps zCDP's promise and pays for every question that has a price in zCDP.",
-    PromiseName.DIRECT: "It pays for one release with a proof of its own, of the whole privacy budget.",
+    PromiseName.DIRECT: "It pays for one release with a proof of its own, at the whole privacy budget.",
 }
 
 
@@ -42,37 +42,39 @@ def open_ledger(
     store: Store,
     dataset: Annotated[str, typer.Option(help="The data set that the ledger is about.")],
     epsilon: Annotated[
-        float | None, typer.Option(help="The whole privacy budget of the data set, for ever.")
+        float | None, typer.Option(help="The privacy budget for everything ever released about the data set.")
     ] = None,
     delta: Annotated[
         float | None,
-        typer.Option(help="How much a probability may change beyond the factor e^epsilon; by default 1e-6."),
+        typer.Option(
+            help="The delta of (epsilon, delta)-DP: the extra change of a probability. By default 1e-6."
+        ),
     ] = None,
     rho: Annotated[float | None, typer.Option(help="The privacy budget in zCDP, instead of epsilon.")] = None,
     promise: Annotated[
         PromiseName | None,
         typer.Option(
-            help="What the ledger pays for. gaussian, the default: Gaussian noise alone, and more of it "
-            "for the same epsilon. concentrated, the default with --rho: any question. direct: one release "
+            help="What the ledger pays for. gaussian (the default): Gaussian noise only, more questions for "
+            "the same epsilon. concentrated (the default with --rho): any question. direct: one release "
             "with a proof of its own."
         ),
     ] = None,
     person_id: Annotated[
         str | None,
         typer.Option(
-            help="The id column of the people whom the promise is made to, all records of a person "
-            "together; by default it is made to records. It cannot be changed later."
+            help="The id column that tells people apart, if the guarantee covers all records of a person "
+            "together. By default it covers single records. It cannot be changed later."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
     """Open the ledger of a data set, and fix its privacy budget.
 
-    Use one ledger for all that is ever published about these people. Every fit and every set of scores is
-    charged to it, whoever asks, until the privacy budget is spent. It cannot be raised later.
+    Use one ledger for everything that is ever published about these people. Every fit and every set of scores
+    is charged to it, by any user, until the privacy budget is spent. The budget cannot be raised later.
 
     A Gaussian ledger cannot pay for solvers that make noisy choices (dpagd, dpagd-modern, frank-wolfe,
-    privgene), for output-perturbation, and for releases with a proof of their own.
+    privgene), for output-perturbation, or for releases with a proof of their own.
 
     Example: privfit ledger open people.db --dataset census-2026 --epsilon 3 --delta 1e-6
     """
@@ -99,7 +101,7 @@ def open_ledger(
 
 @ledger.command(cls=TaughtCommand)
 def status(store: Store, dataset: Dataset = None, as_json: Json = False) -> None:
-    """Say what a ledger promises, and what is left of it.
+    """Show what a ledger promises, and how much of it is left.
 
     Example: privfit ledger status people.db --dataset census-2026
     """
@@ -109,10 +111,10 @@ def status(store: Store, dataset: Dataset = None, as_json: Json = False) -> None
 
 @ledger.command(cls=TaughtCommand)
 def log(store: Store, dataset: Dataset = None, as_json: Json = False) -> None:
-    """List who asked what, when, and for how much.
+    """List all charges: what, when, by whom, at what price.
 
-    A fit reserves its whole price before its first look, and settles when it ends well: a negative rho gives
-    back what it did not spend. What is reserved and not settled is spent.
+    A fit reserves its whole price before it reads the data. When it ends without an error, it settles: a
+    negative rho gives back what it did not spend. A reservation that is not settled counts as spent.
 
     Example: privfit ledger log people.db --dataset census-2026
     """
@@ -131,14 +133,14 @@ def log(store: Store, dataset: Dataset = None, as_json: Json = False) -> None:
 def verify(
     store: Store,
     dataset: Dataset = None,
-    seal: Annotated[str | None, typer.Option(help="What an earlier verification printed.")] = None,
+    seal: Annotated[str | None, typer.Option(help="The seal that an earlier verification printed.")] = None,
     as_json: Json = False,
 ) -> None:
     """Check every entry: its hash, the sums, the settlements.
 
-    The entries alone cannot show that the last ones were removed, or that all were written anew. Note
-    down the printed seal somewhere else: with --seal, a later verification shows that everything up to it is
-    still there.
+    The entries alone cannot show that the last ones were removed, or that all of them were written anew. Note
+    the printed seal somewhere else. With --seal, a later verification shows that no entry up to it was
+    removed or changed.
 
     Example: privfit ledger verify people.db --dataset census-2026
     """
@@ -154,9 +156,9 @@ def change(
     dataset: Dataset = None,
     as_json: Json = False,
 ) -> None:
-    """Change what a ledger pays for, while nothing was charged.
+    """Change what an unused ledger pays for.
 
-    Only the owner of the store can do this. The privacy budget stays as it is. Once anything was charged, the
+    Only the owner of the store can do this. The privacy budget does not change. After the first charge the
     promise is fixed.
 
     Example: privfit ledger change people.db --dataset census-2026 --promise gaussian
@@ -171,11 +173,11 @@ def change(
 
 @ledger.command(cls=TaughtCommand)
 def migrate(store: Store, as_json: Json = False) -> None:
-    """Bring a store of an earlier version up to date.
+    """Bring a store of an earlier version of privfit up to date.
 
-    Only the owner of the store can do this. All its ledgers are checked first; then all are brought up to
-    date, or none. Entries stay as they were written, and a seal that was noted down is still found. What is
-    reserved and not settled stays spent.
+    Only the owner of the store can do this. All ledgers are checked first. Then all of them are brought up to
+    date, or none. Entries do not change, so a seal that was noted earlier is still found. Reservations that
+    are not settled stay spent.
 
     Example: privfit ledger migrate people.db
     """
@@ -190,7 +192,7 @@ def migrate(store: Store, as_json: Json = False) -> None:
 
 
 def _show_opened(ledger: Ledger, as_json: bool) -> None:
-    """Show how a ledger stands, and which solvers it can pay for."""
+    """Show what a ledger promises and has left, and which solvers it can pay for."""
     from privfit.accounting.promise import name_of
     from privfit.solvers.base import solvers_paid_by
 
@@ -204,14 +206,14 @@ def _show_opened(ledger: Ledger, as_json: bool) -> None:
 
 
 def _standing(ledger: Ledger) -> str:
-    """Say where a ledger is, what it promises, and what one more question may cost."""
+    """Return where a ledger is, what it promises, and what is left for one more fit."""
     left = _left(ledger)
-    more = "" if left is None else f" What is left pays for one more fit of epsilon = {left:g}."
+    more = "" if left is None else f" What is left pays for one more fit with epsilon = {left:g}."
     return f"The ledger of {ledger.dataset!r} in {ledger.url}\n{wrapped(ledger.statement() + more)}"
 
 
 def _left(ledger: Ledger) -> float | None:
-    """Return the epsilon of a fit that would take all that is left of what was begun, rounded down."""
+    """Return the epsilon of a fit that would spend all that is left, rounded down."""
     return ledger.remaining_epsilon() or None if ledger.spent else None
 
 

@@ -1,4 +1,4 @@
-"""Which model a command trains: by its name, and by what the schema's label holds."""
+"""Which model a command trains, by its name and by the type of the schema's label."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ def kinds() -> list[str]:
 
 
 def check_kind(name: str) -> None:
-    """Refuse what is no kind of model."""
+    """Raise an error if this is not the name of a kind of model."""
     if name not in (known := kinds()):
-        raise Mistake(f"--model {name} is none of the models: {', '.join(known)}.")
+        raise Mistake(f"--model must be one of {', '.join(known)}, not {name}.")
 
 
 KindForLabel = Annotated[
     str | None,
     typer.Option(
         "--model",
-        help="Which model to train: logistic or svm for classes, linear, huber or quantile for numbers, "
-        "poisson for counts. By default logistic, linear or poisson, by the type of the label.",
+        help="The model to train: logistic or svm for classes; linear, huber or quantile for numbers; "
+        "poisson for counts. By default logistic, linear or poisson, depending on the label.",
         autocompletion=kinds,
     ),
 ]
 Quantile = Annotated[
     float | None,
-    typer.Option(help="Of a quantile model: the share of people below the predicted number, by default .5."),
+    typer.Option(help="For a quantile model: the share of people below the prediction, by default .5."),
 ]
 
 
 def model_for(name: str | None, schema: Schema, path: Path) -> Model:
-    """Return the kind of model to train, or refuse one that cannot predict the schema's label.
+    """Return the kind of model to train; raise an error if it cannot predict the schema's label.
 
     Parameters
     ----------
     name : str, optional
-        The kind; the usual one of the label's type if it is not given.
+        The kind; by default the usual one for the label's type.
     schema : Schema
-        Whose label is predicted.
+        The schema with the label.
     path : Path
-        Of the schema, for messages.
+        The file of the schema, for messages.
 
     Returns
     -------
@@ -80,7 +80,7 @@ def model_for(name: str | None, schema: Schema, path: Path) -> Model:
 
 
 def settings_of(model: Model, **given: float | None) -> dict[str, Any]:
-    """Return the settings that only some models have, as far as they are given.
+    """Return those settings of certain models that were given.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def settings_of(model: Model, **given: float | None) -> dict[str, Any]:
     Returns
     -------
     settings : dict
-        Those that were given; one that the model does not have is refused.
+        The given settings. A setting that the model does not have raises an error.
     """
     settings = {name: value for name, value in given.items() if value is not None}
     for name in settings:

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, and what they mean."""
+"""Arguments and options that several commands share, with their help texts."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from privfit.cli.tables import table_named
 if TYPE_CHECKING:
     from privfit.accounting import Ledger
 
-Epsilon = Annotated[float, typer.Option(help="How much anyone may learn of one record; smaller is stricter.")]
-Delta = Annotated[float, typer.Option(help="How much a probability may change beyond the factor e^epsilon.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document, for programs.")]
+Epsilon = Annotated[float, typer.Option(help="The epsilon of (epsilon, delta)-DP; smaller is more private.")]
+Delta = Annotated[float, typer.Option(help="The delta of (epsilon, delta)-DP; below 1 / number of records.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 Data = Annotated[
     list[Path],  # or the texts of queries
     typer.Argument(
-        help="A CSV or Parquet file, one record a row; or several, a directory of Parquet files, - for CSV "
-        "from standard input, or a query: \"duckdb:SELECT ... FROM 'visits/*.parquet'\".",
+        help="A CSV or Parquet file with one record per row. Also several files, a directory of Parquet "
+        "files, - for CSV from standard input, or a query: \"duckdb:SELECT ... FROM 'visits/*.parquet'\".",
         parser=table_named,
     ),
 ]
-Model = Annotated[Path, typer.Argument(help="A model file, as `privfit train` writes it.", dir_okay=False)]
+Model = Annotated[Path, typer.Argument(help="A model file that `privfit train` wrote.", dir_okay=False)]
 SchemaFile = Annotated[
     Path,
     typer.Option("--schema", help="The schema: public facts about the columns, in TOML.", dir_okay=False),
@@ -39,27 +39,27 @@ LedgerStore = Annotated[
     str | None,
     typer.Option(
         "--ledger",
-        help="The store of the ledger that is charged: people.db, sqlite:///... or postgresql://...",
+        help="The store of the ledger to charge: people.db, sqlite:///... or postgresql://...",
     ),
 ]
 Dataset = Annotated[
     str | None,
-    typer.Option(help="The data set of the ledger; may be left out if the store has only one."),
+    typer.Option(help="The data set whose ledger to use; not needed if the store has only one."),
 ]
 
 NO_LEDGER = (
-    "No ledger was charged. If these people's data are used again, nobody will add it up: keep a ledger "
-    "with `privfit ledger open` and --ledger."
+    "No ledger was charged. If these people's data are used again, nothing limits the total privacy loss: "
+    "open a ledger with `privfit ledger open` and use --ledger."
 )
 
 
 def url_of(store: str) -> str:
-    """Return the address of a store; a path alone is a SQLite file."""
+    """Return the URL of a store; a path without a scheme is a SQLite file."""
     return store if "://" in store else f"sqlite:///{store}"
 
 
 def ledger_in(store: str, dataset: str | None) -> Ledger:
-    """Open the ledger of a data set that has one already."""
+    """Open the existing ledger of a data set."""
     with waiting("Opening the ledger"):
         from privfit.accounting import Ledger, list_datasets
         from privfit.accounting.lasting import Database
@@ -82,7 +82,7 @@ def ledger_in(store: str, dataset: str | None) -> Ledger:
 
 
 def ledger_of(store: str | None, dataset: str | None) -> Ledger | None:
-    """Open the ledger that is charged, if one is to be."""
+    """Open the ledger to charge, or return None if none was named."""
     if store is None:
         if dataset is not None:
             raise Mistake("--dataset names a ledger in a store; name the store, too, by --ledger.")
@@ -92,7 +92,7 @@ def ledger_of(store: str | None, dataset: str | None) -> Ledger | None:
 
 @contextmanager
 def spending(ledger: Ledger | None) -> Iterator[None]:
-    """Let whoever interrupts what is charged to a ledger know how it stands."""
+    """If the user interrupts a charged operation, add the state of the ledger to the interruption."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
@@ -106,7 +106,7 @@ def spending(ledger: Ledger | None) -> Iterator[None]:
 
 
 def paid(ledger: Ledger | None) -> str:
-    """Say how the ledger stands after a charge, or that there is none."""
+    """Return the state of the ledger after a charge, or a sentence that there is no ledger."""
     if ledger is None:
         return NO_LEDGER
     return f"The ledger of {ledger.dataset!r}: {ledger.statement()}"

@@ -1,4 +1,4 @@
-"""What commands print: text for people, JSON for programs, and progress on the error stream."""
+"""Output of commands: text for people, JSON for programs, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def show(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
 def document(facts: dict[str, Any]) -> str:
     """Return facts as a JSON document, in which numbers that do not exist are null.
 
-    JSON escapes characters below U+0020 by itself. The others that a terminal would obey are escaped, too.
+    JSON escapes characters below U+0020 by itself. Other characters that control a terminal are escaped, too.
     """
     text = json.dumps(_plain(facts), indent=1, ensure_ascii=False, allow_nan=False)
     return "\n".join(ACTING.sub(lambda found: json.dumps(found[0])[1:-1], line) for line in text.split("\n"))
@@ -50,7 +50,7 @@ def wrapped(text: object) -> str:
 
 
 def columns(rows: Sequence[Sequence[str]]) -> str:
-    """Return rows, the first of which is a heading, as text in columns; numbers are to the right."""
+    """Return rows as text in columns; the first row is a heading, and numbers are aligned to the right."""
     rows = [[printable(cell) for cell in row] for row in rows]
     by_column = [(max(map(len, cells)), all(map(_is_number, cells[1:]))) for cells in zip(*rows, strict=True)]
     return "\n".join(
@@ -72,7 +72,7 @@ def _is_number(cell: str) -> bool:
 
 @contextmanager
 def waiting(what: str) -> Iterator[None]:
-    """Say on the error stream, if somebody watches it, what is being waited for."""
+    """Show on standard error, if it is a terminal, what the command is waiting for."""
     from rich.progress import SpinnerColumn
 
     with _task(what, SpinnerColumn("line")):
@@ -81,7 +81,7 @@ def waiting(what: str) -> Iterator[None]:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show on the error stream how far something is; yields what to call with (done, total)."""
+    """Show progress on standard error; yields a function to call with (done, total)."""
     from rich.progress import BarColumn, TimeElapsedColumn
 
     with _task(what, BarColumn(), TimeElapsedColumn()) as (bar, task):
@@ -90,22 +90,25 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 
 @contextmanager
 def reading(what: str, size: int) -> Iterator[Callable[[int], None]]:
-    """Show on the error stream how many bytes were read; yields what to call with how many more."""
+    """Show on standard error how many bytes were read; yields a function to call with each further number.
+
+    A size of 0 means that it is not known.
+    """
     from rich.progress import BarColumn, DownloadColumn
 
-    with _task(what, BarColumn(), DownloadColumn(), total=size) as (bar, task):
+    with _task(what, BarColumn(), DownloadColumn(), total=size or None) as (bar, task):
         yield lambda more: bar.advance(task, more)
 
 
 @contextmanager
 def _task(what: str, *parts: Any, total: int | None = None) -> Iterator[tuple[Any, Any]]:
-    """Show a line on the error stream that is gone when it is done, and hidden if nobody watches."""
+    """Show a line on standard error, if it is a terminal, and remove it at the end."""
     from rich.console import Console
     from rich.progress import Progress, TextColumn
 
     console = Console(stderr=True, markup=False, highlight=False)
     text = TextColumn("{task.description}", markup=False)  # names of files may hold brackets
-    # libraries that are imported meanwhile must find standard output as it is
+    # standard output is not redirected, because libraries that are imported meanwhile may use it
     hidden = not console.is_terminal
     with Progress(
         text, *parts, console=console, transient=True, redirect_stdout=False, disable=hidden

@@ -1,4 +1,4 @@
-"""`privfit plan`: what to expect of a private model, before any data are touched."""
+"""`privfit plan`: forecast the accuracy of a private model before any data are read."""
 
 from __future__ import annotations
 
@@ -19,59 +19,63 @@ PICTURES = (".png", ".svg", ".pdf")
 
 def plan(
     features: Annotated[
-        int | None, typer.Option(min=1, help="Number of encoded columns, unless --schema tells it.")
+        int | None, typer.Option(min=1, help="Number of encoded columns; not needed with --schema.")
     ] = None,
     people: Annotated[int | None, typer.Option(min=10, help="Number of people to train on.")] = None,
     accuracy: Annotated[
-        float | None, typer.Option(help="Instead of --people: find how many are needed for this accuracy.")
+        float | None, typer.Option(help="Instead of --people: find how many people this accuracy needs.")
     ] = None,
     wanted_r2: Annotated[
-        float | None, typer.Option(help="Instead of --accuracy, for a model of numbers: this R².")
+        float | None, typer.Option(help="Instead of --accuracy, for a model of numbers: the R² to reach.")
     ] = None,
     epsilon: Annotated[
         list[float] | None, typer.Option(help="May be repeated; by default .1, .3, 1 and 3, or 1.")
     ] = None,
     delta: Delta = 1e-6,
     positives: Annotated[
-        float | None, typer.Option(help="Share of positive labels, known or guessed; by default .5.")
+        float | None, typer.Option(help="Share of positive labels, known or assumed; by default .5.")
     ] = None,
     auc: Annotated[
-        float | None, typer.Option(help="AUC without privacy, by default .8: a guess; .7 is hard, .9 easy.")
+        float | None,
+        typer.Option(
+            help="Assumed AUC without privacy: .7 for a hard task, .9 for an easy one. By default .8."
+        ),
     ] = None,
     classes: Annotated[
-        int | None, typer.Option(min=2, help="Number of classes, all as frequent; by default two.")
+        int | None, typer.Option(min=2, help="Number of classes, all equally frequent; by default two.")
     ] = None,
     share: Annotated[
-        list[float] | None, typer.Option(help="Instead of --classes: the share of a class; once for each.")
+        list[float] | None,
+        typer.Option(help="Instead of --classes: the share of a class; once for each class."),
     ] = None,
     r2: Annotated[
-        float | None, typer.Option(help="For a model of numbers: its R² without privacy, a guess.")
+        float | None, typer.Option(help="For a model of numbers: its assumed R² without privacy.")
     ] = None,
     rows_per_person: Annotated[
-        int | None, typer.Option(min=1, help="Rows that each person has, all of which are used.")
+        int | None, typer.Option(min=1, help="Number of rows of each person, all of which are used.")
     ] = None,
     curves: Annotated[
-        bool | None, typer.Option("--curves/--no-curves", help="Whether scores bend along numbers.")
+        bool | None, typer.Option("--curves/--no-curves", help="Whether numbers have curves.")
     ] = None,
     schema: Annotated[
         Path | None,
-        typer.Option(help="A schema that tells features, label, curves and rows per person.", dir_okay=False),
+        typer.Option(help="A schema, for features, label, curves and rows per person.", dir_okay=False),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="logistic or svm for classes, linear or huber for numbers.", autocompletion=kinds),
+        typer.Option(help="logistic or svm for classes; linear or huber for numbers.", autocompletion=kinds),
     ] = None,
     runs: Annotated[int, typer.Option(min=2, help="Simulated fits for each number.")] = 5,
     plot: Annotated[
-        Path | None, typer.Option(help="Where a picture goes (.png, .svg).", dir_okay=False)
+        Path | None, typer.Option(help="Also write a chart to this file (.png, .svg).", dir_okay=False)
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Forecast how good a model will be. No data are read.
+    """Forecast how accurate a private model will be. No data are read.
 
-    What accuracy, or R², and time to expect of a number of people, or, with --accuracy or --wanted-r2, how
-    many people it takes. Models of classes and of numbers are forecast; those of counts are not yet.
-    Forecasts come from training on invented tables with the real solver.
+    The command shows the accuracy, or R², and the time to expect for a number of people. With --accuracy or
+    --wanted-r2 it shows how many people are needed. It trains the real solver on simulated tables. Models of
+    counts are not supported yet.
 
     Example: privfit plan --people 20000 --features 30 --positives 0.2 --plot plan.png
     """

@@ -1,4 +1,4 @@
-"""Names of the version before this one, which still work: to be deleted after one release."""
+"""Names of privfit 0.1 that still work; to be deleted in 0.3."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _RENAMED_KEYS = {"data_set": "dataset", "account": "ledger"}
 
 
 def current_name(token: str) -> str:
-    """Return the name of a command or an option, and warn if it was given by its earlier one."""
+    """Return the current name of a command or an option, and warn if the earlier name was used."""
     current = _RENAMED.get(token, token)
     if current != token:
-        warning = f"Warning: {token!r} is called {current!r} now; the next release will not know {token!r}."
+        warning = f"Warning: {token!r} is called {current!r} now; privfit 0.3 will not know {token!r}."
         typer.echo(warning, err=True)
     return current
 
 
 def with_earlier_keys(facts: dict[str, Any]) -> dict[str, Any]:
-    """Add what a JSON document had under another name in the version before this one."""
+    """Add the keys that a JSON document had in privfit 0.1."""
     return facts | {old: facts[new] for old, new in _RENAMED_KEYS.items() if new in facts}

@@ -1,4 +1,4 @@
-"""`privfit report`: a page about a model."""
+"""`privfit report`: write a page about a model."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from privfit.cli.tables import read_model
 
 def report(
     model: Model,
-    out: Annotated[Path, typer.Option(help="Where the page goes.", dir_okay=False)],
+    out: Annotated[Path, typer.Option(help="File to write the page to.", dir_okay=False)],
     scores: Annotated[
-        Path | None, typer.Option(help="What `privfit evaluate --out` wrote.", dir_okay=False)
+        Path | None, typer.Option(help="Scores that `privfit evaluate --out` wrote.", dir_okay=False)
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
     card: Annotated[
         Path | None,
-        typer.Option(help='A TOML file with a model card\'s fields: "Intended use" = "...".', dir_okay=False),
+        typer.Option(help='A TOML file with fields of a model card: "Intended use" = "...".', dir_okay=False),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Write a page about a model, for those who use it.
+    """Write a page about a model for the people who use it.
 
-    One HTML file that any browser shows and that needs no network: data set, date, ledger and what model and
-    scores add up to; the promise in plain words and what it means for one person or record, what the
-    privacy budget bought, the weights, and the scores, if some were bought.
+    The page is one HTML file, which any browser shows without a network. It has the privacy guarantee in
+    plain words and what it means for one person or record, the data set, the date and the ledger, what the
+    privacy budget was spent on, the weights, and the scores if there are any.
 
     Example: privfit report model.json --scores scores.json --out card.html
     """

@@ -1,4 +1,4 @@
-"""`privfit schema`: draft the public facts about a table, and hold the table against them."""
+"""`privfit schema`: draft the public facts about a table, and compare the table with them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ schema = typer.Typer(
 
 
 class LabelType(StrEnum):
-    """What the column to predict holds."""
+    """The type of the column to predict."""
 
     CLASSES = "classes"
     NUMBER = "number"
@@ -33,22 +33,24 @@ def draft(
     data: Data,
     label: Annotated[str | None, typer.Option(help="The column to predict.")] = None,
     label_type: Annotated[
-        LabelType, typer.Option(help="What the column to predict holds: classes, numbers or counts.")
+        LabelType, typer.Option(help="The type of the column to predict: classes, numbers or counts.")
     ] = LabelType.CLASSES,
     leak: Annotated[
         bool,
-        typer.Option("--leak", help="Fill in bounds and categories from the records, which reveals them."),
+        typer.Option(
+            "--leak", help="Fill in bounds and categories from the records, which reveals their values."
+        ),
     ] = False,
     curves: Annotated[
         bool,
-        typer.Option("--curves", help="Let the score bend along columns of numbers and dates."),
+        typer.Option("--curves", help="Declare curves for columns of numbers and dates."),
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Print a schema to be filled in, from names and types alone.
+    """Print a schema to be filled in, from names and types.
 
-    The first line of a CSV file has to name the columns, and nothing else of it is read. Bounds, categories
-    and classes are yours to fill in from public knowledge: a code book, a law, common sense.
+    The first line of a CSV file must have the names of the columns; the rest of the file is not read. Fill in
+    bounds, categories and classes from public knowledge: a code book, a law, or common sense.
 
     Example: privfit schema draft people.csv --label income > schema.toml
     """
@@ -65,10 +67,10 @@ def check(
     schema: SchemaFile,
     as_json: Json = False,
 ) -> None:
-    """List by column what of a table does not fit its schema.
+    """List for each column what does not fit the schema.
 
-    The output is for the custodian of the data alone. Do not publish it: it counts records, though it quotes
-    no value. The exit code is 1 if something does not fit.
+    The output is for the custodian of the data only: do not publish it. It quotes no values, but it counts
+    records. The exit code is 1 if something does not fit.
 
     Example: privfit schema check people.csv --schema schema.toml
     """

@@ -1,4 +1,4 @@
-"""Help that can be copied: the example of a command stands on lines of its own, as a shell takes it."""
+"""Examples in help texts, on lines of their own, so that they can be copied into a shell."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TaughtCommand(TyperCommand):
 
 
 def with_example(text: str) -> str:
-    """Set the example of a help text apart, in lines that the formatter leaves as they are."""
+    """Put the example of a help text on separate lines that the formatter does not change."""
     paragraphs = text.split("\n\n")
     for i, paragraph in enumerate(paragraphs):
         if paragraph.startswith(EXAMPLE):
@@ -30,7 +30,7 @@ def with_example(text: str) -> str:
 
 
 def _broken(command: str) -> str:
-    """Break a command between its options; each line but the last ends as a shell needs it."""
+    """Break a command between its options; each line but the last ends with a backslash."""
     first, *options = re.split(r" (?=--|> )", command)
     lines = [first]
     for option in options:

@@ -1,4 +1,4 @@
-"""`privfit train`: from a file and its schema to a model that may be published."""
+"""`privfit train`: train a model that may be published, from a table and its schema."""
 
 from __future__ import annotations
 
@@ -33,29 +33,30 @@ if TYPE_CHECKING:
 
 
 def check_solver(name: str) -> None:
-    """Refuse what is no solver, or one without privacy."""
+    """Raise an error if this is not the name of a private solver."""
     from privfit.solvers import SOLVERS
 
     private = sorted(known for known, solver in SOLVERS.items() if solver.private)
     if name not in private:
-        raise Mistake(f"--solver {name} is none of the private solvers: {', '.join(private)}.")
+        raise Mistake(f"--solver must be one of the private solvers {', '.join(private)}, not {name}.")
 
 
 def train(
     data: Data,
     schema: SchemaFile,
-    out: Annotated[Path, typer.Option(help="Where the model file goes.", dir_okay=False)],
+    out: Annotated[Path, typer.Option(help="File to write the model to.", dir_okay=False)],
     epsilon: Annotated[
         float | None,
-        typer.Option(help="How much anyone may learn of one record, by default 1; smaller is stricter."),
+        typer.Option(help="The epsilon of (epsilon, delta)-DP, by default 1; smaller is more private."),
     ] = None,
     delta: Delta = 1e-6,
     rho: Annotated[float | None, typer.Option(help="The price in zCDP, instead of epsilon.")] = None,
     model: KindForLabel = None,
     quantile: Quantile = None,
-    solver: Annotated[str, typer.Option(help="Which algorithm trains it; see docs/solvers.md.")] = "adaptive",
+    solver: Annotated[str, typer.Option(help="The training algorithm; see docs/solvers.md.")] = "adaptive",
     alpha: Annotated[
-        float, typer.Option(help="Strength of the regulariser alpha/2 times the squared norm of the weights.")
+        float,
+        typer.Option(help="Strength of the L2 penalty: alpha / 2 times the squared norm of the weights."),
     ] = 0.0,
     no_intercept: Annotated[
         bool, typer.Option("--no-intercept", help="Train a model without an intercept.")
@@ -67,8 +68,8 @@ def train(
         int | None,
         typer.Option(
             min=1,
-            help="How many records of one person are used at most, people being told apart by the id column "
-            "of the schema; the promise is then about all records of a person.",
+            help="Use at most this many records of each person. The id column of the schema tells people "
+            "apart, and the guarantee covers all records of a person.",
         ),
     ] = None,
     class_weight: ClassWeight = None,
@@ -76,40 +77,49 @@ def train(
         bool,
         typer.Option(
             "--curves",
-            help="Let the score bend along columns of numbers and dates, at as many public edges as the "
-            "privacy budget carries.",
+            help="Fit curves for columns of numbers and dates, which may bend at public edges; the privacy "
+            "budget decides how many edges there are.",
         ),
     ] = False,
     max_passes: Annotated[
-        int | None, typer.Option(min=1, help="At most so many passes over the data; see docs/solvers.md.")
+        int | None,
+        typer.Option(min=1, help="The largest number of passes over the data; see docs/solvers.md."),
     ] = None,
     inference: Annotated[
         bool,
         typer.Option(
             "--inference",
             help="Spend a part of the privacy budget on standard errors, p-values and intervals of the "
-            "effects, which privfit explain --intervals shows.",
+            "effects; privfit explain --intervals shows them.",
         ),
     ] = False,
+    effect: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A column whose effect gets an interval, instead of all columns with --inference; may be "
+            "repeated.",
+        ),
+    ] = None,
     store: LedgerStore = None,
     dataset: Dataset = None,
     report: Annotated[
-        Path | None, typer.Option(help="Where a page about the model goes, too.", dir_okay=False)
+        Path | None, typer.Option(help="Also write a page about the model to this file.", dir_okay=False)
     ] = None,
     no_check: NoCheck = False,
     as_json: Json = False,
 ) -> None:
     """Train a private model on a table.
 
-    Everything that is looked at is paid for first, from the ledger that --ledger names. The model file and
-    the page may be published; nothing else about the records is printed or written, except that the table is
-    first compared with the schema, as by `privfit schema check`: what is wrong with it is told to you alone.
+    The ledger that --ledger names is charged before the records are used. The model file and the page may be
+    published. The table is first compared with the schema, as by `privfit schema check`; the messages of this
+    comparison are for you alone. Nothing else about the records is printed or written.
 
-    The table is read once, some rows at a time, and may be larger than memory; large tables are kept as
-    encoded numbers in a temporary file without a name. See docs/scale.md.
+    The table is read once, in blocks of rows, so it may be larger than memory. Large tables are stored as
+    encoded numbers in a temporary file. See docs/scale.md.
 
-    All records of the file are trained on. To score the model later, keep some people's records in a second
-    file, by a rule that looks at no record, before you train: every tenth line, for example.
+    All records of the file are used for training. If you want to score the model later, first put some
+    people's records into a second file, by a rule that does not depend on the records, such as every tenth
+    line.
 
     Example: privfit train people.csv --schema schema.toml --epsilon 1 --ledger people.db --out model.json
     --report card.html
@@ -127,6 +137,8 @@ def train(
     check_records(records, facts, schema)
     check_budget(epsilon, delta, rho)
     check_number("--alpha", alpha, or_zero=True)
+    if inference and effect:
+        raise Mistake("--inference asks for all effects; leave it out, or --effect.")
     check_solver(solver)
     ledger = ledger_of(store, dataset)
     of_people = is_about_people(facts, schema, rows_per_person)
@@ -145,7 +157,7 @@ def train(
             rows_per_person=rows_per_person,
             curves=curves or None,
             max_passes=max_passes,
-            inference=inference,
+            inference=effect or inference,
             ledger=ledger,
             verbose=1,
             **settings,
@@ -161,7 +173,7 @@ def train(
     written += "."
     if facts.with_curves(curves or None).has_curves:
         written += f"\n\n{wrapped(_of_curves(fitted))}"
-    if inference:
+    if inference or effect:
         written += f"\n\n{wrapped(_of_effects(fitted, out))}"
     show(
         {
@@ -176,7 +188,7 @@ def train(
 
 
 def _of_curves(fitted: DPLinearModel) -> str:
-    """Say how many columns have a curve, where curves were asked for."""
+    """Return how many columns have a curve, if curves were asked for."""
     found = len(fitted.curves_)
     if not found:
         return "No column has a curve, because the privacy budget is too small for one."
@@ -185,10 +197,13 @@ def _of_curves(fitted: DPLinearModel) -> str:
 
 
 def _of_effects(fitted: DPLinearModel, path: Path) -> str:
-    """Say of how many effects the standard errors are known, where they were asked for."""
-    effects = [row.contrast for row in fitted.summary() if row.contrast is not None]
+    """Return how many effects have a standard error, if these were asked for."""
+    from privfit.models.effects import NOT_ASKED
+
+    asked = [row.contrast for row in fitted.summary() if row.contrast is not None]
+    effects = [contrast for contrast in asked if contrast.refused != NOT_ASKED]
     known = sum(contrast.refused is None for contrast in effects)
     if not known:
-        return "The privacy budget is too small to say how exact the effects are."
+        return "The privacy budget is too small for standard errors of the effects."
     counted = "all effects" if known == len(effects) else f"{known:,} of {len(effects):,} effects"
     return f"Standard errors of {counted} are known: privfit explain {path} --intervals shows them."

@@ -1,64 +1,18 @@
-"""The table that a model is trained on, read and checked as the schema says."""
+"""Checks of options that `train` and `tune` make before a table is read."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from privfit.cli.checking import check_first
 from privfit.cli.guard import Mistake
-from privfit.cli.tables import read_table
 
 if TYPE_CHECKING:
     from privfit.schema import Schema
 
 
-def training_table(
-    data: list[Path],
-    schema: Path,
-    facts: Schema,
-    *,
-    records: int | None,
-    rows_per_person: int | None,
-    no_check: bool,
-) -> Any:
-    """Return the table, or refuse what its schema says twice or what the check finds.
-
-    Parameters
-    ----------
-    data : list of Path
-        Where it is.
-    schema : Path
-        Of the schema, for messages.
-    facts : Schema
-        What it says.
-    records, rows_per_person : int, optional
-        What is declared besides.
-    no_check : bool
-        Whether not to compare the table with the schema.
-
-    Returns
-    -------
-    table : object
-        What `fit` takes.
-    """
-    ids, of_people = facts.identifier, is_about_people(facts, schema, rows_per_person)
-    table = read_table(
-        data,
-        (
-            *facts.features,
-            facts.label,
-            *([ids] if ids is not None and of_people else []),
-            *([] if facts.weight is None else [facts.weight.as_column]),
-        ),
-        no_repeated_ids=None if no_check or of_people else facts,
-    )
-    return check_first(table, replace(facts, records=facts.records or records), "train", skip=no_check)
-
-
 def is_about_people(facts: Schema, schema: Path, rows_per_person: int | None) -> bool:
-    """Tell whether the promise is about people with several records; what is said twice is refused."""
+    """Return whether the promise is about people with several records; raise an error if both declare it."""
     ids = facts.identifier
     if rows_per_person is not None and ids is not None and ids.rows_per_person is not None:
         raise Mistake(f"{schema} declares rows_per_person already; leave --rows-per-person out.")
@@ -66,7 +20,7 @@ def is_about_people(facts: Schema, schema: Path, rows_per_person: int | None) ->
 
 
 def check_budget(epsilon: float | None, delta: float, rho: float | None) -> None:
-    """Refuse amounts that are none, in the words of the options."""
+    """Raise an error, in terms of the options, if the privacy budget is invalid."""
     from privfit.estimators.validation import check_number
 
     for option, amount in (("--epsilon", epsilon), ("--rho", rho)):
@@ -76,7 +30,7 @@ def check_budget(epsilon: float | None, delta: float, rho: float | None) -> None
 
 
 def check_records(records: int | None, facts: Schema, schema: Path) -> None:
-    """Refuse a number of records that is none, or that the schema declares already."""
+    """Raise an error if the number of records is invalid or declared in the schema already."""
     from privfit.estimators.validation import check_count
 
     if records is not None and facts.records is not None:

@@ -1,8 +1,9 @@
-"""`privfit tune`: choose among settings by noisy scores, with one promise for the whole search."""
+"""`privfit tune`: choose among settings by noisy scores, with one privacy guarantee for the whole search."""
 
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,29 +25,31 @@ from privfit.cli.options import (
     spending,
 )
 from privfit.cli.output import columns, show, waiting, wrapped
-from privfit.cli.tables import paths_in
-from privfit.cli.training import check_budget, check_records, training_table
+from privfit.cli.tables import paths_in, take_table
+from privfit.cli.training import check_budget, check_records, is_about_people
 
 if TYPE_CHECKING:
     from privfit.tuning import DPSearchCV
+
+HIDDEN = "unknown"  # printed instead of a number that the noise hides
 
 
 def tune(
     data: Data,
     schema: SchemaFile,
-    out: Annotated[Path, typer.Option(help="Where the file of the chosen model goes.", dir_okay=False)],
+    out: Annotated[Path, typer.Option(help="File to write the chosen model to.", dir_okay=False)],
     tried: Annotated[
         list[str],
         typer.Option(
             "--try",
-            help="A setting and the values to try, as in the example. May be given several times; all "
-            "combinations are tried. The settings are alpha, class_weight, curves, fit_intercept, "
-            "max_passes, solver, tau and weight_shrinkage; the value none stands for what is not set.",
+            help="A setting and the values to try, as in the example. May be repeated; all combinations are "
+            "tried. The settings are alpha, class_weight, curves, fit_intercept, max_passes, solver, tau and "
+            "weight_shrinkage. The value none means that the setting is left out.",
         ),
     ],
     epsilon: Annotated[
         float | None,
-        typer.Option(help="How much anyone may learn of one record from the whole search, by default 1."),
+        typer.Option(help="The epsilon of (epsilon, delta)-DP for the whole search, by default 1."),
     ] = None,
     delta: Delta = 1e-6,
     rho: Annotated[float | None, typer.Option(help="The price in zCDP, instead of epsilon.")] = None,
@@ -55,14 +58,16 @@ def tune(
     scoring: Annotated[
         str | None,
         typer.Option(
-            help="The loss that settings are compared by: log_loss, brier_score, hinge_loss or zero_one_loss "
-            "of classes, mean_squared_error, mean_absolute_error, mean_pinball_loss or mean_poisson_deviance "
-            "of numbers. By default that of the model's kind."
+            help="The loss by which settings are compared. For classes: log_loss, brier_score, hinge_loss or "
+            "zero_one_loss. For numbers: mean_squared_error, mean_absolute_error, mean_pinball_loss or "
+            "mean_poisson_deviance. By default that of the kind of model."
         ),
     ] = None,
     no_refit: Annotated[
         bool,
-        typer.Option("--no-refit", help="Publish the model that was scored, which has not seen all records."),
+        typer.Option(
+            "--no-refit", help="Keep the model that was scored, which was not trained on all records."
+        ),
     ] = False,
     records: Annotated[
         int | None, typer.Option(min=1, help="The number of records, if it is public and not in the schema.")
@@ -71,24 +76,24 @@ def tune(
         int | None,
         typer.Option(
             min=1,
-            help="How many records of one person are used at most, people being told apart by the id column "
-            "of the schema; the promise is then about all records of a person.",
+            help="Use at most this many records of each person. The id column of the schema tells people "
+            "apart, and the guarantee covers all records of a person.",
         ),
     ] = None,
     store: LedgerStore = None,
     dataset: Dataset = None,
     report: Annotated[
-        Path | None, typer.Option(help="Where a page about the model goes, too.", dir_okay=False)
+        Path | None, typer.Option(help="Also write a page about the model to this file.", dir_okay=False)
     ] = None,
     no_check: NoCheck = False,
     as_json: Json = False,
 ) -> None:
     """Try several settings of a model, and train the best one.
 
-    Each record is trained on or held out, by a coin of its own. Every setting is trained on the same part
-    and scored on the other; the one with the least noisy loss is trained once more, on all records. The
-    privacy budget covers all of it, so each of K settings gets a small part: try few, and only where you do
-    not know which one is right. docs/tuning.md says when it pays.
+    Each record is put at random into one of two parts. Every setting is trained on the first part and scored
+    on the second. The setting with the least noisy loss is trained once more, on all records. The privacy
+    budget covers all of this, so each setting gets a small part of it. Try few settings, and only if you do
+    not know the right one. docs/tuning.md says when a search is worth its price.
 
     Example: privfit tune people.csv --schema schema.toml --try alpha=0,0.01 --try curves=none,true
     --epsilon 1 --ledger people.db --out model.json
@@ -119,14 +124,9 @@ def tune(
         verbose=1,
     )
     search.check()
-    table = training_table(
-        data,
-        schema,
-        facts,
-        records=records,
-        rows_per_person=rows_per_person,
-        no_check=no_check,
-    )
+    of_people = is_about_people(facts, schema, rows_per_person)
+    declared = replace(facts, records=facts.records or records)
+    table = take_table(data, declared, of_people=of_people, check=not no_check)
     with spending(ledger):
         search.fit(table)
         with replacing(out) as file:
@@ -150,7 +150,7 @@ def tune(
 
 
 def grid_of(tried: list[str]) -> dict[str, list[Any]]:
-    """Return the settings and their values that these words stand for."""
+    """Return the settings and their values that the --try options name."""
     grid: dict[str, list[Any]] = {}
     for words in tried:
         name, equals, values = words.partition("=")
@@ -164,7 +164,7 @@ def grid_of(tried: list[str]) -> dict[str, list[Any]]:
 
 
 def _value(text: str) -> Any:
-    """Return what TOML reads, and otherwise the text itself; none stands for what is not set."""
+    """Return the TOML value of a text, or the text itself if it is none; "none" becomes None."""
     if text.lower() == "none":
         return None
     try:
@@ -185,24 +185,27 @@ def _facts(search: DPSearchCV) -> dict[str, Any]:
 
 
 def _table(search: DPSearchCV) -> str:
-    """Return a line for each setting: how much it loses, and how well that is known."""
+    """Return a line for each setting: its noisy loss, and the standard error of the noise."""
+    from privfit.models.contrast import number_text, size_text
     from privfit.tuning.results import in_words
 
-    results = search.cv_results_
-    rows = [
-        (
-            "chosen" if row == search.best_index_ else "",
-            in_words(setting),
-            f"{results['difference'][row]:+.4f}",
-            f"{results['difference_noise'][row]:.4f}",
-            f"{results['mean_test_loss'][row]:.4f}",
-            f"{results['loss_noise'][row]:.4f}",
+    results, rows = search.cv_results_, []
+    for row, setting in enumerate(results["params"]):
+        above, noise, loss, loss_noise = (
+            float(results[name][row])
+            for name in ("difference", "difference_noise", "mean_test_loss", "loss_noise")
         )
-        for row, setting in enumerate(results["params"])
-    ]
-    loss = search.scorer_.replace("_", " ")
-    heads = ("", "setting", "from mean", "noise", loss, "noise")
+        numbers = (
+            number_text(above, noise),
+            size_text(noise, noise),
+            size_text(loss, loss_noise),
+            size_text(loss_noise, loss_noise),
+        )
+        chosen = "chosen" if row == search.best_index_ else ""
+        rows.append((chosen, in_words(setting), *(HIDDEN if "nan" in text else text for text in numbers)))
+    measured = search.scorer_.replace("_", " ")
+    heads = ("", "setting", "from mean", "noise", measured, "noise")
     return (
-        f"Noisy {loss} on held-out records: how much each setting is above the mean of all, and the loss "
-        f"itself,\neach with the standard error of its noise:\n{columns([heads, *rows])}"
+        f"Noisy {measured} on held-out records: the difference of each setting from the mean of all, and the "
+        f"loss itself,\neach with the standard error of its noise:\n{columns([heads, *rows])}"
     )

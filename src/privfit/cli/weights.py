@@ -1,4 +1,4 @@
-"""How much the records of each class count, as commands are told."""
+"""The option --class-weight: how much the records of each class count."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ClassWeight = Annotated[
     list[str] | None,
     typer.Option(
         "--class-weight",
-        help="How much the records of a class count, label:weight, for each class; or balanced, which buys "
-        "the sizes of the classes.",
+        help="The weight of a class, label:weight, once for each class; or balanced, which spends privacy "
+        "budget on the sizes of the classes.",
     ),
 ]
 
 
 def class_weight_of(given: list[str] | None, schema: Schema) -> dict[str, Any]:
-    """Return the setting of the estimator that these words stand for, or none."""
+    """Return the setting of the estimator for this option; empty if it was not given."""
     from privfit.schema import Label
 
     if not given:

@@ -1,1 +1,1 @@
-"""Exact sums over records: no noise, no budget, no policy."""
+"""The engine computes exact sums over records. It adds no noise and knows no privacy budget."""

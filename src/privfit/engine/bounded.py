@@ -1,4 +1,4 @@
-"""A sum carries its bound: what has not been looked at yet, and how far one record can move it."""
+"""Sums over records together with their sensitivities. They are computed only after they are paid for."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from privfit.accounting.relation import Relation, Unit
 from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
 
-# Scores of MAX_RECORDS sensitivities at most, plus penalties of up to as many, are rounded by 2**-53 of
-# themselves on either of two tables: by 2**-19 sensitivities on both.
+# Scores are at most MAX_RECORDS sensitivities, and so are penalties. Their sum is rounded by a relative error
+# of 2**-53 on each of two neighbouring tables: together by 2**-19 sensitivities.
 PENALTY_SLACK = 2.0**-18
 
-# exact, so that they add up over the parts of a table: numbers on a grid, whole numbers, or several of these
+# Exact sums (numbers on a grid, whole numbers, or tuples of arrays of these), which add up over the parts of
+# a table.
 Sums = NDArray[Any] | tuple[NDArray[Any], ...]
 
 
@@ -26,31 +27,31 @@ def _as_they_are(sums: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class Bounded:
-    """A vector that is a sum over records.
+    """A vector that is a sum over records, not computed yet, with its sensitivity.
 
     Parameters
     ----------
     sums : callable
-        Computes the exact sums that it is made of. Nothing has been looked at before.
+        Reads the records and returns the exact sums from which the vector is made.
     sensitivity : float
-        How far adding or removing one `unit` can move what is computed, in L2 norm, rounding included.
+        The L2 sensitivity of the vector to one `unit`, rounding included.
     claim : str
-        The claim in docs/privacy.md that proves it.
+        The claim in docs/privacy.md that proves the sensitivity.
     unit : {"record", "person"}
         Whether the sensitivity is that of a record, or already that of all records of a person.
-    fold : callable
-        Turns the sums, or what those of all parts of a table add up to, into the vector (Q39).
+    finish : callable
+        Turns the sums, or the total over all parts of a table, into the vector (Q39).
     """
 
     sums: Callable[[], Sums]
     sensitivity: float
     claim: str
     unit: Unit = "record"
-    fold: Callable[[Any], FloatArray] = _as_they_are
+    finish: Callable[[Any], FloatArray] = _as_they_are
 
     def look(self) -> FloatArray:
-        """Look at the records: return the vector."""
-        return self.fold(self.sums())
+        """Read the records and return the vector."""
+        return self.finish(self.sums())
 
     def under(self, relation: Relation) -> Bounded:
         """Return the same sum with the sensitivity that one person has under this relation (Q0)."""
@@ -59,25 +60,25 @@ class Bounded:
 
 @dataclass(frozen=True)
 class Scores:
-    """A score for each of several candidates, each a sum over records; the smaller, the better.
+    """A score for each of several candidates, not computed yet. Each is a sum over records; least is best.
 
     Parameters
     ----------
     sums : callable
-        Computes the exact sums that they are made of. Nothing has been looked at before.
+        Reads the records and returns the exact sums from which the scores are made.
     sensitivity : float
-        How far one more `unit` can move a score, rounding included.
+        How far one more `unit` can change a score, rounding included.
     count : int
         Number of candidates.
     monotone : bool
-        Whether one more record moves all scores in one direction; then their changes lie in an interval
-        of length `sensitivity`, and otherwise of twice that.
+        Whether one more record changes all scores in one direction. Their changes then lie in an interval of
+        length `sensitivity`, and otherwise in one of twice that length.
     claim : str
-        The claim in docs/privacy.md that proves it.
+        The claim in docs/privacy.md that proves the sensitivity.
     unit : {"record", "person"}
         Whether the sensitivity is that of a record, or already that of all records of a person.
-    fold : callable
-        Turns the sums, or what those of all parts of a table add up to, into the scores (Q39).
+    finish : callable
+        Turns the sums, or the total over all parts of a table, into the scores (Q39).
     """
 
     sums: Callable[[], Sums]
@@ -86,11 +87,11 @@ class Scores:
     monotone: bool
     claim: str
     unit: Unit = "record"
-    fold: Callable[[Any], FloatArray] = _as_they_are
+    finish: Callable[[Any], FloatArray] = _as_they_are
 
     def look(self) -> FloatArray:
-        """Look at the records: return the scores."""
-        return self.fold(self.sums())
+        """Read the records and return the scores."""
+        return self.finish(self.sums())
 
     def under(self, relation: Relation) -> Scores:
         """Return the same scores with the sensitivity that one person has under this relation (Q0)."""
@@ -99,11 +100,12 @@ class Scores:
     def penalised(self, penalties: FloatArray | float) -> Scores:
         """Return the scores plus public penalties, and a bound that holds for the rounded totals.
 
-        Only differences between penalties matter. Those beyond what all records together can add are cut
-        there: they decide as surely, and larger numbers would be rounded by more than is blurred.
+        Only differences between penalties matter. They are limited to what all records together can add.
+        Such a difference already decides the choice, and a larger one would make rounding errors larger than
+        the noise can hide.
         """
         differences = np.minimum(penalties - np.min(penalties), MAX_RECORDS * self.sensitivity)
         if not differences.any():
             return self
         bound = (1.0 + PENALTY_SLACK) * self.sensitivity
-        return replace(self, fold=lambda sums: self.fold(sums) + differences, sensitivity=bound)
+        return replace(self, finish=lambda sums: self.finish(sums) + differences, sensitivity=bound)

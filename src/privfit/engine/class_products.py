@@ -13,7 +13,7 @@ from privfit.engine.parallel.chunks import cut
 from privfit.engine.products import product_multiples
 from privfit.engine.table import Table
 
-NUMBERS = 2**21  # of the rows that are written out at a time
+NUMBERS_AT_ONCE = 2**21  # in the rows that are in memory at a time
 
 
 def class_multiples(
@@ -21,16 +21,16 @@ def class_multiples(
 ) -> NDArray[np.int64]:
     """Sum the outer products of rows that hold each number of (z, bias) times a coefficient of each class.
 
-    `coefficients` returns those of a slice of the records as an array with as many `rows` for each record,
-    and a coefficient for each of the `outputs` in each. The weights of one column for all classes stand
-    together. Each row is clipped to norm `radius`, and what is no number counts as 0. One pass over X.
+    `coefficients` returns an array for a slice of the records, of shape (records, `rows`, `outputs`). The
+    entries of one column for all classes are next to each other. Each row is clipped to norm `radius`, and
+    what is no number counts as 0. One pass over X.
 
     Guarantee: if a record's coefficients depend on that record alone, so does its share. The sums are whole
     multiples of the squared step, the upper triangle, as those of `product_multiples`, and exact.
     """
     view, size = table.view, table.n_weights * outputs
     total = np.zeros((size, size), np.int64)
-    for part in cut(slice(0, table.n_records), max(1, NUMBERS // (rows * size))):
+    for part in cut(slice(0, table.n_records), max(1, NUMBERS_AT_ONCE // (rows * size))):
         X = table.layout.take(np.arange(part.start, part.stop))
         X = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)
         factors = coefficients(part)

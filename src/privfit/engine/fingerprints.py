@@ -1,7 +1,7 @@
-"""Whether numbers in a file are still what they were when they were first read (Q37 in docs/privacy.md).
+"""Check that numbers in a file are still what they were when they were first read (Q37 in docs/privacy.md).
 
-The norm of a record, which its share of a sum is clipped by, is computed once and kept by the number of its
-row. Numbers that change between two passes over a file would be clipped by the norms of others, and no bound
+The norm of each row is computed once and remembered. It clips what the record adds to later sums. If the
+numbers in the file changed between two passes, rows would be clipped by wrong norms, and no sensitivity bound
 would hold.
 """
 
@@ -16,7 +16,7 @@ from privfit.engine.kernels.fingerprints import fingerprints
 from privfit.engine.parallel import threads
 from privfit.engine.parallel.chunks import cut
 
-WORDS = 2**14  # of four bytes, in a piece that has a fingerprint
+WORDS_PER_PIECE = 2**14  # of four bytes, in a piece that has a fingerprint
 PIECES_AT_ONCE = 2**10  # that a thread reads
 
 
@@ -25,17 +25,17 @@ class CacheChanged(OSError):
 
 
 class Fingerprints:
-    """Those of a contiguous array, a number for each piece of 64 KiB.
+    """The fingerprints of a contiguous array: one number for each piece of 64 KiB.
 
-    The keys are secret and drawn anew for each array. A changed piece goes unnoticed with a probability of
+    The keys are secret and drawn anew for each array. The probability that a changed piece goes unnoticed is
     at most 2**-33.
     """
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._words = array.reshape(-1).view(np.uint32)
         self._per_entry = array.itemsize // self._words.itemsize
-        self._keys = np.frombuffer(os.urandom(8 * WORDS), np.uint64).copy()
-        self._known = np.empty(-(-len(self._words) // WORDS), np.uint64)
+        self._keys = np.frombuffer(os.urandom(8 * WORDS_PER_PIECE), np.uint64).copy()
+        self._known = np.empty(-(-len(self._words) // WORDS_PER_PIECE), np.uint64)
 
         def fill(pieces: slice) -> None:
             self._known[pieces] = self._found(pieces.start, pieces.stop)
@@ -44,10 +44,11 @@ class Fingerprints:
         threads.run([partial(fill, pieces) for pieces in cut(every, PIECES_AT_ONCE)])
 
     def check(self, start: int, stop: int) -> None:
-        """Raise `CacheChanged` if one of these entries has changed, or another one of their pieces."""
+        """Raise `CacheChanged` if the pieces that hold these entries have changed."""
         if stop <= start:
             return
-        first, last = start * self._per_entry // WORDS, -(-stop * self._per_entry // WORDS)
+        first = start * self._per_entry // WORDS_PER_PIECE
+        last = -(-stop * self._per_entry // WORDS_PER_PIECE)
         if not np.array_equal(self._found(first, last), self._known[first:last]):
             raise CacheChanged(
                 "The encoded table on disk has changed since it was written, so the fit has ended and "
@@ -56,15 +57,15 @@ class Fingerprints:
             )
 
     def check_each(self, starts: NDArray[np.integer], stops: NDArray[np.integer]) -> None:
-        """Do the same for several ranges of entries, each piece once."""
+        """Check several ranges of entries, each piece once."""
         pieces = np.zeros(len(self._known) + 1, np.int64)
-        np.add.at(pieces, starts * self._per_entry // WORDS, 1)
-        np.add.at(pieces, -(-stops * self._per_entry // WORDS), -1)
-        entries = WORDS // self._per_entry  # of a piece
+        np.add.at(pieces, starts * self._per_entry // WORDS_PER_PIECE, 1)
+        np.add.at(pieces, -(-stops * self._per_entry // WORDS_PER_PIECE), -1)
+        entries = WORDS_PER_PIECE // self._per_entry  # of a piece
         for piece in np.flatnonzero(np.cumsum(pieces)).tolist():
             self.check(piece * entries, piece * entries + 1)
 
     def _found(self, first: int, last: int) -> NDArray[np.uint64]:
         found = np.empty(last - first, np.uint64)
-        fingerprints(self._words[first * WORDS : last * WORDS], self._keys, found)
+        fingerprints(self._words[first * WORDS_PER_PIECE : last * WORDS_PER_PIECE], self._keys, found)
         return found

@@ -1,7 +1,7 @@
-"""Losses and slopes of records with weights or several outputs, where the fast loops of one do not go.
+"""Losses and slopes of records with weights or several outputs, which the fast loops do not support.
 
-What is computed for a record depends on that record alone, and shares are rounded as in the fast loops, so
-the sums are as exact.
+What is computed for a record depends on that record alone, and its summands are rounded as in the fast loops.
+So the sums are exact, too.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from privfit.engine.combination import shrunk
 from privfit.engine.exact.grids import FloatArray
-from privfit.engine.kernels.limits import LARGEST
+from privfit.engine.kernels.limits import LARGEST_PREDICTION
 from privfit.engine.kernels.pointwise import loops
 
 if TYPE_CHECKING:
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 
 
 def checked_weights(weights: ArrayLike, n_records: int) -> FloatArray:
-    """Return a copy of the records' weights. At most 1, they move no loss beyond its bounds."""
+    """Return a copy of the records' weights, which must be between 0 and 1.
+
+    Weights of at most 1 do not increase any sensitivity.
+    """
     weights = np.array(weights, dtype=np.float64)
     if weights.shape != (n_records,):
         raise ValueError(f"weights must have shape ({n_records},), one for each row, got {weights.shape}")
@@ -51,10 +54,11 @@ def coefficients(problem: Problem, predictions: FloatArray) -> FloatArray:
 
 
 def curvatures(problem: Problem, predictions: FloatArray, window: float) -> FloatArray:
-    """Return each record's weight times how fast its loss's derivative rises across a window around it.
+    """Return each record's weight times the mean curvature of its loss over a window around its prediction.
 
-    The loss is convex, so what is below 0, or no number, is due to rounding far out, and counts as 0. The
-    slopes of a user's loss may be further apart than any number, which would be none times a weight of 0.
+    The loss is convex, so a negative value or NaN comes from rounding at extreme predictions, and counts as
+    0. For a user's loss the difference of slopes may overflow; it is limited, because infinity times a weight
+    of 0 would be NaN.
     """
     sides = np.empty((2, len(predictions)))
     derivatives = loops(problem.loss).derivatives
@@ -65,22 +69,26 @@ def curvatures(problem: Problem, predictions: FloatArray, window: float) -> Floa
 
     problem.table.for_each_chunk(fill)
     with np.errstate(over="ignore"):
-        found: FloatArray = np.fmin(np.fmax((sides[1] - sides[0]) / window, 0.0), LARGEST)
+        found: FloatArray = np.fmin(np.fmax((sides[1] - sides[0]) / window, 0.0), LARGEST_PREDICTION)
     return found if problem.weights is None else found * problem.weights
 
 
 def losses(
     problem: Problem, rows: slice, predictions: FloatArray, slopes: FloatArray, spacing: float, count: int
 ) -> FloatArray:
-    """Return weight times loss at predictions - k * spacing * slopes: of these records, a row for each k."""
+    """Return weight times loss of these records at predictions - k * spacing * slopes, one row for each k."""
     found = np.empty((count + 1, rows.stop - rows.start))
     values = loops(problem.loss).values
     for k, out in enumerate(found):
         with np.errstate(over="ignore"):
-            there = np.clip(predictions[rows] - (spacing * k) * slopes[rows], -LARGEST, LARGEST)
+            there = np.clip(
+                predictions[rows] - (spacing * k) * slopes[rows], -LARGEST_PREDICTION, LARGEST_PREDICTION
+            )
         values(there, problem.targets[rows], out)
     if problem.weights is not None:
-        found = np.fmin(found, LARGEST) * problem.weights[rows]  # because 0 times infinity is no number
+        found = (
+            np.fmin(found, LARGEST_PREDICTION) * problem.weights[rows]
+        )  # limited, because 0 times infinity is NaN
     return found
 
 

@@ -1,57 +1,73 @@
-"""Records in several parts, in this process or on the machines of a cluster: looks add up.
+"""Records in several parts, in this process or on the machines of a cluster.
 
-A question asks for exact sums over records and folds them into its answer (`Bounded.sums`, `Bounded.fold`).
-Of records in parts, each part computes its sums where its records are, the sums are added, which is exact,
-and the total is folded once. The answer is that of the same records in one place, bit for bit, however they
-are divided (Q39 in docs/privacy.md).
+A question asks for exact sums over records and turns them into its answer (`Bounded.sums`, `Bounded.finish`).
+If the records are in parts, each part computes the sums of its records. The sums are added up, which is
+exact, and the total is turned into the answer once. The answer is the same, bit for bit, as for the same
+records in one place, however they are divided (Q39 in docs/privacy.md).
 
-Here are a part, the records in parts as a curator sees them, and parts in this process; `dask_parts` has
+This file has a part, the records in parts as a curator uses them, and parts in this process. `dask_parts` has
 parts on the workers of a cluster.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 import numpy as np
+from numpy.typing import NDArray
 
 from privfit.engine.bounded import Bounded, Scores, Sums
 from privfit.engine.exact.grids import MAX_RECORDS, FloatArray
+from privfit.engine.persons import Persons
 from privfit.engine.problem import Problem
 from privfit.losses.loss import Loss
 
 
 class PartsLost(RuntimeError):
-    """Parts of a table are gone, or are not what they were."""
+    """Parts of a table were lost or have changed."""
+
+
+class OwnRows(NamedTuple):
+    """Row numbers for every part, counted within the part; each part uses its own."""
+
+    by_part: Sequence[NDArray[np.uint32]]
 
 
 class Step(NamedTuple):
-    """How one place is derived from another: by a method of it, with public arguments."""
+    """How one place (a problem, point or line) is derived from another: a method's name and its arguments.
+
+    The arguments hold no records.
+    """
 
     number: int
     method: str
     arguments: tuple[Any, ...]
 
+    def of_part(self, part: int) -> Step:
+        """Return the step with the arguments for this part."""
+        own = (a.by_part[part] if isinstance(a, OwnRows) else a for a in self.arguments)
+        return self._replace(arguments=tuple(own))
+
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """What every part is asked.
+    """A question that is sent to every part.
 
     Parameters
     ----------
     start : int or None
-        The number of the place that the steps lead on from; None for the records themselves.
+        The number of the place from which the steps start; None for the records themselves.
     steps : tuple of Step
-        How to get to the place that is asked about.
+        The steps from there to the place that the question is about.
     question : Question
-        What is asked there.
+        The question.
     kept : frozenset of int
-        The places that may be asked about later; a part forgets the others.
+        The numbers of the places that later questions may be about; a part forgets all others.
     """
 
     start: int | None
@@ -59,12 +75,17 @@ class Request:
     question: Any
     kept: frozenset[int]
 
+    def of_part(self, part: int) -> Request:
+        """Return the request for the part of this number."""
+        return replace(self, steps=tuple(step.of_part(part) for step in self.steps))
+
 
 class Part:
-    """Some of the records, and what has been derived from them, where they are.
+    """Some of the records, and what was derived from them.
 
-    Norms, targets and predictions are kept by row number, so they stay here, beside the rows. They can all be
-    derived again from the records and the steps: a part that was lost and made again starts without them.
+    Norms, targets and predictions belong to rows, so each part keeps those of its own rows. All of them can
+    be derived again from the records and the steps, so a part that was lost and recreated starts without
+    them.
     """
 
     def __init__(self, records: Problem) -> None:
@@ -73,31 +94,36 @@ class Part:
 
     def answer(self, request: Request) -> Sums | None:
         """Return the sums that a question asks for, or None if the place to start from is not known here."""
+        places = dict(self._places)  # a copy, because another request may run at the same time
         if request.start is None:
             place: Any = self.records
-        elif request.start in self._places:
-            place = self._places[request.start]
+        elif request.start in places:
+            place = places[request.start]
         else:
             return None
         for step in request.steps:
-            place = getattr(place, step.method)(*step.arguments)
-            self._places[step.number] = place
-        self._places = {number: self._places[number] for number in request.kept & self._places.keys()}
+            place = places[step.number] = getattr(place, step.method)(*step.arguments)
+        self._places = {number: places[number] for number in request.kept & places.keys()}
         sums: Sums = request.question.bounded(place).sums()
         return sums
 
     def __getstate__(self) -> dict[str, Any]:
         return {"records": self.records, "_places": {}}
 
-    def __repr__(self) -> str:  # of which a log shows nothing else
+    def __repr__(self) -> str:  # shows no records, because a cluster writes it to its logs
         return "<part>"
 
 
 class Parts(Protocol):
-    """Where the parts are."""
+    """The parts of a table, wherever they are."""
+
+    @property
+    def stretches(self) -> Sequence[Sequence[slice]]:
+        """For each part, which rows of the whole table it has, in its own order. They are not public."""
+        ...
 
     def answers(self, request: Request, parts: Sequence[int] | None = None) -> Mapping[int, Sums | None]:
-        """Return the answer of each part, or of some of them, by its number: once for each."""
+        """Return the answer of each part, or of some of the parts, by the part's number."""
         ...
 
 
@@ -105,24 +131,31 @@ class LocalParts:
     """Parts in this process."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        check_total(part.records.n_records for part in parts)
+        sizes = [part.records.n_records for part in parts]
+        check_total(sizes)
         self.parts = parts
+        self.stretches = [[rows] for rows in stretches_of(sizes)]
 
     def answers(self, request: Request, parts: Sequence[int] | None = None) -> Mapping[int, Sums | None]:
         """Return the answers, one part after the other."""
-        return {
-            k: self.parts[k].answer(request) for k in (range(len(self.parts)) if parts is None else parts)
-        }
+        asked = range(len(self.parts)) if parts is None else parts
+        return {k: self.parts[k].answer(request.of_part(k)) for k in asked}
+
+
+def stretches_of(sizes: Iterable[int]) -> list[slice]:
+    """Return the rows of stretches of these sizes, one after the other."""
+    ends = [0, *itertools.accumulate(sizes)]
+    return [slice(*rows) for rows in itertools.pairwise(ends)]
 
 
 def check_total(sizes: Iterable[int]) -> None:
-    """Refuse more records in all parts than sums are exact for."""
+    """Raise ValueError if all parts together have more records than exact sums allow."""
     if sum(sizes) > MAX_RECORDS:
         raise ValueError(f"at most {MAX_RECORDS} records are supported in all parts together")
 
 
 def total(answers: Iterable[Sums]) -> Sums:
-    """Add up what all parts found. Every sum is exact, so neither the order nor the parts matter."""
+    """Add up the sums of all parts. They are exact, so the order of the parts does not matter."""
 
     def added(one: Sums, other: Sums) -> Sums:
         if isinstance(one, tuple):
@@ -133,7 +166,7 @@ def total(answers: Iterable[Sums]) -> Sums:
 
 
 class _Kept:
-    """The numbers of the places that somebody still holds, and of those that all parts know."""
+    """The places that are still in use, and the numbers of those that all parts remember."""
 
     def __init__(self) -> None:
         self.places: WeakSet[InParts] = WeakSet()
@@ -153,14 +186,14 @@ class InParts:
 
     Notes
     -----
-    Places are derived when something is first asked about them: the steps are sent with the question.
+    Parts derive a place when a question is first asked about it; the steps are sent with the question.
     """
 
     in_parts = True
-    persons = None
 
     def __init__(self, without_records: Any, parts: Parts) -> None:
         self.without_records, self.parts = without_records, parts
+        self._is_sample = False
         self._steps: tuple[Step, ...] = ()
         self._kept = _Kept()
 
@@ -183,6 +216,12 @@ class InParts:
         return bool(self.without_records.weighted)
 
     @property
+    def persons(self) -> Persons | None:
+        """Persons without any records; the largest number of records per person, which is public."""
+        persons: Persons | None = getattr(self.without_records, "persons", None)
+        return persons
+
+    @property
     def n_weights(self) -> int:
         """Number of columns, plus one with an intercept."""
         return int(self.without_records.n_weights)
@@ -196,10 +235,14 @@ class InParts:
     # -- the same records in another form, and places: each part derives its own -----------------------------
 
     def _then(self, method: str, *arguments: Any) -> InParts:
-        derived = InParts(getattr(self.without_records, method)(*arguments), self.parts)
-        derived._kept = self._kept
-        own = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)  # read when it is asked
-        derived._steps = (*self._steps, Step(next(self._kept.numbers), method, own))
+        own = tuple(a.copy() if isinstance(a, np.ndarray) else a for a in arguments)  # they are read later
+        return self._derived(Step(next(self._kept.numbers), method, own), arguments)
+
+    def _derived(self, step: Step, arguments: tuple[Any, ...]) -> InParts:
+        """Return the place that a step leads to; `arguments` are those for the object without records."""
+        derived = InParts(getattr(self.without_records, step.method)(*arguments), self.parts)
+        derived._kept, derived._is_sample = self._kept, self._is_sample
+        derived._steps = (*self._steps, step)
         self._kept.places.add(derived)
         return derived
 
@@ -235,26 +278,41 @@ class InParts:
         """Return the point at this step along the line."""
         return self._then("move", step)
 
-    def sampled(self, draw: Any) -> InParts:
-        """Refuse: no sample is drawn of records in parts."""
-        raise ValueError("Samples are drawn of tables in one place only, not of a table in parts.")
+    def sampled(self, draw: Callable[[int], NDArray[np.integer]]) -> InParts:
+        """Return the problem of the records that are drawn, by their numbers in the whole table (Q41).
+
+        The sample is drawn here for all row numbers, so it does not matter which part has the record.
+        """
+        if self.persons is not None or self._is_sample:
+            raise ValueError(
+                "Samples of people, and samples of samples, are drawn of tables in one place only."
+            )
+        stretches = self.parts.stretches
+        drawn = np.zeros(max((rows.stop for part in stretches for rows in part), default=0), dtype=bool)
+        drawn[draw(len(drawn))] = True
+        inside = [[drawn[:0], *(drawn[rows] for rows in part)] for part in stretches]
+        own = [np.flatnonzero(np.concatenate(each)).astype(np.uint32) for each in inside]
+        step = Step(next(self._kept.numbers), "subset", (OwnRows(own),))
+        derived = self._derived(step, (np.empty(0, dtype=np.intp),))
+        derived._is_sample = True
+        return derived
 
     # -- looks -----------------------------------------------------------------------------------------------
 
     def bounded(self, question: Any) -> Bounded | Scores:
-        """Return what a question asks, not looked at yet: bound and fold are public, sums are the parts'."""
+        """Return what a question asks, not computed yet. Only the sums need the parts; the rest is public."""
         asked: Bounded | Scores = question.bounded(self.without_records)
         return replace(asked, sums=lambda: self._sums(question))
 
     def _sums(self, question: Any) -> Sums:
-        """Ask every part and add up what they found."""
+        """Ask every part, and add up their sums."""
         kept = frozenset(place._steps[-1].number for place in self._kept.places if place._steps)
         known = [k for k, step in enumerate(self._steps) if step.number in self._kept.known]
         first = known[-1] + 1 if known else 0
         start = self._steps[first - 1].number if first else None
         found = dict(self.parts.answers(Request(start, self._steps[first:], question, kept)))
         forgetful = [k for k, sums in found.items() if sums is None]
-        if forgetful:  # they were lost and made again
+        if forgetful:  # these parts were lost and recreated, so they need all steps
             found |= self.parts.answers(Request(None, self._steps, question, kept), forgetful)
         derived = {step.number for step in self._steps[first:]}
         self._kept.known = kept & (self._kept.known | derived)
@@ -267,17 +325,18 @@ def divided(problem: Problem, borders: Sequence[int]) -> InParts:
     Parameters
     ----------
     problem : Problem
-        The records in one place, of which it is not known whose they are.
+        The records in one place.
     borders : sequence of int
         Ascending row numbers between 0 and the number of records; equal ones make a part without records.
+        All records of a person must be in one part.
 
     Returns
     -------
     in_parts : InParts
         The same records, whose answers are the same, bit for bit.
     """
-    if problem.persons is not None:
-        raise ValueError("Records of people with several records must stay in one place.")
+    if problem.persons is not None and not np.isin(borders, problem.persons.starts).all():
+        raise ValueError("All records of a person must be in one part.")
     ends = [0, *borders, problem.n_records]
     parts = [part_of(problem, slice(*rows)) for rows in itertools.pairwise(ends)]
     return InParts(part_of(problem, slice(0, 0)), LocalParts([Part(part) for part in parts]))

@@ -9,7 +9,7 @@ from privfit.engine.exact.grids import FloatArray
 from privfit.engine.persons import Persons
 from privfit.engine.table import Table
 
-BLOCK = 2**14  # people whose rows are written out at a time
+PEOPLE_AT_ONCE = 2**14  # whose rows are in memory at a time
 
 
 def person_rows(table: Table, persons: Persons, coefficients: FloatArray) -> Table:
@@ -20,8 +20,8 @@ def person_rows(table: Table, persons: Persons, coefficients: FloatArray) -> Tab
     """
     view, starts = table.view, persons.starts
     rows = np.zeros((persons.count, table.n_weights))
-    for first in range(0, persons.count, BLOCK):
-        last = min(first + BLOCK, persons.count)
+    for first in range(0, persons.count, PEOPLE_AT_ONCE):
+        last = min(first + PEOPLE_AT_ONCE, persons.count)
         own = slice(starts[first], starts[last])
         X = table.layout.take(np.arange(own.start, own.stop))
         X = np.asarray(X.toarray() if issparse(X) else X, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Records that belong together: those of one person stand one after the other."""
+"""Which records belong to which person; the records of one person are neighbouring rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Points and lines in the space of weights of a problem, with the predictions of all records there.
 
-Predictions are linear in the weights. So trying further steps along a line costs no pass over X, nor does
-moving along it: an iteration with a line search takes two passes however many steps are tried.
+Predictions are linear in the weights. So neither trying more steps along a line nor moving along it needs a
+pass over X. An iteration with a line search takes two passes, however many steps it tries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from privfit.engine.combination import shrunk
 from privfit.engine.exact.bounds import MAX_CANDIDATES, MAX_PRODUCT_CLIP, MIN_PRODUCT_CLIP, rise_bound
 from privfit.engine.exact.grids import FloatArray, magic, rounded_sum
 from privfit.engine.kernels.ladder import softplus_sums
-from privfit.engine.kernels.limits import LARGEST
+from privfit.engine.kernels.limits import LARGEST_PREDICTION
 from privfit.engine.kernels.pointwise import loops, shift
 from privfit.engine.parallel import threads
 from privfit.engine.products import as_matrix, product_multiples
@@ -41,10 +41,10 @@ class Point:
         Guarantee: with a finite clip the sum is exact (bit-identical in any order of the records), and
         one record more moves it by at most `Problem.gradient_bound(clip)` in L2 norm.
         """
-        return self.problem.table.folded(self.gradient_sums(clip))
+        return self.problem.table.viewed_sums(self.gradient_sums(clip))
 
     def gradient_sums(self, clip: float = math.inf) -> FloatArray:
-        """Return the sums of `gradient_sum` before they are folded; see `Table.folded`."""
+        """Return the sums of `gradient_sum` before the view is applied; see `Table.viewed_sums`."""
         coefficients = general.coefficients(self.problem, self.predictions)
         return self.problem.table.combination_sums(coefficients, clip)
 
@@ -55,12 +55,12 @@ class Point:
     def second_derivatives(self) -> FloatArray:
         """Return each record's weight times the second derivative of its loss. No pass over X.
 
-        The loss is convex, so what is below 0, or no number, is due to rounding, and counts as 0.
+        The loss is convex, so a negative value or NaN comes from rounding, and counts as 0.
         """
         problem = self.problem
         assert problem.loss.second_derivative is not None
         found = problem.loss.second_derivative(self.slopes(), self.predictions, problem.targets)
-        found = np.fmin(np.fmax(found, 0.0), LARGEST)
+        found = np.fmin(np.fmax(found, 0.0), LARGEST_PREDICTION)
         return found if problem.weights is None else found * problem.weights
 
     def slope_sum(self, clip: float) -> FloatArray:
@@ -72,10 +72,10 @@ class Point:
         return np.atleast_1d(rounded_sum(slopes, clip))
 
     def scale_slope_sum(self, clip: float) -> FloatArray:
-        """Sum the derivatives of the losses in a common factor of all features, and in each intercept.
+        """Sum the derivatives of the losses with respect to one scale of all features, and each intercept.
 
-        For records whose features are the scores of as many outputs: a record's derivatives c and scores m
-        give c.m and, if there is an intercept, c; both together are clipped to norm `clip`. No pass over
+        The features of the records are the scores of the outputs. A record with derivatives c and scores m
+        adds c.m and, if there is an intercept, c. Both together are clipped to norm `clip`. No pass over
         other columns.
 
         Guarantee: exact, and one record more moves it by at most `bounds.slope_bound(clip, outputs + 1)`.
@@ -142,8 +142,8 @@ class Line:
     def rise_sums(self, spacing: float, count: int, slope_clip: float) -> FloatArray:
         """Sum how far each record's loss at the steps k * spacing lies above its least. No pass over X.
 
-        Record i contributes l(p_i - k s d_i) - min over j of l(p_i - j s d_i), where the slope d_i of its
-        prediction is clipped to +-slope_clip first; of several outputs, the length of the slopes.
+        Record i contributes l(p_i - k s d_i) - min over j of l(p_i - j s d_i). The slope d_i of its
+        prediction is clipped to +-slope_clip first; with several outputs, the norm of the slopes is clipped.
 
         Guarantee: one record more moves each sum by a value in [-tau, bound + tau] with
         bound = `bounds.rise_bound(loss.lipschitz, spacing, count, slope_clip)` and

@@ -1,4 +1,4 @@
-"""A table with targets and a loss: losses and gradients of its records, whatever the table is."""
+"""A table with targets and a loss: sums of losses and gradients of its records, for any table."""
 
 import copy
 import math
@@ -17,29 +17,29 @@ from privfit.engine.points import Point, frozen
 from privfit.engine.table import Table
 from privfit.losses.loss import Loss
 
-LARGEST_SCORE = 1e30  # larger ones could leave float32
+LARGEST_SCORE = 1e30  # larger scores could overflow float32
 
 
 class Problem:
-    """Sums of losses and gradients over the records of a table. All arguments are finite, but for clips.
+    """Sums of losses and gradients over the records of a table. All arguments but clips must be finite.
 
     Parameters
     ----------
     table : Table
     targets : array of shape (n_records,)
-        What the loss takes; see `Loss.targets`.
+        The targets that the loss accepts; see `Loss.targets`.
     loss : Loss
     weights : array of shape (n_records,), optional
-        Between 0 and 1: what a record's loss and gradient are multiplied by, before they are clipped. None
-        is 1 for all, and faster.
+        Factors between 0 and 1. A record's loss and gradient are multiplied by them before they are clipped.
+        None means 1 for all records, which is faster.
     persons : Persons, optional
-        Which records belong to one person. None: that is not known.
+        Which records belong to one person; None if that is not known.
 
     Attributes
     ----------
     is_part : bool
-        Whether its sums are added to those of other records. All of them are exact then; products of the
-        logistic loss, which are faster, are not.
+        Whether its sums will be added to those of other records. All of them must then be exact, so the
+        faster sums of the logistic loss by products are not used.
 
     Notes
     -----
@@ -111,7 +111,7 @@ class Problem:
 
     @property
     def total_weight(self) -> float:
-        """The sum of the records' weights: their number if they have none. It is not public."""
+        """The sum of the records' weights, or the number of records without weights. It is not public."""
         return float(self.n_records if self.weights is None else rounded_sum(self.weights, 1.0))
 
     # -- the same records, or some of them, in another form --------------------------------------------------
@@ -179,7 +179,7 @@ class Problem:
     def retargeted(self, center: float, scale: float, loss: Loss) -> "Problem":
         """Return the problem of predicting (target - center) / scale with a loss. X is shared; no pass.
 
-        What its targets do not hold counts as the nearer of their ends.
+        Targets outside the range of the new loss are moved to its nearer end.
         """
         return self._of_targets(loss.targets.nearest((self.targets - center) / scale), loss)
 
@@ -218,18 +218,18 @@ class Problem:
         without `each_coordinate`. With it, one record more moves no coordinate by more than
         `gradient_bound(clip)`.
         """
-        return self.table.folded(self.gradient_sums_at(w, clip, each_coordinate=each_coordinate))
+        return self.table.viewed_sums(self.gradient_sums_at(w, clip, each_coordinate=each_coordinate))
 
     def gradient_sums_at(self, w: ArrayLike, clip: float, *, each_coordinate: bool = False) -> FloatArray:
-        """Return the sums of `gradient_at` before they are folded; see `Table.folded`."""
+        """Return the sums of `gradient_at` before the view is applied; see `Table.viewed_sums`."""
         if self.outputs > 1:
             return self._gradient_sums_at(np.asarray(w, dtype=np.float64), clip)
         if not self.is_plain:
             return self.at(w).gradient_sums(clip)
         layout = self.table.layout
-        # Without a clip nothing is promised of the last bit, and predictions may as well keep theirs.
-        unfolded = self.table.unfolded(np.asarray(w, dtype=np.float64))
-        weights = layout.weights(*unfolded, exact=clip < math.inf)
+        # sums without a clip need not be exact, so predictions are not rounded either
+        weights_and_offset = self.table.weights_and_offset(np.asarray(w, dtype=np.float64))
+        weights = layout.weights(*weights_and_offset, exact=clip < math.inf)
         rounding = self.table.rounding(clip)
         sizes = self.table.coordinate_reciprocals if each_coordinate else self.table.reciprocals
         records = self.loss, self.targets, sizes
@@ -240,10 +240,10 @@ class Problem:
         return layout.by_columns(self.table.sums(layout.n_sums(rounding), add, exact=clip < math.inf))
 
     def _gradient_sums_at(self, w: FloatArray, clip: float) -> FloatArray:
-        """Sum the gradients of several outputs, each record's clipped as a whole. One visit of each row."""
+        """Sum the gradients of several outputs; each record's are clipped together. Reads each row once."""
         self._check_shape(w)
         table, layout = self.table, self.table.layout
-        at = [layout.weights(*table.unfolded(np.ascontiguousarray(output))) for output in w.T]
+        at = [layout.weights(*table.weights_and_offset(np.ascontiguousarray(output))) for output in w.T]
         rounding = table.rounding(clip)
         weights = np.ones(self.n_records) if self.weights is None else self.weights
         records = self.loss, self.targets, table.reciprocals, weights
@@ -261,10 +261,10 @@ class Problem:
 
     def person_gradient_at(self, w: ArrayLike, clip: float) -> FloatArray:
         """Sum the gradients at w with each person's sum clipped; see `person_gradients.gradient_sums_at`."""
-        return self.table.folded(self.person_gradient_sums_at(w, clip))
+        return self.table.viewed_sums(self.person_gradient_sums_at(w, clip))
 
     def person_gradient_sums_at(self, w: ArrayLike, clip: float) -> FloatArray:
-        """Return the sums of `person_gradient_at` before they are folded; see `Table.folded`."""
+        """Return the sums of `person_gradient_at` before the view is applied; see `Table.viewed_sums`."""
         return person_gradients.gradient_sums_at(self, np.asarray(w, dtype=np.float64), clip)
 
     def person_gradient_bound(self, clip: float) -> float:

@@ -2,9 +2,8 @@
 
 Every row is clipped and rounded to whole multiples of a step, fewer than 2**15 + sqrt(d) of them. Products
 of two such numbers, and sums of a million products, are integers that float64 holds exactly; sums over all
-rows are integers of 64 bits. So they are the same in any order. (A library's matrix product would be exact
-as well. Its threads wait for each other by spinning, though, and on a busy machine that took thirty times
-as long.)
+rows are 64-bit integers. So they are the same in any order. (A library's matrix product would be exact, too,
+but its threads wait for each other in busy loops. On a busy machine it took thirty times as long.)
 """
 
 from functools import partial
@@ -17,15 +16,16 @@ from privfit.engine.exact.bounds import product_step
 from privfit.engine.exact.grids import FloatArray
 from privfit.engine.kernels.lanes import LANES
 from privfit.engine.kernels.multiples import add_products, csr_multiples, dense_multiples
-from privfit.engine.kernels.packing import TILE
+from privfit.engine.kernels.packing import ROWS_PER_TILE
 from privfit.engine.layouts.layout import Loops
 from privfit.engine.parallel import threads
 from privfit.engine.parallel.chunks import cut
 from privfit.engine.table import Table
 
-MULTIPLES = Loops(dense_multiples, csr_multiples)
-HEIGHT = 4 * TILE  # rows that are written out at a time: two panels of them fit into the nearest caches
-MOST_BYTES = 2**28  # of all threads' sums, which each has of its own
+MULTIPLES_LOOPS = Loops(dense_multiples, csr_multiples)
+# Rows in memory as multiples: two panels of them fit into the first-level cache.
+ROWS_AT_ONCE = 4 * ROWS_PER_TILE
+MOST_BYTES = 2**28  # for the sums of all threads together; each thread has sums of its own
 
 
 def product_sums(table: Table, coefficients: FloatArray | float, radius: float) -> FloatArray:
@@ -42,20 +42,22 @@ def product_sums(table: Table, coefficients: FloatArray | float, radius: float) 
 
 
 def product_multiples(table: Table, coefficients: FloatArray | float, radius: float) -> NDArray[np.int64]:
-    """Return `product_sums` before that rounding: whole multiples of the squared step, the upper triangle."""
+    """Return the upper triangle of `product_sums` in multiples of the squared step, before rounding."""
     step, d, view = product_step(radius), table.n_weights, table.view
-    factors = np.minimum(coefficients, radius * table.reciprocals) / step
+    factors = radius * table.reciprocals  # in place from here on, because memory peaks here
+    np.minimum(coefficients, factors, out=factors)
+    factors /= step
     bias = np.array([] if view.bias is None else [view.bias])
     n_panels = -(-d // LANES)
     size = LANES * n_panels
-    blocks = list(cut(slice(0, table.n_records), HEIGHT))
+    blocks = list(cut(slice(0, table.n_records), ROWS_AT_ONCE))
     n_tasks = max(1, min(threads.n_threads(), len(blocks), MOST_BYTES // max(1, 8 * size**2)))
     sums = np.zeros((n_tasks, size, size), np.int64)
 
     def add(task: int, out: NDArray[np.int64]) -> None:
-        panels = np.zeros((n_panels, HEIGHT, LANES))
+        panels = np.zeros((n_panels, ROWS_AT_ONCE, LANES))
         for rows in blocks[task::n_tasks]:
-            table.layout.visit(rows, MULTIPLES, partial(arguments, rows.start, panels))
+            table.layout.visit(rows, MULTIPLES_LOOPS, partial(arguments, rows.start, panels))
             add_products(panels, rows.stop - rows.start, out)
 
     def arguments(first: int, panels: FloatArray, part: slice) -> tuple[Any, ...]:

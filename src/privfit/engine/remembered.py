@@ -9,9 +9,9 @@ Value = TypeVar("Value")
 class remembered(Generic[Value]):
     """A property that is computed once and kept on its object; deleting or setting it is allowed.
 
-    `functools.cached_property` does the same under a lock, in Python 3.11 one for all objects of a class. A
-    process that is forked while another thread holds it could never take it again. Here there is no lock:
-    two threads that ask at the same time may both compute, and get the same.
+    In Python 3.11, `functools.cached_property` takes a lock that all objects of a class share. If a process
+    is forked while another thread holds that lock, the fork waits for it forever. This class has no lock: two
+    threads that ask at the same time may both compute the value, and get the same result.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
@@ -28,5 +28,5 @@ class remembered(Generic[Value]):
     def __get__(self, owner: object | None, type_: type | None = None) -> Self | Value:
         if owner is None:
             return self
-        value = owner.__dict__[self.name] = self.compute(owner)  # found before this descriptor from now on
+        value = owner.__dict__[self.name] = self.compute(owner)  # Python finds this before the descriptor
         return value

@@ -1,4 +1,4 @@
-"""X and nothing else: sums over its rows as seen through an affine view, on all cores."""
+"""A table of features: sums over its rows, seen through an affine view, computed on all cores."""
 
 import copy
 import math
@@ -27,8 +27,9 @@ from privfit.engine.remembered import remembered
 from privfit.engine.view import View
 from privfit.mapped import is_mapped
 
-APART = 32  # float64s between two threads' sums: cache lines are fetched in pairs
-# what a table knows of its rows, and another layout or view of them does not
+SPACING_OF_SUMS = 32  # float64s between the sums of two threads, so that they share no pair of cache lines
+MOST_SUMS = 2**24  # float64s of all threads' sums together, 128 MB, unless one thread alone needs more
+# attributes that a table has computed from its rows and that do not hold for another layout or view
 OUTDATED = (
     "squares",
     "norms",
@@ -38,12 +39,12 @@ OUTDATED = (
     "_roundings",
     "_powers",
 )
-SQUARES = Loops(dense_squares, csr_squares)
-LARGEST = Loops(dense_largest, csr_largest)
+SQUARES_LOOPS = Loops(dense_squares, csr_squares)
+LARGEST_LOOPS = Loops(dense_largest, csr_largest)
 
 
 class Summary(Protocol):
-    """A sum over rows that is exact whatever their order: its shape, its loop, and what the loop is given."""
+    """A sum over rows that is exact in any order: its shape, its compiled loop, and the loop's arguments."""
 
     @property
     def loops(self) -> Loops:
@@ -65,9 +66,10 @@ class Table:
     Parameters
     ----------
     X : array or sparse matrix of shape (n_records, n_columns)
-        Finite features. float32 and float64, dense in row or column order or CSR, are used in place and
-        must not be changed afterwards; anything else is converted once. Arrays that lie in a mapped file are
-        read block by block, and a block that has changed ends the pass. A `Layout` is used as it is.
+        Finite features. float32 and float64, dense in row or column order or CSR, are used without a copy and
+        must not be changed afterwards; anything else is converted once. Arrays in a mapped file are read
+        block by block; if a block has changed, the pass ends with an error. A `Layout` is used as it is. A
+        `Table` that is not transformed shares its layout and its sums of squares.
     intercept : bool
         Whether there is an implicit last column of ones. It is never stored.
 
@@ -77,9 +79,14 @@ class Table:
     """
 
     def __init__(self, X: Any, *, intercept: bool = True) -> None:
-        self.layout: Layout = _as_layout(X)
+        self.layout: Layout = X.layout if isinstance(X, Table) else _as_layout(X)
         self.view = View.plain(self.n_columns, intercept)
         self.chunk_size = chunk_size(self.n_records, self.n_weights)
+        if isinstance(X, Table):
+            if not X.view.is_plain:
+                raise ValueError("share a table before transforming it: its norms are those of the view")
+            self.__dict__["squares"] = X.squares
+            return  # X was checked before
         if self.n_records > MAX_RECORDS:
             raise ValueError(f"at most {MAX_RECORDS} records are supported, got {self.n_records}")
         unusual = self.layout.take(np.flatnonzero(~np.isfinite(self.norms)))
@@ -90,7 +97,7 @@ class Table:
 
     @property
     def table(self) -> "Table":
-        """The table itself, so that what is asked of a problem's table may be asked of a table."""
+        """The table itself, so that questions can be asked of a problem or of a table."""
         return self
 
     @property
@@ -124,7 +131,7 @@ class Table:
         def arguments(rows: slice) -> tuple[Any, ...]:
             return *map_, squares[rows]
 
-        self.for_each_chunk(lambda rows: self.layout.visit(rows, SQUARES, arguments))
+        self.for_each_chunk(lambda rows: self.layout.visit(rows, SQUARES_LOOPS, arguments))
         return squares
 
     @remembered
@@ -134,26 +141,26 @@ class Table:
 
     @remembered
     def reciprocals(self) -> FloatArray:
-        """One over the norms: what a clip of 1 leaves of a slope."""
+        """One over the norms: the factor by which a slope is multiplied to give a gradient of norm 1."""
         reciprocals: FloatArray = 1.0 / self.norms
         return reciprocals
 
     @remembered
     def coordinate_reciprocals(self) -> FloatArray:
-        """One over the largest |coordinate| of (z, bias): the same for a clip of coordinates. One pass."""
+        """One over the largest |coordinate| of (z, bias): the same for clipping coordinates. One pass."""
         largest, view = np.empty(self.n_records), self.view
         map_ = view.center, view.scale, view.bias or 0.0, float(np.max(np.abs(view.base), initial=0.0))
         self.for_each_chunk(
-            lambda rows: self.layout.visit(rows, LARGEST, lambda part: (*map_, largest[part]))
+            lambda rows: self.layout.visit(rows, LARGEST_LOOPS, lambda part: (*map_, largest[part]))
         )
-        with np.errstate(divide="ignore", over="ignore"):  # nothing is left to clip of rows near zero
+        with np.errstate(divide="ignore", over="ignore"):  # infinite for rows near zero, which need no clip
             return 1.0 / largest
 
     # -- passes --------------------------------------------------------------------------------------------
 
     @remembered
     def chunks(self) -> list[slice]:
-        """The rows of each chunk, remembered because every step asks."""
+        """The rows of each chunk."""
         return list(cut(slice(0, self.n_records), self.chunk_size))
 
     def for_each_chunk(self, visit: Callable[[slice], None]) -> None:
@@ -166,17 +173,18 @@ class Table:
         threads.run([partial(work, share) for share in shares(self.chunks, threads.n_threads())])
 
     def sums(self, size: int, add: Callable[[slice, FloatArray], None], *, exact: bool = True) -> FloatArray:
-        """Return what add(rows, out) adds up over the chunks, in this many sums.
+        """Call add(rows, out) for all rows, and return the `size` sums that it adds up.
 
-        Exact sums are added up by whoever computes them; others by chunks, in their order.
+        Exact sums may be added up in any order, so each thread adds up its own. Other sums are added up chunk
+        by chunk, in order, so that the result does not depend on the threads.
         """
         chunks = self.chunks
-        if exact:  # in as few calls as threads need
-            groups = shares(chunks, threads.n_threads())
+        if exact:  # one call for each thread
+            groups = shares(chunks, threads.n_threads(), max(1, MOST_SUMS // max(1, size)))
             chunks = [slice(group[0].start, group[-1].stop) for group in groups if group]
-        partial_sums = np.zeros((max(1, len(chunks)), size + APART))[:, :size]
+        partial_sums = np.zeros((max(1, len(chunks)), size + SPACING_OF_SUMS))[:, :size]
         threads.run([partial(add, *each) for each in zip(chunks, partial_sums, strict=False)])
-        total: FloatArray = np.add.reduce(partial_sums)
+        total: FloatArray = partial_sums[0] if len(partial_sums) == 1 else np.add.reduce(partial_sums)
         return total
 
     def summarise(self, summary: Summary) -> FloatArray:
@@ -192,14 +200,14 @@ class Table:
     def predictions(self, w: FloatArray) -> FloatArray:
         """Return (z, bias).w of every record. One pass over X.
 
-        w has shape (n_weights,), or (n_weights, outputs) for as many predictions of each record. Weights of
+        w has shape (n_weights,), or (n_weights, outputs) for several predictions of each record. Weights of
         zero need no pass.
         """
         outputs = [np.ascontiguousarray(output) for output in np.atleast_2d(w.T)]
-        weights = [self.layout.weights(*self.unfolded(output)) for output in outputs]
+        weights = [self.layout.weights(*self.weights_and_offset(output)) for output in outputs]
         predictions = np.zeros((len(outputs), self.n_records))
 
-        def predict(rows: slice) -> None:  # all outputs of a chunk, while it is in the caches
+        def predict(rows: slice) -> None:  # all outputs of one chunk, because it is still in the cache
             for of_output, out in zip(weights, predictions, strict=True):
                 self.layout.predict(rows, of_output, out)
 
@@ -216,10 +224,10 @@ class Table:
         Guarantee: if a record's coefficients depend on that record alone, one record more moves the sums by
         at most `combination_bound(clip, outputs)` in L2 norm; with a finite clip they are exact.
         """
-        return self.folded(self.combination_sums(coefficients, clip))
+        return self.viewed_sums(self.combination_sums(coefficients, clip))
 
     def combination_sums(self, coefficients: FloatArray, clip: float = math.inf) -> FloatArray:
-        """Return the sums of a `combination` before they are `folded`, a row for each output."""
+        """Return the sums of a `combination` before `viewed_sums`, a row for each output."""
         if coefficients.ndim not in (1, 2) or len(coefficients) != self.n_records:
             raise ValueError(
                 f"expected coefficients for each of {self.n_records} records, got shape {coefficients.shape}"
@@ -232,7 +240,7 @@ class Table:
 
         def add(rows: slice, out: FloatArray) -> None:
             parts = [rows] if len(outputs) == 1 else cut(rows, self.chunk_size)
-            for part in parts:  # all outputs of a chunk, while it is in the caches
+            for part in parts:  # all outputs of one chunk, because it is still in the cache
                 for output, sums in zip(outputs, out.reshape(len(outputs), size), strict=True):
                     layout.add_combination(part, output, self.reciprocals, clip, rounding, sums)
 
@@ -240,15 +248,15 @@ class Table:
         by_columns = np.stack([layout.by_columns(output) for output in sums])
         return by_columns[0] if coefficients.ndim == 1 else by_columns
 
-    def folded(self, sums: FloatArray) -> FloatArray:
+    def viewed_sums(self, sums: FloatArray) -> FloatArray:
         """Turn sums of coefficient times (x, 1), by columns, into those of coefficient times (z, bias).
 
-        Sums with a finite clip are exact and add up over tables with the same columns and view. Folding
-        rounds, and so it is done once, with the total.
+        Sums with a finite clip are exact and add up over tables with the same columns and view. Applying the
+        view rounds, so it is done once, for the total.
         """
         if sums.ndim == 2:
-            return np.stack([self.folded(output) for output in sums], axis=1)
-        return self.view.fold(*self.layout.totals(sums))
+            return np.stack([self.viewed_sums(output) for output in sums], axis=1)
+        return self.view.viewed_sums(*self.layout.totals(sums))
 
     def combination_bound(self, clip: float, outputs: int = 1) -> float:
         """Bound the L2 distance that one record moves a `combination`: `clip` and the rounding."""
@@ -256,18 +264,18 @@ class Table:
 
     # -- weights -------------------------------------------------------------------------------------------
 
-    def unfolded(self, w: FloatArray) -> tuple[FloatArray, float]:
+    def weights_and_offset(self, w: FloatArray) -> tuple[FloatArray, float]:
         """Return the weights of the columns of X, and the constant, that give the predictions of w."""
         if w.shape != (self.n_weights,):
             raise ValueError(f"expected {self.n_weights} weights, got shape {w.shape}")
-        return self.view.unfold(w)
+        return self.view.weights_and_offset(w)
 
     def raw_weights(self, w: FloatArray) -> FloatArray:
         """Return the weights of the columns of X, and the intercept, that give the predictions of w."""
         return self.view.raw_weights(w)
 
     def rounding(self, clip: float) -> Rounding:
-        """Return how shares of clipped gradients are rounded, remembered because every step asks."""
+        """Return how shares of clipped gradients are rounded; remembered for later steps of a fit."""
         remembered = self.__dict__.setdefault("_roundings", {})
         if clip not in remembered:
             remembered[clip] = self.layout.rounding(self.view, clip)
@@ -277,7 +285,7 @@ class Table:
     # -- the same rows, or some of them, in another form -----------------------------------------------------
 
     def _with(self, layout: Layout, view: View) -> "Table":
-        """Return a table of another layout or view, and forget what is known of this one's rows."""
+        """Return a table of another layout or view, without what was computed from this one's rows."""
         table = copy.copy(self)
         table.layout, table.view = layout, view
         for outdated in OUTDATED:
@@ -288,6 +296,16 @@ class Table:
         """Return a table of these rows (indices, repeats allowed), for mini-batches."""
         table = self._with(self.layout.subset(rows), self.view)
         table.__dict__["squares"] = self.squares[rows]
+        table.chunk_size = chunk_size(table.n_records, table.n_weights)
+        return table
+
+    def first(self, count: int) -> "Table":
+        """Return a table of the first rows, which shares its memory, its packing and its norms with this one.
+
+        The features of further rows are never read by it.
+        """
+        table = self._with(self.layout.first(count), self.view)
+        table.__dict__["squares"] = self.squares[:count]
         table.chunk_size = chunk_size(table.n_records, table.n_weights)
         return table
 
@@ -317,9 +335,9 @@ class Table:
 
         With `shrink_only` shorter rows stay as they are. The intercept's column, if any, is scaled with its
         row and is then an ordinary last column, so weights mean what they did. Not after `transformed`.
-        The radius is in [2^-100, 2^100]. Guarantee: no row is longer than radius (1 + 2^-20). A row too long
-        to be squared becomes zeros; one so short that its squares vanish becomes shorter than `radius`, and
-        a row of zeros stays what it is.
+        The radius is in [2^-100, 2^100]. Guarantee: no row is longer than radius (1 + 2^-20). A row whose
+        squares overflow becomes zeros. A row whose squares underflow becomes shorter than `radius`, and a row
+        of zeros stays a row of zeros.
         """
         if not self.view.is_plain:
             raise ValueError("scale rows before transforming: their norms are those of the raw features")
@@ -332,8 +350,8 @@ class Table:
 
 
 def _as_layout(X: Any) -> Layout:
-    """Wrap X: as it is if its type, order and precision are supported, else converted once."""
-    if hasattr(X, "add_combination"):  # a layout of somebody's own
+    """Return X as a layout; X is converted if its type, order or precision is not supported."""
+    if hasattr(X, "add_combination"):  # a user's own layout
         layout: Layout = X
         return layout
     sparse = issparse(X)

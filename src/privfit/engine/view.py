@@ -1,7 +1,7 @@
 """A linear map of the features, applied to weights before a pass over X and to sums after it.
 
-The mapped features z = scale * (x - center) never exist. z.w is x.(scale * w) minus a constant, and a sum
-of coefficient times z is scale * (sum of coefficient times x - center * sum of coefficients).
+The mapped features z = scale * (x - center) are never stored. z.w is x.(scale * w) minus a constant, and a
+sum of coefficient times z is scale * (sum of coefficient times x - center * sum of coefficients).
 """
 
 import math
@@ -14,7 +14,7 @@ from privfit.engine.exact.grids import FloatArray, rounded_up
 from privfit.engine.kernels.views import folded, unfolded
 from privfit.engine.remembered import remembered
 
-SMALLEST, LARGEST = 1e-100, 1e100  # of scales and of the bias, so that nothing below underflows
+SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # also for the bias; prevents underflow in what follows
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ class View:
 
     @property
     def base(self) -> FloatArray:
-        """What z is where x is 0."""
+        """The z of a value x = 0, for each column."""
         return -self.scale * self.center
 
     @remembered
@@ -54,10 +54,10 @@ class View:
         with np.errstate(over="ignore"):
             return rounded_up(self.base**2)
 
-    def squared_bases(self, folds: FloatArray) -> FloatArray:
+    def squared_bases(self, roots: FloatArray) -> FloatArray:
         """Return the squares of `base` and of its curve, each row `rounded_up` and followed by its sum."""
         with np.errstate(over="ignore"):
-            return np.stack([self.squared_base, rounded_up((self.base * (self.base - folds)) ** 2)])
+            return np.stack([self.squared_base, rounded_up((self.base * (self.base - roots)) ** 2)])
 
     def then(self, center: ArrayLike, scale: ArrayLike, bias: float) -> "View":
         """Return the view of X that shows scale * (z - center). A dropped column stays dropped."""
@@ -68,42 +68,42 @@ class View:
             )
         if self.bias is None and center.any():
             raise ValueError("only a table with an intercept can be centred; pass intercept=True")
-        if not SMALLEST <= bias <= LARGEST:
-            raise ValueError(f"bias must be in [{SMALLEST}, {LARGEST}], got {bias!r}")
+        if not SMALLEST_SCALE <= bias <= LARGEST_SCALE:
+            raise ValueError(f"bias must be in [{SMALLEST_SCALE}, {LARGEST_SCALE}], got {bias!r}")
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             center = np.where(self.scale > 0.0, self.center + center / self.scale, 0.0)
             scale = scale * self.scale
             center = np.where(scale > 0.0, center, 0.0)
             size = np.abs(scale * center)
-        if not np.all((scale == 0.0) | ((scale >= SMALLEST) & (scale <= LARGEST))):
-            raise ValueError(f"every scale must be 0 or in [{SMALLEST}, {LARGEST}]")
-        if not np.all(size <= LARGEST):
-            raise ValueError(f"scale * center must be finite and at most {LARGEST} in size")
+        if not np.all((scale == 0.0) | ((scale >= SMALLEST_SCALE) & (scale <= LARGEST_SCALE))):
+            raise ValueError(f"every scale must be 0 or in [{SMALLEST_SCALE}, {LARGEST_SCALE}]")
+        if not np.all(size <= LARGEST_SCALE):
+            raise ValueError(f"scale * center must be finite and at most {LARGEST_SCALE} in size")
         return View(center, scale, None if self.bias is None else float(bias))
 
-    def unfold(self, w: FloatArray) -> tuple[FloatArray, float]:
+    def weights_and_offset(self, w: FloatArray) -> tuple[FloatArray, float]:
         """Return the weights of x, and the constant, that give the predictions of w."""
         return unfolded(w, self.center, self.scale, *self._intercept)
 
-    def fold(self, sums: FloatArray, lost: FloatArray) -> FloatArray:
+    def viewed_sums(self, sums: FloatArray, lost: FloatArray) -> FloatArray:
         """Turn the sums of coefficient times (x, 1) into those of coefficient times (z, bias).
 
-        What the columns' sums have `lost` in rounding is added at last.
+        `lost` is what the columns' sums lost in rounding. It is added at the end.
         """
         return folded(sums, lost, self.center, self.scale, *self._intercept)
 
     def raw_weights(self, w: FloatArray) -> FloatArray:
-        """Return the weights of x, followed by the intercept if there is one, that say what w says of z.
+        """Return the weights of x, and the intercept if there is one, with the same predictions as w for z.
 
-        With several outputs each has a column of weights.
+        With several outputs, each has a column of weights.
         """
         if w.ndim == 2:
             return np.stack([self.raw_weights(np.ascontiguousarray(output)) for output in w.T], axis=1)
-        weights, offset = self.unfold(w)
+        weights, offset = self.weights_and_offset(w)
         return weights if self.bias is None else np.append(weights, offset)
 
     def viewed_weights(self, raw: FloatArray) -> FloatArray:
-        """Return the weights of z that say what these say of x and, if there is one, the intercept's 1."""
+        """Return the weights of z with the same predictions as these weights of x, and of the intercept."""
         n_columns = len(self.scale)
         weights = np.divide(raw[:n_columns], self.scale, out=np.zeros(n_columns), where=self.scale > 0.0)
         if self.bias is None:
@@ -115,11 +115,11 @@ class View:
         if gradient.ndim == 2:
             return np.stack([self.pulled_back(output) for output in gradient.T], axis=1)
         sums = gradient if self.bias is not None else np.append(gradient, 0.0)
-        return self.fold(sums, np.zeros(len(self.scale)))
+        return self.viewed_sums(sums, np.zeros(len(self.scale)))
 
     @property
     def column_scales(self) -> FloatArray:
-        """What a weight of z is multiplied by to be the raw weight of its column."""
+        """The factors that turn weights of z into raw weights of the columns."""
         return self.scale
 
     @property
@@ -128,6 +128,6 @@ class View:
 
     @property
     def stretch(self) -> float:
-        """How much longer than w the raw weights can be: a bound on the norm of the map between them."""
+        """A bound on the norm of the map from w to raw weights: how much longer the latter can be."""
         offsets = float(np.linalg.norm(self.scale * self.center))
         return math.hypot(float(np.max(self.scale, initial=0.0)), offsets, self.bias or 0.0)

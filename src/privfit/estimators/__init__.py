@@ -1,6 +1,6 @@
 """scikit-learn estimators with differential privacy.
 
-To add one, add a file here that defines it. `privfit.load` and the command line find it by its kind.
+Each file defines one. `privfit.load` and the command line find an estimator by its kind.
 """
 
 from importlib import import_module

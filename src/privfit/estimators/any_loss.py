@@ -1,4 +1,4 @@
-"""What linear models of any convex loss share: the loss, which a user may have written."""
+"""The setting `loss` of linear models with any convex loss, which a user may have written."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from privfit.losses.targets import TWO_LABELS, Interval
 
 
 class AnyLoss(DPLinearModel):
-    """What models of any loss share: the setting `loss`."""
+    """A linear model with the setting `loss`."""
 
     _needs_loss = True
     _models_of_own_losses: ClassVar[str]  # which models minimise losses that have parameters
     loss: Loss | str | None
 
     def _given_loss(self) -> Loss:
-        """Return the loss as it was given, or say what is wrong with it."""
+        """Return the given loss, or raise ValueError and say what is wrong with it."""
         loss = self.loss
         wanted = TWO_LABELS if self._link.predicts_classes else Interval()
         if isinstance(loss, str) and loss in LOSSES:

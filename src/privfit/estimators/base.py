@@ -1,6 +1,6 @@
-"""What all linear models share: settings, fit, ledger, statement. Nothing numerical.
+"""The base class of all linear models: settings, fit, ledger and statement.
 
-`classification` and `regression` say what is predicted, and how targets become numbers.
+`classification` and `regression` define what is predicted, and how targets become numbers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from sklearn.utils.validation import validate_data
 
 from privfit.accounting.relation import Relation
 from privfit.curator import Curator
+from privfit.estimators.dask_table import DaskTable
 from privfit.estimators.declared import Declared, encoded, warn_of_repeated_ids
 from privfit.estimators.distributed import DistributedTable
 from privfit.estimators.effects import Asked, WithEffects
@@ -27,6 +28,7 @@ from privfit.estimators.private import PrivateFit
 from privfit.estimators.publishable import Publishable
 from privfit.estimators.records import Records
 from privfit.estimators.scored import WithScores
+from privfit.estimators.spark_table import SparkTable
 from privfit.estimators.tables import check_table
 from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import (
@@ -52,18 +54,18 @@ from privfit.solvers import Facts, Solver, get_solver, require
 from privfit.solvers.last_steps import SOLVER_SHARE
 from privfit.solvers.passes import limited
 from privfit.solvers.target_scale import bought_size
-from privfit.surroundings import budget_bar, look_around
+from privfit.surroundings import budget_bar, look_around, one_thread_in_workers
 
-_NAMES = ("Huber", "Poisson")  # of people, which titles of models may begin with
-LARGEST_ALPHA = 1e12  # weights are then zero for all purposes, and more would leave float64
+_NAMES = ("Huber", "Poisson")  # names of people at the beginning of titles, which keep their capitals
+LARGEST_ALPHA = 1e12  # with it all weights are practically zero, and larger values would overflow
 
 
 class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
-    """A linear model; its subclasses name the loss and the link, and say how targets become numbers."""
+    """A linear model; its subclasses define the loss, the link, and how targets become numbers."""
 
     _loss: ClassVar[str]
-    _kind: ClassVar[str]  # what model files call it
-    _title: ClassVar[str]  # what people call it
+    _kind: ClassVar[str]  # its name in model files
+    _title: ClassVar[str]  # its name in text
     _needs_loss: ClassVar[bool] = False  # whether its loss is an object that only Python can pass
     _loss_settings: ClassVar[tuple[str, ...]] = ()  # numbers that are part of the loss; model files keep them
 
@@ -84,7 +86,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
     verbose: int
 
     def __init_subclass__(cls, **settings: Any) -> None:
-        """Enter a class that names a kind of model into the registry."""
+        """Register a class that has a kind."""
         super().__init_subclass__(**settings)
         if "_kind" in cls.__dict__:
             register(Model(cls._kind, cls._title, cls._link, cls, cls._needs_loss))
@@ -94,10 +96,10 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
         name = self._title.split()[0] in _NAMES
         return f"a {self._title if name else self._title.lower()}"
 
-    # -- what subclasses say of their loss and their targets -----------------------------------------------
+    # -- what subclasses define about their loss and their targets ----------------------------------------
 
     def _loss_of_fit(self) -> Loss:
-        """Return the loss; a model whose settings are part of its loss makes one of them."""
+        """Return the loss; a model whose loss has parameters makes it from its settings."""
         return get_loss(self._loss)
 
     def _loss_for(self, known: Any) -> Loss:
@@ -106,32 +108,32 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
 
     @property
     def _strength(self) -> float:
-        """The regulariser's strength, in the unit of the loss that is minimised."""
+        """The regulariser's strength, in the unit of the loss that the solver minimises."""
         return self.alpha
 
     @abstractmethod
     def _declared_target(self, schema: Schema | None) -> Any:
-        """Return what the settings or the schema declare about the targets, or refuse it."""
+        """Return what the settings or the schema declare about the targets; raise if it is invalid."""
 
     @abstractmethod
     def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder | None]:
-        """Return targets as numbers, and what made them; `declared` is what `_declared_target` returned.
+        """Return targets as numbers, and their encoder; `declared` is what `_declared_target` returned.
 
-        Without an encoder the numbers are the targets themselves, whose size is not declared.
+        If the size of the targets is not declared, there is no encoder, and the numbers are the targets.
         """
 
     def _encoder_up_to(self, size: float) -> TargetEncoder:
-        """Return the encoder of targets that are at most so large, which was bought."""
+        """Return the encoder of targets up to this size, which was bought."""
         raise NotImplementedError
 
     @abstractmethod
     def _keep_target(self, known: Any) -> None:
-        """Keep what predictions need to know about the targets, of their encoder or of a published model."""
+        """Store what predictions need to know about the targets, from an encoder or a published model."""
 
     @classmethod
     @abstractmethod
     def _declaring(cls, target: Target) -> dict[str, Any]:
-        """Return the settings that declare a published target, or refuse one of another type."""
+        """Return the settings that declare a published target; raise if it is of another type."""
 
     @property
     @abstractmethod
@@ -146,22 +148,22 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            One record a row. With a schema, a raw table: a frame of pandas or polars, an Arrow table, the
-            path of a CSV or Parquet file or of a directory of Parquet files, a list of paths, an Arrow
-            dataset, or a DuckDB relation or query, "duckdb:SELECT ...". What is not in memory is encoded
-            once, block by block, and may be larger than memory; see docs/scale.md. A Dask array, or with a
-            schema a Dask dataframe, stays on the workers of its cluster.
+            The features, one record per row. With a schema, a raw table: a frame of pandas or polars, an
+            Arrow table, the path of a CSV or Parquet file or of a directory of Parquet files, a list of
+            paths, an Arrow dataset, or a DuckDB relation or query, "duckdb:SELECT ...". A table that is not
+            in memory is encoded once, block by block, so it may be larger than memory; see docs/scale.md. A
+            Dask array, or with a schema a Dask dataframe or a DataFrame of Spark, stays on the workers.
         y : array of shape (n_records,), optional
-            Targets: labels of classes, or numbers if the model predicts numbers. With a schema they are a
-            column of the table, unless given.
+            Targets: labels of classes, or numbers if the model predicts numbers. By default, with a schema,
+            its label column.
         sample_weight : array of shape (n_records,), optional
             How much each record counts. Weights above `max_weight` count as `max_weight`; negative and
-            missing ones count as 0. With a schema they are its column of weights, if any, unless given.
+            missing ones count as 0. By default, with a schema, its column of weights, if it has one.
         groups : array of shape (n_records,), optional
-            An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
-            A column with a name, such as pandas.Series(ids, name="patient"), gives the id that name, which a
-            shared ledger compares. Without one the id is called "groups", and a ledger cannot tell it from
-            other ids without a name. With a schema, its id column says this.
+            For each row, the id of its person, if `rows_per_person` is set. Rows without an id are left out.
+            If the ids have a name, such as pandas.Series(ids, name="patient"), a shared ledger compares it.
+            Otherwise the id is called "groups", and a ledger cannot tell it from other ids without a name.
+            With a schema, its id column is used instead.
 
         Returns
         -------
@@ -171,31 +173,32 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
         Raises
         ------
         BudgetExceeded
-            If the ledger has less left than the fit asks for. Nothing was then charged or released.
+            If the ledger has less left than the fit asks for. Nothing is then charged or released.
         PrivacyLeakError
-            In strict mode, if the guarantee would not cover everything that the fit takes from the data.
+            In strict mode, if the guarantee would not cover everything that the fit learns from the data.
         ValueError
-            If a setting or the table is not as it should be. The message names no value of any record.
+            If a setting or the table is invalid. The message quotes no value of any record.
 
         Notes
         -----
-        A fit does not tell you that columns of the table do not fit the schema: cells that cannot be read
-        count as missing, and values beyond a bound as the bound, without a word, because a word would tell of
-        single records. Call ``schema.check(table)`` first. What it prints is for the custodian of the data.
+        A fit does not report cells that do not fit the schema, because such a message could depend on a
+        single record. Cells that cannot be read count as missing, and values beyond a bound count as the
+        bound. Call ``schema.check(table)`` first; its output is for the custodian of the data only.
         """
-        with self._as_strictly_as_made():
-            table = DistributedTable.given(X, y, sample_weight, groups)
+        with self._as_strictly_as_made(), one_thread_in_workers():
+            given = X, y, sample_weight, groups
+            table = DaskTable.given(*given) or SparkTable.given(*given)
             if table is not None:
                 return self._fit(table.without_records(), table)
-            return self._fit(Records.given(X, y, sample_weight, groups))
+            return self._fit(Records.given(*given))
 
     def _fit(
         self, records: Records, table: DistributedTable | None = None, *, check_only: bool = False
     ) -> Self:
-        """Fit; with `check_only` refuse what a fit refuses, and charge and release nothing.
+        """Fit; with `check_only`, only make the checks of a fit, and charge and release nothing.
 
-        The records of a distributed table stay where they are; those given here are then none, and say what
-        is public.
+        The records of a distributed table stay where they are. `records` is then an empty table, which has
+        the public facts.
         """
         from privfit.engine.fingerprints import CacheChanged
         from privfit.engine.parts import PartsLost
@@ -222,13 +225,13 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
         )
         declared = declared.with_public_edges(self, terms)
         if table is not None:
-            table.check(declared)
+            table.check(declared, relation)
         surroundings = look_around(self, private=solver.private)
         declared = declared.for_drawn_records() if surroundings.drawn else declared
         declared.admit_leaks()
         of_query = assumption_of(records.X)
-        # only what is wrong with the records themselves is left to be refused
-        records = self._read(records, declared, relation)
+        # from here on, errors can only come from the records themselves
+        records = records.read_by(self, partial(self._read, declared=declared, relation=relation))
         n_features = declared.most_features(self, records.X)
         targets, encoder = self._encoded(records.y, declared.target)
         loss = self._loss_for(encoder)
@@ -246,7 +249,9 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
             return self
         in_parts: Any = None
         if table is not None:
-            in_parts = table.in_parts(self, declared, encoder, loss, records, weights.given)
+            in_parts = table.in_parts(
+                self, declared, encoder, loss, records, weights.given, persons, relation
+            )
         ledger = self._open_ledger(terms)
         with budget_bar(f"Fitting {self._noun}", self.verbose) as show:
             curator_of = partial(
@@ -256,7 +261,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
                 epsilon=terms.epsilon,
                 delta=terms.delta,
                 relation=relation,
-                # of people with several records only some are used, so that their number is bought
+                # only some records of each person are used, so the declared number does not apply
                 n_records=declared.n_records if relation.unit == "record" else None,
                 on_answer=show,
             )
@@ -278,7 +283,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
                     bounds = np.zeros(X.shape[1]), np.ones(X.shape[1])
                 preparation = Preparation(bounds, bool(self.fit_intercept))
                 problem = in_parts or Problem.of(
-                    X,
+                    records.features(X),
                     targets,
                     loss,
                     intercept=preparation.intercept,
@@ -305,7 +310,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
         self.schema_ = declared.schema
         self._keep_target(encoder)
         self.loss_settings_ = {name: float(getattr(self, name)) for name in self._loss_settings}
-        # with inference, coef_ and predictions are of the corrected weights
+        # with inference, coef_ and predictions use the corrected weights
         self.inference_, self.solver_weights_ = inference, None if inference is None else uncorrected
         self._set_weights(declared.weights.kept(encoder.in_units(solution.w), X.shape[1]))
         self.weighting_ = weights.published
@@ -325,7 +330,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
         return self
 
     def _checked_solver(self) -> Solver:
-        """Return the solver; bad settings are refused before the data are looked at."""
+        """Return the solver; invalid settings raise an error before the data are read."""
         self._check_settings()
         solver = limited(get_solver(self.solver), self.max_passes)
         if not solver.private and self.ledger is not None:
@@ -339,15 +344,15 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
         return solver
 
     def _read(self, records: Records, declared: Declared, relation: Relation) -> Records:
-        """Return the records with features that are numbers, and keep the names of the columns.
+        """Return the records with features as numbers, and store the names of the columns.
 
-        Records without a label are left out where the schema says so.
+        Records without a label are left out if the schema declares it.
         """
         schema = declared.schema
         if schema is None:
             return records.with_features(self._validated(records.X, records.y, may_be_empty=records.is_part))
         X = taken(records.X, schema)
-        plain = schema.without_curves()  # which are cut later
+        plain = schema.without_curves()  # the columns are cut at the edges of curves later
         records = records.with_features(encoded(X, plain, may_be_empty=records.is_part))
         if relation.unit == "record":
             warn_of_repeated_ids(X, schema)
@@ -356,7 +361,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
             records = records.with_groups(people_in(ids, f"Column {schema.identifier.name!r}"))
         if records.sample_weight is None:
             records = records.with_weights(weights_in(X, schema))
-        y, has_label = declared.labels(X, records.y)
+        y, has_label = declared.labels(X, records.y, may_be_none=records.is_part)
         self.feature_names_in_ = np.array([fact.name for fact in schema.features], dtype=object)
         self.n_features_in_ = len(schema.features)
         return records.with_targets(None).keep(has_label).with_targets(y)

@@ -28,7 +28,7 @@ from privfit.solvers import Solver
 
 
 class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
-    """A linear classifier; its subclasses name the loss and document the settings."""
+    """A linear classifier; its subclasses define the loss and document the settings."""
 
     def __init__(
         self,
@@ -89,7 +89,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         if schema is None:
             return self.classes
         if self.classes is not None:
-            raise ValueError("classes is said by the schema; remove classes=.")
+            raise ValueError("The schema declares the classes already; remove classes=.")
         if not isinstance(schema.label, Label):
             raise ValueError(
                 f"The label {schema.label.name!r} is a number, and {type(self).__name__} predicts classes; "
@@ -102,7 +102,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         if classes is None or len(classes) == 2:
             return loss
         if loss.of_classes is None:
-            raise ValueError(  # scikit-learn's own tests ask for its words
+            raise ValueError(  # in the words that scikit-learn's estimator checks expect
                 "Only binary classification is supported. The type of the target is multiclass, and this "
                 "loss takes two classes; keep two of them, or use DPLogisticRegression or DPLinearSVC."
             )
@@ -126,7 +126,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         return TwoLabels(labels) if len(labels) == 2 else Classes(labels)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the score of every row: positive for the second of two classes, or one for each class.
+        """Return the score of every row: positive for the second of two classes, or a score for each class.
 
         Parameters
         ----------
@@ -136,8 +136,8 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         Returns
         -------
         scores : array of shape (n_records,) or (n_records, n_classes)
-            Not divided by the norm of the weights, as in scikit-learn. With several classes a column for each
-            of them, the largest score being that of the predicted class.
+            The scores, not divided by the norm of the weights, as in scikit-learn. With several classes there
+            is a column for each class, and the predicted class has the largest score.
         """
         return self._scores(X)
 
@@ -173,7 +173,7 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         Returns
         -------
         accuracy : float
-            Share of the records whose label is predicted.
+            The share of records whose label is predicted correctly.
         """
         check_is_fitted(self)
         if self.schema_ is not None and y is None:
@@ -193,6 +193,6 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # At these budgets the noise drowns a toy table of a few dozen records, as it must.
+        # with a table of a few dozen records, as in scikit-learn's checks, private scores are mostly noise
         tags.classifier_tags.poor_score = True
         return tags

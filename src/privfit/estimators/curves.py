@@ -1,10 +1,10 @@
-"""How many edges the curves of a fit have: a rule of public and bought numbers alone.
+"""The rule for the number of edges of curves, which uses only public and released numbers.
 
-Curves add weights, and with them noise and, where records are few, chance. So there are curves only if the
-reach of the budget, n sqrt(2 rho), is large enough for their number, and the number of records for that of
-the features. How fine a curve may be depends on both, but not on how many other curves there are, because
-every record tells of each. All count less where one label is rare. docs/schema.md says the rule, and
-benchmarks/curves.py shows what it does.
+Curves add weights. More weights mean more noise and, with few records, more overfitting. So a fit has curves
+only if the reach of the budget, n sqrt(2 rho), is large enough for the number of curves, and the number of
+records is large enough for the number of features. How many edges a curve has depends on both amounts, but
+not on the number of other curves, because each record informs every curve. If one label is rare, both amounts
+count less. docs/schema.md states the rule, and benchmarks/curves.py shows its results.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ if TYPE_CHECKING:
     from privfit.curator import Curator
     from privfit.estimators.private import Terms
 
-COUNT_SHARE, TARGET_SHARE = 0.002, 0.01  # of the budget: the reach is then known to 22, a mean to 7 / reach
-LEAST_FOR_A_CURVE = 4.0  # of the smaller of the two: with less, noise and chance cost more than a curve tells
-FEWEST_EDGES = 6  # of a curve: fewer may lie where the curve does not bend, and were no better anywhere
-AMOUNT_FOR_MORE = 150.0  # from here on, more edges: with less, they gained nothing
-MOST_DECIDED = 16  # edges that the rule gives a curve: more gained nothing at any budget
-RECORD = 0.2  # what a record counts for against chance, in the unit of the reach
+# Shares of the budget. The reach is then known with an error of 22, and a mean with an error of 7 / reach.
+COUNT_SHARE_OF_CURVES, TARGET_SHARE_OF_CURVES = 0.002, 0.01
+LEAST_FOR_A_CURVE = 4.0  # amount per curve; with less, noise and overfitting outweigh what a curve gains
+FEWEST_EDGES = 6  # per curve; fewer edges may miss the bend, and were better nowhere
+AMOUNT_FOR_MORE = 150.0  # amount above which curves get more edges; below it they gained nothing
+MOST_DECIDED = 16  # the largest number of edges by this rule; more gained nothing at any budget
+VALUE_OF_A_RECORD = 0.2  # against overfitting, in units of the reach
 
 
 @dataclass(frozen=True)
 class Information:
-    """What decides how many edges curves have.
+    """The numbers that decide how many edges curves have.
 
     Parameters
     ----------
@@ -47,8 +48,8 @@ class Information:
     reach : float
         n sqrt(2 rho), divided by the records that a person may have.
     balance : float
-        How much a record's label tells, compared with two labels that are as frequent: 4 q (1 - q) of two
-        labels, of which one has the share q. 1 where nothing was bought about it.
+        How informative a record's label is, compared with two equally frequent labels: 4 q (1 - q) for two
+        labels of which one has the share q. 1 if nothing was bought about it.
     """
 
     n: float
@@ -56,18 +57,18 @@ class Information:
     balance: float = 1.0
 
     def edges(self, schema: Schema) -> int:
-        """Return how many edges each undecided curve of a schema has; 0 where plain columns are better."""
+        """Return how many edges each undecided curve of a schema gets; 0 if plain columns are better."""
         against_noise, against_chance = self._shares(schema)
         if min(against_noise, against_chance) < LEAST_FOR_A_CURVE:
             return 0
-        finer = (self.balance * min(self.reach, RECORD * self.n) / AMOUNT_FOR_MORE) ** (1.0 / 3.0)
+        finer = (self.balance * min(self.reach, VALUE_OF_A_RECORD * self.n) / AMOUNT_FOR_MORE) ** (1.0 / 3.0)
         return int(min(FEWEST_EDGES * max(finer, 1.0), MOST_DECIDED))
 
     def reason(self, schema: Schema) -> str:
-        """Return the amount that decides how many edges there are, in words; "" without privacy."""
+        """Return the amount that decides the number of edges, in words; "" without privacy."""
         if math.isinf(self.reach):
             return ""
-        amounts = self.reach, RECORD * self.n
+        amounts = self.reach, VALUE_OF_A_RECORD * self.n
         against_noise, against_chance = amounts if self.edges(schema) else self._shares(schema)
         name, amount = (
             ("n sqrt(2 rho)", amounts[0]) if against_noise <= against_chance else ("n / 5", amounts[1])
@@ -77,11 +78,11 @@ class Information:
         return f"{name} is about {float(f'{amount:.3g}'):,g}{labels}"
 
     def _shares(self, schema: Schema) -> tuple[float, float]:
-        """Return what there is against noise for each curve, and against chance for each plain feature."""
+        """Return the reach for each curve, and the value of the records for each plain feature."""
         n_features = len(schema.without_curves().feature_names)
         return (
             self.balance * self.reach / n_undecided(schema),
-            self.balance * RECORD * self.n / n_features,
+            self.balance * VALUE_OF_A_RECORD * self.n / n_features,
         )
 
 
@@ -89,7 +90,7 @@ WITHOUT_PRIVACY = Information(math.inf, math.inf)
 
 
 def with_setting(schema: Schema | None, curves: Any) -> Schema | None:
-    """Return the schema with the curves that an estimator's setting asks for, or refuse the setting."""
+    """Return the schema with the curves that an estimator's setting asks for; raise if it is invalid."""
     number = isinstance(curves, int) and not isinstance(curves, bool)
     if curves is not None and not isinstance(curves, bool) and not (number and 0 <= curves <= MOST_EDGES):
         raise ValueError(
@@ -98,14 +99,12 @@ def with_setting(schema: Schema | None, curves: Any) -> Schema | None:
     if schema is not None:
         return schema.with_curves(curves)
     if curves:
-        raise ValueError(
-            "curves cut columns at edges between declared bounds, and nothing is declared; give a schema."
-        )
+        raise ValueError("curves need columns with declared bounds, and nothing is declared; give a schema.")
     return None
 
 
 def public_information(schema: Schema, terms: Terms, n_records: int | None) -> Information | None:
-    """Return what is known before anything is bought; None if something has to be bought."""
+    """Return the information if all of it is public; None if something has to be bought."""
     if not terms.private or terms.promise is None:
         return WITHOUT_PRIVACY
     one_release = isinstance(terms.promise, Direct)
@@ -123,31 +122,31 @@ def public_information(schema: Schema, terms: Terms, n_records: int | None) -> I
 
 
 def bought_information(curator: Curator, schema: Schema) -> Information:
-    """Return what is declared, and buy what is not: the number of records, and how rare labels are."""
+    """Return the information; buy the number of records and the shares of labels if they are not declared."""
     budget, n = curator.remaining, curator.n_records
     if n is None:
-        n = max(float(curator.measure(Count(), COUNT_SHARE * budget).value[0]), 1.0)
+        n = max(float(curator.measure(Count(), COUNT_SHARE_OF_CURVES * budget).value[0]), 1.0)
     known = Information(n, curator.reach(n, budget))
     targets = curator.loss.targets
     if not isinstance(targets, TwoLabels | Classes) or not known.edges(schema):
         return known
-    sums = curator.measure(TargetSums(), TARGET_SHARE * budget)
+    sums = curator.measure(TargetSums(), TARGET_SHARE_OF_CURVES * budget)
     error = sums.sigma / n
     mean = float(np.linalg.norm(targets.likely_mean(sums.value / n, error)))
-    # one standard deviation farther from balanced labels: curves of rare ones are mostly chance
+    # one standard deviation farther from balanced labels, because curves for rare labels easily overfit
     balance = max(1.0 - (mean + error) ** 2, 0.0)
-    if isinstance(targets, Classes):  # of K equal classes, each of which has weights of its own, 2 / K
+    if isinstance(targets, Classes):  # with K equal classes, each of which has weights of its own: 2 / K
         balance *= 2.0 / (targets.count - 1)
     return Information(known.n, known.reach, balance)
 
 
 def n_undecided(schema: Schema) -> int:
-    """Return how many curves have a number of edges that a fit decides."""
+    """Return how many curves leave the number of edges to the fit."""
     return sum(column.is_undecided for column in schema.columns if isinstance(column, Curved))
 
 
 def possible_edges(schema: Schema) -> Sequence[int]:
-    """Return numbers of edges that the rule may give: what suits them suits every number that it may give.
+    """Return numbers of edges for which settings are checked, so that they fit any number by the rule.
 
     These are the fewest and the most or, if a column is named like a piece of an undecided curve, all.
     """
@@ -158,7 +157,7 @@ def possible_edges(schema: Schema) -> Sequence[int]:
 
 
 def decided(schema: Schema, known: Information) -> tuple[Schema, str]:
-    """Return a schema whose curves have as many edges as the rule gives them, and a note that says so."""
+    """Return a schema whose curves have the number of edges by the rule, and a note about it."""
     n_curves = n_undecided(schema)
     edges = known.edges(schema)
     columns = "1 column" if n_curves == 1 else f"{n_curves} columns"

@@ -1,4 +1,4 @@
-"""What is public about the records of a fit, said by the estimator's settings or by a schema."""
+"""The public facts about the records of a fit, declared by the estimator's settings or by a schema."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from privfit.estimators.weighting import Weighting
 from privfit.leaks import uncovered
 from privfit.remedies import remedy
 from privfit.schema import Schema, encode, repeated_ids
+from privfit.schema.encoding import with_curves
 from privfit.schema.labelling import labels_in
 from privfit.schema.taken import Taken
 
@@ -36,24 +37,24 @@ _LEAKED = "what the schema says was taken from the data"
 
 @dataclass(frozen=True)
 class Declared:
-    """The targets, the number of records and the bounds of the features, as far as they are declared.
+    """The declared facts: targets, number of records, bounds of features, weights.
 
     Parameters
     ----------
     schema : Schema or None
-        What raw tables are encoded by.
+        The schema that encodes raw tables.
     target : object
-        What is declared about the targets: the labels of a classifier, the bounds of a regressor.
+        The declared labels of a classifier, or bounds of a regressor.
     n_records : int or None
         The number of records.
     feature_bounds : pair, mapping or None
         Lowest and highest value of every feature.
     weighting : Weighting
-        What is declared about the weights of the records.
+        The declared facts about the weights of the records.
     weights : DeclaredWeights
-        The set that the weights must stay in, and where the search for them starts.
+        The set in which the model's weights must stay, and the start of the search.
     decisions : tuple of str
-        What was decided about curves, for the statement.
+        Decisions about curves, for the statement.
     """
 
     schema: Schema | None
@@ -66,9 +67,9 @@ class Declared:
 
     @classmethod
     def by(cls, estimator: Any, *, weighted: bool) -> Declared:
-        """Return what an estimator's settings declare; what is said twice is refused.
+        """Return what an estimator's settings declare; raise if a fact is declared twice.
 
-        `weighted` is whether `fit` was given weights of the records.
+        `weighted` says whether `fit` was given weights of the records.
         """
         own = {name: getattr(estimator, name) for name in ("n_records", "feature_bounds")}
         if own["n_records"] is not None:
@@ -85,7 +86,7 @@ class Declared:
         said = {"n_records": schema.records, "feature_bounds": (0.0, 1.0)}
         for name, value in own.items():
             if value is not None and said[name] is not None:
-                raise ValueError(f"{name} is said by the schema; remove {name}=.")
+                raise ValueError(f"The schema declares {name} already; remove {name}=.")
         return cls(schema, target, schema.records or own["n_records"], (0.0, 1.0), weighting, weights)
 
     # -- curves ----------------------------------------------------------------------------------------
@@ -96,17 +97,17 @@ class Declared:
         return self.schema is not None and self.schema.has_undecided_curves
 
     def with_public_edges(self, estimator: Any, terms: Terms) -> Declared:
-        """Return the same with the edges of curves decided, if nothing has to be bought for that."""
+        """Return the same with the edges of curves decided, if all that is needed for it is public."""
         if self.schema is None or not self.schema.has_undecided_curves:
             return self
         known = public_information(self.schema, terms, self.n_records)
         return self if known is None else self.with_edges(estimator, known)
 
     def most_features(self, estimator: Any, X: Any) -> int:
-        """Return the largest number of features that a table may have once its columns are cut.
+        """Return the largest number of features that a table may have once its columns are cut into pieces.
 
-        What does not suit each number of edges that the rule may give is refused here, because whoever has
-        bought the number has been charged.
+        Settings that do not fit every number of edges that the rule may give are refused here, before the
+        number of records is bought.
         """
         possible = [self]
         if self.schema is not None and self.schema.has_undecided_curves:
@@ -129,7 +130,7 @@ class Declared:
         return max(each.n_features(X) for each in possible)
 
     def with_bought_edges(self, estimator: Any, curator: Curator) -> Declared:
-        """Return the same with the edges of curves decided by what is declared and bought."""
+        """Return the same with the edges of curves decided by declared and bought numbers."""
         assert self.schema is not None
         return self.with_edges(estimator, bought_information(curator, self.schema))
 
@@ -140,15 +141,15 @@ class Declared:
         return replace(self, schema=schema, weights=DeclaredWeights.by(estimator, schema), decisions=(note,))
 
     def n_features(self, X: Any) -> int:
-        """Return the number of features that a table has once its columns are cut."""
+        """Return the number of features that a table has once its columns are cut into pieces."""
         return int(X.shape[1]) if self.schema is None else len(self.schema.feature_names)
 
     def for_drawn_records(self) -> Declared:
-        """Return the same for records whose weights say how often an ensemble drew them; they count once."""
+        """Return the same for an ensemble's records, whose weights say how often they were drawn."""
         return replace(self, weighting=replace(self.weighting, largest=self.weighting.largest or 1.0))
 
     def admit_leaks(self) -> None:
-        """Warn, or in strict mode refuse, if the schema or the largest weight is read off the records."""
+        """Warn, or in strict mode raise, if the schema or the largest weight comes from the records."""
         self.weighting.admit_leaks()
         if self.schema is not None and self.schema.taken_from_data:
             uncovered(
@@ -156,14 +157,17 @@ class Declared:
                 "knowledge, and remove taken_from_data."
             )
 
-    def labels(self, X: Any, y: Any) -> tuple[Any, NDArray[np.bool_] | None]:
-        """Return the labels of the records that have one, and which these are; None: all of them.
+    def labels(self, X: Any, y: Any, *, may_be_none: bool = False) -> tuple[Any, NDArray[np.bool_] | None]:
+        """Return the labels of the records that have one, and which records these are (None: all).
 
-        They are y or, if that is None, the label's column of a raw table.
+        The labels are y or, if that is None, the label column of a raw table. Tables without any label are
+        refused unless `may_be_none`.
         """
         if self.schema is None:
             return y, None
-        return labels_in(X, self.schema) if y is None else labels_given(y, self.schema.label)
+        if y is None:
+            return labels_in(X, self.schema, may_be_none=may_be_none)
+        return labels_given(y, self.schema.label, may_be_none=may_be_none)
 
     def assumptions(self) -> Iterator[str]:
         """Yield what a statement takes for public."""
@@ -184,9 +188,9 @@ class Declared:
 
 
 def warn_of_repeated_ids(table: Any, schema: Schema) -> None:
-    """Warn the custodian, or in strict mode refuse, if the table has several records of one person.
+    """Warn the custodian, or in strict mode raise, if the table has several records of one person.
 
-    The promise is stated for one record whatever is found, because a statement follows declarations alone.
+    The promise is about one record in any case, because statements depend on declarations alone.
     """
     ids = schema.identifier
     if ids is not None and repeated_ids(table, schema):
@@ -201,10 +205,13 @@ def warn_of_repeated_ids(table: Any, schema: Schema) -> None:
 def encoded(
     X: Any, schema: Schema, dtype: type[np.floating[Any]] = np.float32, *, may_be_empty: bool = False
 ) -> Any:
-    """Return a raw table as numbers in [0, 1], and refuse one without records."""
-    numbers = X.encoded_by(schema) if isinstance(X, Taken) else encode(X, schema, dtype=dtype)
+    """Return a raw table as numbers in [0, 1]; raise if it has no records."""
+    if isinstance(X, Taken):
+        numbers = with_curves(X.encoded_by(schema).astype(dtype, copy=False), schema)
+    else:
+        numbers = encode(X, schema, dtype=dtype)
     if not numbers.shape[0] and not may_be_empty:
-        # scikit-learn's own tests ask for its words
+        # in the words that scikit-learn's estimator checks expect
         raise ValueError(
             remedy("Found array with 0 sample(s): the table has no records.", "The table has no records.")
         )

@@ -1,4 +1,4 @@
-"""What is declared about the weights: the set that they must stay in, and where a search starts."""
+"""Declared facts about a model's weights: the set in which they must stay, and the start of the search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from privfit.schema.column import OTHER
 
 Vector = NDArray[np.float64]
 
-LARGEST_START = 1e30  # of a weight: larger ones leave float64 on the way to predictions
+LARGEST_START = 1e30  # of a weight; with larger ones, predictions could overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class DeclaredWeights:
 
     @classmethod
     def by(cls, estimator: Any, schema: Schema | None) -> DeclaredWeights:
-        """Return what an estimator's settings and its schema declare, or say what is wrong with it."""
+        """Return what an estimator's settings and its schema declare; raise if it is invalid."""
         constraint = estimator.constraint
         if constraint is not None and not isinstance(constraint, ConvexSet):
             raise ValueError(
@@ -56,7 +56,7 @@ class DeclaredWeights:
         return cls(constraint, _start(estimator.start, bool(estimator.fit_intercept)))
 
     def check(self, n_columns: int, intercept: bool) -> None:
-        """Raise ValueError unless both are about as many weights as the model has."""
+        """Raise ValueError unless both have as many weights as the model."""
         if self.constraint is not None:
             self.constraint.check(n_columns)
         if self.start is not None and len(self.start) != n_columns + intercept:
@@ -66,9 +66,9 @@ class DeclaredWeights:
             )
 
     def encoded_by(self, encoder: TargetEncoder, n_weights: int) -> DeclaredWeights:
-        """Return the same for the weights of encoded targets, which are what a solver searches.
+        """Return the same for the weights of encoded targets, which the solver uses.
 
-        To the units of `coef_` they are multiplied by a positive number, and the intercept is moved.
+        To get the units of `coef_`, these are multiplied by a positive number, and the intercept is shifted.
         """
         moved = encoder.in_units(np.zeros(n_weights))
         unit = float(encoder.in_units(np.ones(n_weights))[0] - moved[0])
@@ -78,19 +78,19 @@ class DeclaredWeights:
         )
 
     def penalty(self, alpha: float) -> Ridge:
-        """Return them together with the regulariser alpha/2 ||w||^2."""
+        """Return a penalty with both and with the regulariser alpha/2 ||w||^2."""
         if self.constraint is None:
             return Ridge(alpha, self.start)
         return Within(alpha, self.start, constraint=self.constraint)
 
     def kept(self, w: Vector, n_columns: int) -> Vector:
-        """Return a solution in the units of `coef_` that the set holds to the last bit."""
+        """Return a solution in the units of `coef_`, moved into the set if rounding has moved it out."""
         if self.constraint is None:
             return w
         return np.append(moved_into(self.constraint, w[:n_columns]), w[n_columns:])
 
     def assumptions(self) -> Iterator[str]:
-        """Yield what a statement takes for public."""
+        """Yield the assumptions of a statement."""
         if self.constraint is not None:
             yield f"the constraint on the weights, {self.constraint.described}, is public"
         if self.start is not None:
@@ -98,7 +98,7 @@ class DeclaredWeights:
 
 
 def _monotone(schema: Schema) -> Monotone | None:
-    """Return the constraint that the schema's monotone columns are, if it has any."""
+    """Return the constraint of the schema's monotone columns, if it has any."""
     signs = {name: 0 for name in schema.feature_names}
     for column in schema.features:
         direction = getattr(column, "monotone", "")
@@ -120,7 +120,7 @@ def _monotone(schema: Schema) -> Monotone | None:
 
 
 def _start(given: Any, intercept: bool) -> Vector | None:
-    """Return declared coefficients and intercept as one vector, or say what is wrong with them."""
+    """Return declared coefficients and intercept as one vector; raise if they are invalid."""
     if given is None:
         return None
     try:

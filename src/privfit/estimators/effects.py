@@ -1,4 +1,4 @@
-"""Standard errors of a fit's effects: what is refused before a charge, and what a fitted model has."""
+"""Standard errors of a fit's effects: checks before the first charge, and attributes of fitted models."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from privfit.leaks import warn_caller
 from privfit.losses import own
 from privfit.losses.softmax import is_softmax
 from privfit.models.inference import Inference
+from privfit.remedies import remedy
 from privfit.schema.levels import Categorical
 from privfit.solvers.base import BudgetWarning, Solution
 from privfit.solvers.contrasts import Category
@@ -34,31 +35,33 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 INTERCEPT = "intercept"
-LEAST_REACH = 8.0  # times d^1.5: with less, nearly all of d effects are refused, however unrelated they are
-AMPLE_REACH = 35.0  # times d^1.5: with more, none of d effects of unrelated columns is refused
-MOST_OF_CLASSES = 300  # effects of several classes: time grows with the square of their number
-MOST_EPSILON = 20.0  # beyond it a promise means nothing, and is not advised
-WITH_A_VIEW = ("adaptive", "newton")  # solvers that say in which view of the features they worked
+LEAST_REACH = 8.0  # times `unit_of_reach`; below it nearly all effects are refused, even of unrelated columns
+AMPLE_REACH = 35.0  # times the same; above it hardly any effect of unrelated columns is refused
+MOST_OF_CLASSES = 300  # effects of several classes, because time grows with the square of their number
+MOST_EPSILON = 20.0  # a larger epsilon is never advised, because it protects nobody
+WITH_A_VIEW = ("adaptive", "newton")  # solvers whose solutions have a view of the features
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Which effects a fit is asked about.
+    """The effects for which a fit is asked.
 
     Parameters
     ----------
     columns : tuple of str or None
-        The columns, or single features, of interest; None: all effects.
+        The columns, or single features, of interest; None for all effects.
     names : tuple of str
-        The names of all weights of a class, the intercept's, if any, last.
+        The names of all weights of a class; the intercept, if any, is last.
     chosen : tuple of str or None
-        The names of those of interest; None: all.
+        The names of the weights of interest; None for all.
     categories : tuple of Category
         The columns of each category.
     terms : Terms or None
-        What the fit promises.
+        The terms of the fit.
     outputs : int
-        The number of scores of a record: one, or one for each of several classes.
+        The number of scores of a record: one, or the number of classes if there are more than two.
+    doubt : str or None
+        Why effects may be refused, by the declared number of records, and what would help.
     """
 
     columns: tuple[str, ...] | None
@@ -67,15 +70,16 @@ class Asked:
     categories: tuple[Category, ...] = ()
     terms: Terms | None = None
     outputs: int = 1
+    doubt: str | None = None
 
     @property
     def n_effects(self) -> int:
-        """The number of effects beside those of reference levels; each class is compared with the first."""
+        """The number of effects without reference levels; each class is compared with the first class."""
         return (len(self.names) - len(self.categories)) * max(1, self.outputs - 1)
 
     @classmethod
     def by(cls, setting: Any) -> Asked | None:
-        """Return what the setting `inference` asks for; None: nothing."""
+        """Return what the setting `inference` asks for; None if it asks for nothing."""
         if isinstance(setting, bool | np.bool_):
             return cls(None) if setting else None
         if isinstance(setting, str) or not isinstance(setting, Sequence) or not len(setting):
@@ -87,7 +91,7 @@ class Asked:
         return cls(tuple(setting))
 
     def of(self, estimator: Any, solver: Solver, facts: Facts, declared: Declared, terms: Terms) -> Asked:
-        """Return the same for a model, or refuse before a charge what is not known or would be refused."""
+        """Return the same for a model; raise before the first charge if intervals are not possible for it."""
         refuse_unless_known(solver, facts, declared)
         schema = declared.schema
         numbered = [f"x{j}" for j in range(estimator.n_features_in_)]
@@ -106,53 +110,64 @@ class Asked:
                 "inference is not known for several classes of people with several records; leave "
                 "rows_per_person or inference out."
             )
-        if declared.n_records is not None and terms.relation.unit == "record":
-            why = asked.hopeless(declared.n_records)
+        if declared.n_records is not None:
+            # of people with many records some are left out, so that fewer remain than were declared
+            why = asked.too_small(declared.n_records, LEAST_REACH)
             if why is not None:
                 raise ValueError(why)
-        if self.columns is None:
-            return asked
+            asked = replace(asked, doubt=asked.too_small(declared.n_records, AMPLE_REACH))
+        if self.columns is not None:
+            asked = replace(asked, chosen=asked.named(schema))
+        if asked.doubt is not None:
+            warn_caller(asked.doubt, BudgetWarning)
+        return asked
+
+    def named(self, schema: Schema | None) -> tuple[str, ...]:
+        """Return the names of the weights of the columns of interest; raise if there is no such column."""
+        assert self.columns is not None
+        names = self.names
         by_column: dict[str, tuple[str, ...]] = {name: (name,) for name in names}
         if schema is not None:
             by_column |= {fact.name: tuple(fact.feature_names) for fact in schema.features}
         for name in self.columns:
             if name not in by_column:
                 raise ValueError(
-                    f"inference names {shown(name)}, which is no column; there are "
-                    f"{', '.join(dict.fromkeys(by_column))}."
+                    f"{remedy('inference', '--effect')} names {shown(name)}, which is no column; there are "
+                    f"{', '.join(names if schema is None else [fact.name for fact in schema.features])}."
                 )
-        chosen = dict.fromkeys(name for column in self.columns for name in by_column[column])
-        return replace(asked, chosen=tuple(chosen))
+        return tuple(dict.fromkeys(name for column in self.columns for name in by_column[column]))
 
-    def hopeless(self, n: float) -> str | None:
-        """Return what would do if nearly all effects would be refused with n records: public numbers alone.
+    def too_small(self, n: float, limit: float) -> str | None:
+        """Return a message with a remedy if the reach of n records is below this limit, or None.
 
-        The reach is n mu over the number of records of a person. Related columns need more.
+        It depends on public numbers alone. The reach is n mu over the number of records of a person. The
+        remedy is always `AMPLE_REACH`; correlated columns may need more.
         """
         assert self.terms is not None
         promise, k = self.terms.promise, self.terms.relation.records_per_person
         assert promise is not None
         d = self.n_effects
-        # with K classes of equal size a loss curves as 1 / K; the noise is for 1/2, its most, in both cases
-        needed = d**1.5 * max(1.0, 0.5 * self.outputs)
-        reach, wanted = n * math.sqrt(2.0 * promise.rho) / k, AMPLE_REACH * needed
-        if reach >= LEAST_REACH * needed:
+        unit = unit_of_reach(d, self.outputs)
+        reach, wanted = n * math.sqrt(2.0 * promise.rho) / k, AMPLE_REACH * unit
+        if reach >= limit * unit:
             return None
+        hopeless = reach < LEAST_REACH * unit
+        said, expected = ("is", "nearly all would") if hopeless else ("may be", "many of them may")
         rho = 0.5 * (wanted * k / n) ** 2
         epsilon = promise.worth(rho, promise.slack, self.terms.delta) if rho <= MAX_RHO else math.inf
-        larger = f", or with epsilon = {epsilon:.2g}" if epsilon < MOST_EPSILON else ""
+        larger = f", or with epsilon = {_at_least(epsilon):g}" if epsilon < MOST_EPSILON else ""
         return (
-            f"The privacy budget is too small for standard errors of {d} effects: nearly all would be "
-            f"refused. If the columns are hardly related, {n * wanted / reach:,.0f} records would "
-            f"do{larger}; take fewer columns, or leave inference out."
+            f"The privacy budget {said} too small for standard errors of {d} effects: {expected} be refused. "
+            f"If the columns are hardly related, {math.ceil(n * wanted / reach):,} records would do{larger}; "
+            "take fewer columns, or leave inference out."
         )
 
     def answered(
         self, curator: Curator, solution: Solution, budget: float, encoder: TargetEncoder
     ) -> tuple[Solution, Inference]:
         """Return a corrected solution, and what is known about its effects in the units of `coef_`."""
-        if curator.n_records is None and solution.total is not None:
-            why = self.hopeless(solution.total)
+        if curator.n_records is None and solution.total is not None and self.doubt is None:
+            why = self.too_small(solution.total, LEAST_REACH)
             if why is not None:
                 warn_caller(why, BudgetWarning)
         steps = last_steps(curator, solution, budget, self.categories, encoder.ends)
@@ -190,13 +205,30 @@ class Asked:
         return replace(solution, w=w, notes=(*solution.notes, *steps.notes), bounds=bounds), inference
 
 
+def unit_of_reach(d: int, outputs: int = 1) -> float:
+    """Return the reach in units of which limits for d effects are given.
+
+    The edge of the noise in the curvature is proportional to d^0.5, and the eigenvalues of the curvature are
+    proportional to n / d. With few effects the noise of the radius and of the squared scores counts, too; 10
+    stands for it. With K classes of equal size the curvature is about 1 / K, and the noise is that for its
+    largest value, 1/2.
+    """
+    return (d * math.sqrt(d) + 10.0) * max(1.0, 0.5 * outputs)
+
+
+def _at_least(epsilon: float) -> float:
+    """Return the next number with two digits that is at least as large."""
+    unit = math.pow(10.0, math.floor(math.log10(epsilon)) - 1.0)
+    return unit * math.ceil(epsilon / unit)
+
+
 def from_the_first_class(w: Vector) -> Vector:
-    """Return weights of one score, or differences of each class's from the first one's, class by class."""
+    """Return weights of one score, or each class's differences from the first class, class by class."""
     return w if w.ndim == 1 else np.ravel((w[:, 1:] - w[:, :1]).T)
 
 
 def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> None:
-    """Refuse, before anything is charged, a fit whose standard errors are not known."""
+    """Raise, before anything is charged, if standard errors are not available for a fit."""
     loss, ours = facts.loss, own(facts.loss)
     known = None if ours is None else ours.second_derivative
     if not is_softmax(loss) and (known is None or known is not loss.second_derivative):
@@ -222,7 +254,7 @@ def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> Non
 
 
 def categories_of(schema: Schema | None) -> tuple[Category, ...]:
-    """Return the columns of each category of a schema. Without a schema no column is known to be one."""
+    """Return the columns of each category of a schema; none without a schema."""
     found, first = list[Category](), 0
     for fact in () if schema is None else schema.features:
         if isinstance(fact, Categorical):
@@ -234,7 +266,7 @@ def categories_of(schema: Schema | None) -> tuple[Category, ...]:
 
 
 class WithEffects:
-    """What a fitted model says about its effects, if its fit was asked for it by `inference`."""
+    """Attributes and methods of a fitted model about its effects, if `inference` was set."""
 
     inference_: Inference | None
 
@@ -247,47 +279,47 @@ class WithEffects:
 
     @property
     def covariance_(self) -> Vector:
-        """The covariance of the weights, the intercept's last: NaN where refused, 0 for references."""
+        """The covariance of the weights, the intercept last; NaN for refused effects, 0 for references."""
         return self._effects().covariance
 
     @property
     def std_err_(self) -> Vector:
-        """The standard errors of the weights, the intercept's last: NaN where refused, 0 for references."""
+        """The standard errors of the weights, the intercept last; NaN if refused, 0 for references."""
         return np.array([effect.std_err for effect in self._effects().effects])
 
     @property
     def sampling_err_(self) -> Vector:
-        """The part of each standard error that is there because other people might be in the table."""
+        """The part of each standard error from sampling: other people might have been in the table."""
         return np.array([effect.sampling for effect in self._effects().effects])
 
     @property
     def privacy_err_(self) -> Vector:
-        """The part of each standard error that is the noise which protects the people in the table."""
+        """The part of each standard error from the privacy noise, which protects the people in the table."""
         return np.array([effect.privacy for effect in self._effects().effects])
 
     @property
     def pvalues_(self) -> Vector:
-        """The p-value of each weight, the intercept's last: NaN where refused, and for references."""
+        """The p-value of each weight, the intercept last; NaN for refused effects and references."""
         return np.array([effect.pvalue for effect in self._effects().effects])
 
     def conf_int(self, level: float = 0.95) -> Vector:
         """Return confidence intervals of the weights.
 
         The weight of a category's level is its difference from the reference level, whose row is (0, 0). The
-        intervals hold what the same model would be for all people that the table was drawn from.
+        intervals are about the weights of the same model in the population from which the table was drawn.
 
         Parameters
         ----------
         level : float
-            In what share of repetitions an interval is to hold what is estimated.
+            The confidence level.
 
         Returns
         -------
         intervals : array of shape (n_weights, 2)
-            A row for each column of `coef_`, the intercept last: the lowest and the highest value, NaN where
-            the privacy budget is too small to say. Of several classes these rows are there for each class but
-            the first, class by class: they are differences from the weights of the first of `classes_`, and
-            `inference_.names` names them.
+            The ends of the interval for each column of `coef_`, the intercept last; NaN if the privacy budget
+            is too small for an interval. With several classes there are such rows for each class but the
+            first: they are about differences from the weights of the first of `classes_`, and
+            `inference_.names` has their names.
 
         Raises
         ------

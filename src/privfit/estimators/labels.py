@@ -1,8 +1,8 @@
-"""Labels: which there are, decided without looking at the records wherever that is possible.
+"""Labels: decide the set of classes without looking at the records, if possible.
 
-`classes=` declares a set; as everywhere in scikit-learn the positive one of two classes is the later one in
-sorted order. A table in which some of them do not occur is an ordinary table, because a single record must
-not decide whether a model can be fitted.
+`classes=` declares the set. As in scikit-learn, the positive one of two classes is the later one in sorted
+order. A table may lack some of the classes, because a single record must not decide whether a model can be
+fitted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from privfit.schema.labelling import read_labels
 
 WITHOUT_LABEL = "records without a label are left out, each by its own label alone"
 SHOWN_LABELS = 10  # of declared ones, in messages and statements
-MOST_CLASSES = 1000  # more labels are rather ids or numbers, and no budget is enough for so many
+MOST_CLASSES = 1000  # more labels are probably ids or numbers
 _REMEDY = "declare it with classes=(one, other, ...)"
 
 
@@ -39,9 +39,9 @@ class LabelEncoder:
     classes : array
         The classes in sorted order.
     assumption : str
-        What the privacy statement has to say about how the classes are known.
+        What the privacy statement says about how the classes are known.
     hint : str
-        What to do about labels that are of no class.
+        Advice for labels that are none of the classes.
     """
 
     classes: NDArray[Any]
@@ -49,7 +49,7 @@ class LabelEncoder:
     hint: str = ""
 
     def encode(self, y: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the labels as signs or numbers; a label that is of no class is refused."""
+        """Return the labels as signs or numbers; raise if a label is none of the classes."""
         numbers = np.full(y.shape, -1.0)
         for number, label in enumerate(self.classes):
             numbers[np.broadcast_to(np.asarray(y == label, dtype=bool), y.shape)] = number
@@ -63,14 +63,14 @@ class LabelEncoder:
         return (-1.0, 1.0) if len(self.classes) == 2 else (0.0, len(self.classes) - 1.0)
 
     def in_units(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the weights as they are: scores of labels have no unit."""
+        """Return the weights unchanged, because scores of labels have no unit."""
         return w
 
 
 def encoded_labels(y: Any, classes: Any) -> tuple[NDArray[np.float64], LabelEncoder]:
-    """Return labels as signs or numbers, and what made them.
+    """Return labels as signs or numbers, and their encoder.
 
-    Their set is declared, conventional, or taken from the data with a warning.
+    The set of labels is declared, conventional (0 and 1), or taken from the data with a warning.
     """
     declared = None if classes is None else declared_classes(classes)
     y = label_column(y)
@@ -84,7 +84,7 @@ def encoded_labels(y: Any, classes: Any) -> tuple[NDArray[np.float64], LabelEnco
 
 
 def declared_classes(classes: Any) -> NDArray[Any]:
-    """Return the declared labels in sorted order, or raise ValueError unless they differ and are alike."""
+    """Return the declared labels, sorted; raise ValueError unless they are distinct labels of one type."""
     if isinstance(classes, str | bytes | dict) or not isinstance(classes, Iterable):
         raise ValueError(f"classes must be a list of labels such as ('no', 'yes'), got {shown(classes)}.")
     labels = [
@@ -105,7 +105,7 @@ def declared_classes(classes: Any) -> NDArray[Any]:
 
 
 def listed(classes: NDArray[Any]) -> str:
-    """Return public classes as they would be declared; of many only the first ones."""
+    """Return public classes as they would be declared; if there are many, only the first ones."""
     if len(classes) <= SHOWN_LABELS:
         return repr(tuple(classes.tolist()))
     return f"({', '.join(map(repr, classes[:SHOWN_LABELS].tolist()))}, ...)"
@@ -118,27 +118,28 @@ def _kind(label: Any) -> type | None:
     return None
 
 
-def labels_given(y: Any, label: AnyLabel) -> tuple[Any, NDArray[np.bool_] | None]:
-    """Return labels beside a table whose schema has this label, of the records that have one, and which.
+def labels_given(
+    y: Any, label: AnyLabel, *, may_be_none: bool = False
+) -> tuple[Any, NDArray[np.bool_] | None]:
+    """Return labels that were given beside a table with a schema, and which records have one (None: all).
 
-    They are read as the schema says if it drops missing labels or tells one label from the rest. Otherwise,
-    and if they are the numbers of classes, as meta-estimators pass them, they are returned as they are, and
-    None stands for all records.
+    They are read by the schema if it drops missing labels or compares one label with all others. Otherwise,
+    and if they are the numbers of classes, as meta-estimators pass them, they are returned unchanged.
     """
     if not label.reads_given:
         return y, None
     labels = _in_one_dimension(y)
     if not isinstance(label, Label):
-        return read_labels(labels, label)
+        return read_labels(labels, label, may_be_none=may_be_none)
     if label.one_against_rest is None:
         are_numbers_of_classes = labels.dtype.kind in "iu" and type(label.classes[0]) is not int
     else:
         are_numbers_of_classes = labels.dtype.kind in "biuf" and isinstance(reading(label.positive), str)
-    return (y, None) if are_numbers_of_classes else read_labels(labels, label)
+    return (y, None) if are_numbers_of_classes else read_labels(labels, label, may_be_none=may_be_none)
 
 
 def label_column(y: Any) -> NDArray[Any]:
-    """Return y as an array of one dimension without missing labels, judging its type by its dtype alone."""
+    """Return y as a 1d array without missing labels; its type is decided by its dtype alone."""
     labels = _in_one_dimension(y)
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
         raise ValueError("y contains NaN or inf; drop those records first.")
@@ -175,7 +176,7 @@ def _for_declared(y: NDArray[Any], classes: NDArray[Any]) -> LabelEncoder:
     last_number = len(classes) - 1
     numbers = "0 and 1" if len(classes) == 2 else f"0 to {last_number}"
     if y.dtype.kind in "iu" and classes.dtype.kind in "Ub":
-        # Voting, stacking and one-vs-rest pass the numbers of labels. Which is which is decided by dtypes.
+        # Voting, stacking and one-vs-rest pass the numbers of labels; the dtype tells them from labels.
         return LabelEncoder(
             np.arange(len(classes)),
             f"{public}, and what numbered them {numbers} used all the labels that are declared",

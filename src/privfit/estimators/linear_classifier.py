@@ -20,9 +20,9 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
     """A linear classifier of two classes with any convex loss, and with differential privacy.
 
     It minimises the mean of a loss that you write as two Python functions of one record: its value and its
-    derivative. The price does not rest on your loss, because solvers that take it clip what each record adds.
-    Solvers whose price rests on a loss's constants refuse it. Loss and alpha are divided by the loss's slope
-    at prediction 0 before a fit, so that clips mean what they do for the hinge.
+    derivative. The privacy guarantee does not depend on your loss, because solvers clip what each record
+    adds. Solvers whose proof uses constants of the loss refuse it. Before a fit, loss and alpha are divided
+    by the slope of the loss at prediction 0, so that clips have the same meaning as for the hinge.
 
     Parameters
     ----------
@@ -32,79 +32,85 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
     delta : float
         The second part of the privacy budget. It should be well below 1 / number of records.
     loss : Loss or str
-        What is minimised: a `privfit.losses.Loss` that you wrote, or the name
-        of one of privfit's own. Check yours with `privfit.testing.check_loss`.
+        The loss to minimise: a `privfit.losses.Loss` that you wrote, or the name of one of privfit's own.
+        Check yours with `privfit.testing.check_loss`.
     rho : float, optional
         The privacy budget in zero-concentrated differential privacy, instead of epsilon. delta then only
-        serves to state the result as (epsilon, delta).
+        serves to state the guarantee as (epsilon, delta)-DP.
     solver : str or Solver
-        The algorithm, by name or as an object with settings of its own.
+        The training algorithm, by name or as an object of `privfit.solvers` with its settings.
     alpha : float
-        Strength of the regulariser alpha/2 ||w||^2, like SGDClassifier's. The intercept is regularised, too,
-        as in the paper.
+        Strength of the penalty alpha / 2 ||w||^2, which is added to the mean loss, as in scikit-learn's
+        SGDClassifier. It is not C of LogisticRegression and LinearSVC, which multiplies the sum of losses:
+        alpha corresponds to 1 / (C n) for n records. The intercept is penalised, too.
     fit_intercept : bool
         Whether to add a constant feature.
     schema : Schema, str or path, optional
-        A description of the raw table that uses public facts only, or the path of its TOML file. Tables are
-        then encoded by the schema alone, which also gives the classes, the bounds and the names of columns.
+        Public facts about the columns of the raw table, or the path of their TOML file. Tables are then
+        encoded by the schema alone, which also declares the classes, the bounds and the names of columns.
     classes : pair of labels, optional
         The two labels, in any order: as in scikit-learn, the later one in sorted order is the positive class.
         Declare them unless they are 0 and 1 or booleans, because the labels that occur in sensitive data are
         not public. If text or booleans are declared and y holds the integers 0 and 1, as meta-estimators pass
         them, these stand for the two classes, and predictions are integers as well.
     n_records : int, optional
-        The number of records, if it is public. Without it, solvers that need the number buy a noisy count.
+        The number of records, if it is public. Otherwise, solvers that need the number spend a part of the
+        privacy budget on a noisy count.
     feature_bounds : pair or mapping, optional
         Public lowest and highest values: (low, high) for all columns, a pair of arrays with one entry for
         each column, or, for a frame, ``{name: (low, high)}`` that names every column. Features are clipped to
         them.
     max_weight : float, optional
-        The largest weight that a record can have, if `fit` is given `sample_weight`. Larger weights count as
-        this one, and the noise grows with it. Without it the largest weight is read off the data, with a
-        `PrivacyLeakWarning`.
+        The largest weight that a record can have, if `fit` is given `sample_weight`. Larger weights are
+        clipped to it, and the noise is proportional to it. If it is not given, the largest weight is taken
+        from the data, with a `PrivacyLeakWarning`.
     weight_shrinkage : float
-        How far weights are moved towards their mean, between 0 (not at all) and 1 (all records count alike).
-        The model is then fitted with less noise, and is more biased as a model of the population.
+        How far weights are moved towards their mean, from 0 (not at all) to 1 (all records count alike). With
+        more shrinkage the model has less noise, but more bias as a model of the population.
     mean_weight : float, optional
-        The public mean of the weights, which shrinkage moves them to. Without it the mean is bought.
+        The public mean of the weights, for shrinkage. If it is not given, a part of the privacy budget buys
+        a noisy mean.
     class_weight : dict or "balanced", optional
-        How much the records of each class count, as ``{label: weight}`` that is public; classes that are not
-        named have 1. "balanced" makes all classes count alike and buys their sizes for a hundredth of the
-        privacy budget. It multiplies with `sample_weight`.
+        Public weights of the classes, ``{label: weight}``; classes that are not named have weight 1.
+        "balanced" gives all classes the same total weight, and spends a hundredth of the privacy budget on
+        their sizes. It is multiplied with `sample_weight`.
     rows_per_person : int, optional
-        How many records of one person are used at most, for tables in which people have several. The promise
-        is then about all records of a person. Who is who is said by ``groups`` of `fit`, or by the id column
-        of the schema, which can also say this number. The number of records used is then bought, whatever
-        `n_records` says.
+        The largest number of records of each person to use, for tables in which people have several. The
+        guarantee then covers all records of a person. People are told apart by ``groups`` of `fit`, or by the
+        id column of the schema, which can also declare this number. The number of records that are used is
+        then bought, even if `n_records` is given.
     constraint : ConvexSet, optional
-        A public convex set that the weights must stay in, in the units of `coef_`: a `Ball`, a `Box` or
-        `NonNegative` of `privfit.penalties`. The intercept is free. It costs nothing.
+        A public convex set in which the weights must stay, in the units of `coef_`: a `Ball`, a `Box` or
+        `NonNegative` of `privfit.penalties`. It does not constrain the intercept, and costs no privacy
+        budget.
     start : pair, optional
         Public weights to start from, (coef, intercept) in the units of `coef_` and `intercept_`: those of a
         model that was not trained on these records.
     curves : bool or int, optional
-        Whether the score may bend along the columns of numbers and dates of the schema, unless a column says
-        otherwise by its `curve`. True: at public edges, as many as the privacy budget carries, and none if
-        it is small. A number: at so many edges. False: nowhere. None, the default: as the schema says.
+        Whether columns of numbers and dates of the schema get curves, which may bend at public edges, unless
+        a column declares its own `curve`. True: the privacy budget decides the number of edges, and there are
+        none if it is small. A number: this many edges. False: no curves. None (the default): as the schema
+        declares.
     max_passes : int, optional
-        The default solver takes at most so many passes over the data, each of which reads the features of
-        every record once. Without it a fit takes a few dozen to a few hundred. Reading the table, and
-        checking it, is not counted.
+        The largest number of passes over the data for the default solver; each pass reads the features of
+        every record once. By default a fit takes a few dozen to a few hundred passes. Reading and checking
+        the table is not counted.
     inference : bool or list of str
-        Whether to buy standard errors, intervals and p-values of the effects, or the columns of interest.
-        About six tenths of the privacy budget are then spent on two last steps, which the effects follow
-        from; see `conf_int`. It needs a smooth loss, and refuses constraint sets and curves.
+        Whether to spend privacy budget on standard errors, intervals and p-values: of all effects (True), or
+        of the columns in a list. About six tenths of the privacy budget then pay for two Newton steps after
+        the solver, from which they follow; see `conf_int`. This needs a smooth loss, and works neither with
+        constraint sets nor with curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
         second fit on a `PrivacyLeakWarning` states the total. A newly constructed estimator starts at zero.
     noise : {"secure", "seeded"}
-        "secure" draws the noise from the operating system's entropy, whatever random_state is. "seeded" makes
-        it reproducible, for research only: whoever knows the seed can subtract the noise.
+        "secure" draws the noise from the operating system's entropy and ignores random_state. "seeded" makes
+        the noise reproducible, for research only: anybody who knows the seed can subtract it.
     random_state : None, int or numpy.random.Generator
-        The seed of seeded noise. A fitted estimator neither shows nor pickles it.
+        The seed of seeded noise. A fitted estimator does not show or pickle it.
     verbose : int
-        1 shows a bar of how much of the privacy budget is spent.
+        1 shows a progress bar of the privacy budget that is spent.
 
     Attributes
     ----------
@@ -121,28 +127,28 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
     schema_ : Schema or None
         The schema of the fit.
     weighting_ : dict
-        How much records counted, if not alike: what is declared about their weights and those of classes.
-    weights_ : Weights
+        What was declared about the weights of records and classes; empty if all records count alike.
+    weights_ : WeightTable
         With a schema, the weights as a table with a row for each column and category.
     curves_ : Curves
-        The curves by column, if the schema or `curves` has some: where they bend and how high they are there.
+        The curves by column, if there are some: the points where they may bend, and their heights there.
     feature_bounds_ : pair of arrays or None
         The lowest and highest value of every column, declared or bought. Predictions clip the features to
         them, as the fit did.
     unit_rows_ : bool
-        Whether the solver scales each row to norm 1, the constant feature included. Predictions then do, too.
+        Whether the solver scales each row to norm 1, including the constant feature; predictions do the same.
     n_iter_ : int
         The number of steps taken.
     privacy_ : PrivacyStatement
         The guarantee, fixed before the fit read the data: epsilon, delta, rho, adjacency, assumptions and a
-        paragraph in plain words. Apart from the guarantee it says what this fit and its family spent.
+        paragraph in plain words. As bookkeeping, it also states what this fit and its family spent.
     ledger_ : Ledger or None
         The ledger of this fit; None for solvers without privacy.
     trace_ : tuple of Step
         What each step released and cost.
     inference_ : Inference or None
-        What was released about the effects, if `inference` asked for it. `conf_int`, `std_err_`,
-        `pvalues_` and `covariance_` follow from it, with a row for each weight, the intercept's last.
+        The released numbers about the effects, if `inference` is set. `conf_int`, `std_err_`, `pvalues_` and
+        `covariance_` are computed from them, with a row for each weight, the intercept's last.
     solver_weights_ : array or None
         With `inference`, the weights before they were corrected, the intercept's last.
 
@@ -167,9 +173,7 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
     """
 
     _kind, _title, _link = "classifier", "Linear classifier", SIGN
-    _models_of_own_losses = (
-        "of the logistic loss and the hinge, DPLogisticRegression and DPLinearSVC are the models"
-    )
+    _models_of_own_losses = "for the logistic loss and the hinge, use DPLogisticRegression and DPLinearSVC"
 
     def __init__(
         self,

@@ -1,31 +1,33 @@
-"""Pickles are for one version of privfit: they carry it, and another version's are refused.
+"""Pickles hold the version of privfit, and only the same version reads them.
 
-Inside a pickle are privfit's own objects, whose attributes change between versions. Model files last.
+A pickle holds privfit's internal objects, whose attributes change between versions. Later versions can read
+model files.
 """
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from privfit.version import __version__
+
 _KEY = "_privfit_version"
-_VERSION = version("privfit")
+_VERSION = __version__
 
 
 class PickledForOneVersion(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """An estimator whose pickles the same version of privfit reads, and no other one."""
+    """An estimator whose pickles only the same version of privfit can read."""
 
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
-        # The version is checked before the attributes are unpickled, whose classes may have moved.
+        # check the version before the attributes are unpickled, because their classes may have moved
         return _new, (_VERSION, type(self)), self.__getstate__()
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), _KEY: _VERSION}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        # Pickles of versions that did not write theirs come here without having passed `_new`.
+        # pickles of versions that did not store their version come here without a call of `_new`
         _check(state.get(_KEY), type(self))
         super().__setstate__({name: value for name, value in state.items() if name != _KEY})
 

@@ -1,4 +1,4 @@
-"""What is done to a row before the weights are applied, the same in the fit and in predictions."""
+"""The preparation of a row before the weights are applied, which is the same for fits and predictions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Preparation:
     intercept : bool
         Whether a row has a 1 for the intercept.
     unit_rows : bool
-        Whether rows, the intercept's 1 included, are scaled to norm 1, as some solvers' proofs ask for.
+        Whether rows, including the intercept's 1, are scaled to norm 1, which some solvers' proofs require.
     """
 
     bounds: tuple[Vector, Vector] | None
@@ -38,11 +38,11 @@ class Preparation:
     unit_rows: bool = False
 
     def of_fit(self, problem: Problem) -> Problem:
-        """Return the records with their columns clipped. Solvers that scale rows do so themselves."""
+        """Return the records with clipped columns; solvers that need rows of norm 1 scale them themselves."""
         return problem if self.bounds is None else problem.clipped(*self.bounds)
 
     def completed(self, solution: Solution) -> Preparation:
-        """Return what the solution's weights are meant for: with bounds it bought, and rows it scaled."""
+        """Return the preparation for a solution's weights, with the bounds and the scaling of the solver."""
         bounds = self.bounds if solution.bounds is None else solution.bounds
         return replace(self, bounds=bounds, unit_rows=solution.unit_rows)
 
@@ -64,7 +64,7 @@ def clip_features(X: Features, low: NDArray[np.float64], high: NDArray[np.float6
 
 
 def row_norms(X: Features, intercept: bool) -> NDArray[np.float64]:
-    """Return the norm of every row as the fit computes it, an intercept's 1 included; never zero."""
+    """Return the norm of every row, including the intercept's 1, as the fit computes it; never zero."""
     with np.errstate(over="ignore", under="ignore"):
         if sparse.issparse(X):
             X = X.astype(np.float64, copy=False)

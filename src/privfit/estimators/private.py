@@ -1,4 +1,4 @@
-"""What every private fit shares: terms fixed before the data are looked at, and a statement afterwards."""
+"""The base class of private fits: terms that are fixed before the data are read, and the statement."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from privfit.leaks import (
 )
 from privfit.mechanisms.noise import NoiseSource, noise_source
 from privfit.models.origin import Origin
-from privfit.models.published import ONE_RECORD_EACH
+from privfit.models.published import ONE_RECORD_EACH, versions_of_release
+from privfit.models.receipt import Receipt
 from privfit.remedies import remedy
 from privfit.schema import Schema
 from privfit.solvers.base import solvers_paid_by
 from privfit.surroundings import Kin
 
-# why a ledger cannot pay for a fit, by the kind of its promise
+# messages that say why a ledger cannot pay for a fit, by the kind of charge
 _WHY_UNPAID: dict[Kind, str] = {
     "gaussian": "The ledger keeps a Gaussian promise, which pays for Gaussian noise only",
     "concentrated": "This release uses up a delta, and the ledger has none to spend",
@@ -43,10 +44,10 @@ _WHY_UNPAID: dict[Kind, str] = {
 
 @dataclass(frozen=True)
 class Terms:
-    """What one fit may spend, what it promises, and where its noise comes from.
+    """What one fit may spend, what it promises, and the source of its noise.
 
-    `promise` is what it may spend, None for nothing, and is kept unless the fit is not `private`. `epsilon`
-    and `delta` are those it was asked for; `relation` says whom it is promised to.
+    `promise` is what the fit may spend (None for nothing), and what it promises if it is `private`. `epsilon`
+    and `delta` are those of the settings. `relation` says whether the promise is about records or people.
     """
 
     promise: Promise | None
@@ -58,12 +59,12 @@ class Terms:
 
     @property
     def kept(self) -> Promise | None:
-        """The promise that the fit keeps; None without privacy."""
+        """The promise of the fit; None without privacy."""
         return self.promise if self.private else None
 
 
 class HiddenSeed(int):
-    """A seed that is shown nowhere, because whoever knows it can subtract the noise."""
+    """A seed that is never displayed, because anybody who knows it can subtract the noise."""
 
     def __repr__(self) -> str:
         return "<hidden>"
@@ -72,7 +73,7 @@ class HiddenSeed(int):
 
 
 class PrivateFit(Kin, PickledForOneVersion):
-    """The settings epsilon, delta, rho, ledger, noise and random_state, and what they mean."""
+    """The settings epsilon, delta, rho, ledger, noise and random_state, and their meaning."""
 
     default_epsilon: ClassVar[float] = 1.0
     _subject: ClassVar[str] = "fit"  # what is paid for
@@ -84,7 +85,7 @@ class PrivateFit(Kin, PickledForOneVersion):
     noise: str
     random_state: Any
 
-    # -- terms, before the data are looked at ------------------------------------------------------------
+    # -- terms, before the data are read -----------------------------------------------------------------
 
     def _terms(
         self,
@@ -94,7 +95,7 @@ class PrivateFit(Kin, PickledForOneVersion):
         n_records: int | None = None,
         relation: Relation = ONE_RECORD,
     ) -> Terms:
-        """Check the settings and return what they promise; nothing is opened or charged."""
+        """Check the settings and return the terms; nothing is opened or charged."""
         self._check_settings()
         if not private:
             refuse_in_strict_mode("models without privacy", "choose another solver")
@@ -105,7 +106,7 @@ class PrivateFit(Kin, PickledForOneVersion):
             )
         if self.noise == "seeded":
             refuse_in_strict_mode(
-                "seeded noise, which whoever knows the seed can remove", "set noise='secure'"
+                "seeded noise, which anybody who knows the seed can remove", "set noise='secure'"
             )
         budget = {"epsilon": self._asked_epsilon} if self.rho is None else {"rho": self.rho}
         promised = promise(**budget, delta=self.delta)
@@ -122,10 +123,11 @@ class PrivateFit(Kin, PickledForOneVersion):
         return Terms(promised, private, epsilon, self.delta, self._noise_source(), relation)
 
     def _in_kind(self, promised: Promise, kept: Promise, budget: dict[str, float]) -> Promise:
-        """Return what a fit promises if it draws on a ledger that keeps this promise, or refuse it.
+        """Return the promise of a fit that a ledger with this promise pays for; raise if it cannot pay.
 
-        A sum in zCDP holds Gaussian noise, too, but then its promise is that of zCDP. The converse is false.
-        The refusal names solvers and never another ledger, which would be a second privacy budget.
+        A zCDP ledger pays for Gaussian noise, too; the fit's promise is then that of zCDP. A Gaussian ledger
+        pays for nothing else. The error message names solvers that the ledger can pay for. It never advises
+        another ledger, which would be a second privacy budget.
         """
         if not pays_for(kept, promised):
             fitting = [name for name, paid in solvers_paid_by(kept).items() if paid]
@@ -138,7 +140,7 @@ class PrivateFit(Kin, PickledForOneVersion):
 
     @property
     def _noun(self) -> str:
-        """What is fitted, in words that commands can show, too."""
+        """The name of the model in messages of Python and of commands."""
         raise NotImplementedError
 
     @property
@@ -151,7 +153,7 @@ class PrivateFit(Kin, PickledForOneVersion):
 
     def _check_settings(self) -> None:
         if self.rho is not None and self.epsilon is not None:
-            raise ValueError("epsilon and rho are two ways to name one privacy budget; give one of them.")
+            raise ValueError("epsilon and rho are two ways to state one privacy budget; give one of them.")
         if self.rho is not None:
             check_number("rho", self.rho)
         check_number("epsilon", self._asked_epsilon)
@@ -181,10 +183,10 @@ class PrivateFit(Kin, PickledForOneVersion):
             raise ValueError("noise='seeded' needs a seed, random_state=0 for example.")
         return noise_source(self.random_state)
 
-    # -- the ledger, opened when everything but the data has been checked ---------------------------------
+    # -- the ledger, which is opened after everything but the data has been checked -----------------------
 
     def _open_ledger(self, terms: Terms) -> Ledger:
-        """Open a ledger for this fit, or a portion of the shared one, which is reserved there if it lasts."""
+        """Open a ledger for this fit, or a portion of the shared ledger (reserved if that ledger lasts)."""
         if terms.promise is None:  # nothing can be bought, and nothing has to be
             return Ledger.keeping(Concentrated(MIN_RHO))
         if self.ledger is None:
@@ -192,17 +194,17 @@ class PrivateFit(Kin, PickledForOneVersion):
         return self.ledger.portion(terms.promise, what=self._purchase)
 
     def _still_spent(self, ledger: Ledger) -> str:
-        """Say what an interrupted fit has spent: of a ledger that lasts, all that it reserved."""
+        """Return what an interrupted fit has spent: with a lasting ledger, all that it reserved."""
         if self.ledger is None or self.ledger.dataset is None:
             return ledger.statement()
         owner = f"the ledger of {self.ledger.dataset!r}"
         return f"All that it reserved on {owner} stays spent: {in_words(ledger.promise)}."
 
     def _settle(self, ledger: Ledger) -> None:
-        """Give back what a fit that ended well reserved and did not spend."""
+        """Give back what a successful fit reserved and did not spend."""
         try:
             ledger.settle()
-        except LedgerError as error:  # no reason to lose a model that was paid for
+        except LedgerError as error:  # a warning only, so that a model that was paid for is not lost
             warn_caller(
                 f"All that this fit reserved stays spent, because it cannot be settled. {error}", UserWarning
             )
@@ -220,9 +222,9 @@ class PrivateFit(Kin, PickledForOneVersion):
         schema: Schema | None = None,
         n_records: int | None = None,
     ) -> PrivacyStatement:
-        """Return the statement of a finished fit: what was fixed beforehand, and bookkeeping.
+        """Return the statement of a finished fit: the promise that was fixed beforehand, and bookkeeping.
 
-        Whether it is about people or about records follows from declarations alone, never from the records.
+        Whether it is about people or about records depends on declarations alone, never on the records.
         """
         relation = terms.relation
         several = schema is not None and schema.identifier is not None
@@ -248,17 +250,18 @@ class PrivateFit(Kin, PickledForOneVersion):
                 day=entries[0].when if entries else None,
                 records=None if n_records is None else int(n_records),
             ),
+            receipt=Receipt(entries, terms.noise.secure, ledger.seal, versions_of_release()),
         )
 
-    # -- a seed stays where it was set --------------------------------------------------------------------
+    # -- the seed is never displayed or pickled -----------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the settings; those of a fitted estimator print without the seed.
+        """Return the settings; after a fit the seed is hidden when they are printed.
 
         Parameters
         ----------
         deep : bool
-            Whether to include the settings of settings; printing and cloning ask without.
+            Whether to include the settings of nested objects; printing and cloning do not.
 
         Returns
         -------
@@ -273,7 +276,7 @@ class PrivateFit(Kin, PickledForOneVersion):
     def _get_params_html(self, deep: bool = True, *display: Any, **named: Any) -> Any:
         return super()._get_params_html(False, *display, **named)  # what notebooks show
 
-    # -- notebooks: scikit-learn's diagram, and below it what was promised ---------------------------------
+    # -- notebooks: scikit-learn's diagram, with the privacy guarantee below it ----------------------------
 
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._promise_html()

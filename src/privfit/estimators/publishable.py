@@ -1,4 +1,4 @@
-"""What a fitted model gives away: the names of its weights, a file, a page, a plain model."""
+"""What can be published of a fitted model: names of weights, tables, a file, a page, a scikit-learn model."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from privfit.estimators.publishing import published
-from privfit.models.contrast import Contrast
+from privfit.models.contrast import Contrast, Contrasts
 from privfit.models.converters import CONVERTERS
 from privfit.models.curves import Curves, curves_of
 from privfit.models.effects import Effects
 from privfit.models.published import Published
 from privfit.models.summary import Summary
-from privfit.models.weight_table import Weights
+from privfit.models.weight_table import WeightTable
 from privfit.models.weights import weights_of
 from privfit.schema import Schema
 
@@ -50,11 +50,11 @@ class Publishable:
         return np.array(getattr(self, "feature_names_in_", numbered), dtype=object)
 
     @property
-    def weights_(self) -> Weights:
-        """The weights in the schema's words, for its positive class, categories against a reference."""
+    def weights_(self) -> WeightTable:
+        """The weights in the schema's words, for its positive class; categories compare with a reference."""
         check_is_fitted(self)
         if self.schema_ is None:
-            raise AttributeError("weights_ are named by a schema, and this model has none; see coef_.")
+            raise AttributeError("weights_ needs a schema, and this model has none; see coef_.")
         return weights_of(published(self))
 
     @property
@@ -69,52 +69,64 @@ class Publishable:
         Parameters
         ----------
         level : float
-            Of the intervals: in what share of repetitions they are to hold what is estimated.
+            The confidence level of the intervals.
         per : mapping of str to float, optional
-            By column: how much a number grows, in its own unit. 1 by default, and 365 days for a date.
+            The change of a number for its row, by column and in the column's unit. By default 1, and 365 days
+            for a date.
 
         Returns
         -------
         summary : Summary
-            It prints as text and, in notebooks, as HTML; ``to_frame()`` returns a frame of pandas.
+            A table that prints as text, or as HTML in notebooks; ``to_frame()`` returns a pandas frame.
 
         Raises
         ------
         ValueError
-            If the model was fitted without `inference`, or the level or `per` makes no sense.
+            If the model was fitted without `inference`, or the level or `per` is invalid.
         """
         check_is_fitted(self)
         return Summary.of(published(self), level, per)
 
-    def contrast(self, first: Any, second: Any = None, *, level: float = 0.95) -> Contrast:
+    def contrast(
+        self, first: Any, second: Any = None, *, level: float = 0.95, of: Any = None, against: Any = None
+    ) -> Contrast | Contrasts:
         """Return how much a change of one or several columns changes the score, with its interval.
 
-        With two rows it compares them: it tells how much the score changes from the first to the second.
+        With two rows, the result is the change of the score from the first row to the second.
+        With several classes it tells how much the log odds of each class against the first one change, or
+        those of the class `of` against the class `against`.
         What is printed names the values that differ, so compare invented people, not records.
 
         Parameters
         ----------
         first : mapping, or a row
-            By column: how much a number grows in its own unit, ``{"age": 10}``; the category that applies
-            instead of the reference, ``{"sex": "m"}``; or a pair (from, to), ``{"sex": ("f", "m")}``. If
-            there is a second row: a dict, a pandas Series or a frame of one row.
+            The change by column: the increase of a number in its unit, ``{"age": 10}``; the category that
+            applies instead of the reference, ``{"sex": "m"}``; or a pair (from, to), ``{"sex": ("f", "m")}``.
+            If there is a second row, the first row: a dict, a pandas Series or a frame of one row.
         second : row, optional
-            It names the same columns as the first. Columns that both do not name are the same in both.
+            The second row, with the same columns as the first. Columns that neither has do not change.
         level : float
-            Of the interval that is printed.
+            The confidence level of the printed interval.
+        of : object, optional
+            With several classes: the class whose odds change. By default each class in turn.
+        against : object, optional
+            With several classes: the class with which it is compared. By default the first of `classes_`.
 
         Returns
         -------
-        contrast : Contrast
-            `estimate`, `ratio`, `std_err`, `z`, `pvalue` and `interval(level)`; it prints in words.
+        contrast : Contrast or Contrasts
+            An object with `estimate`, `ratio`, `std_err`, `z`, `pvalue` and `interval(level)`, which prints
+            in words. With several classes a tuple of such objects, one for each class but `against`, unless
+            `of` names a class.
 
         Raises
         ------
         ValueError
-            If the model was fitted without `inference`, has no such column, or a value is beyond its bounds.
+            If the model was fitted without `inference`, has no such column or class, or a value is out of
+            bounds.
         """
         check_is_fitted(self)
-        return Effects(published(self), level).of(first, second)
+        return Effects(published(self), level).of(first, second, of=of, against=against)
 
     def published(self) -> Published:
         """Return everything of the fit that may be published, and nothing else.
@@ -126,6 +138,17 @@ class Publishable:
         """
         check_is_fitted(self)
         return published(self)
+
+    def evidence(self) -> dict[str, Any] | None:
+        """Return what an outsider needs to judge the promise; the model file holds it, too.
+
+        Returns
+        -------
+        evidence : dict or None
+            Unit, adjacency, every charge with its claim, public facts, noise and versions, in a form that
+            JSON can hold; see docs/evidence.md. None without a promise, or if the model file has no evidence.
+        """
+        return self.published().evidence
 
     def save(self, path: str | Path) -> None:
         """Write the model to a JSON file that may be published; `privfit.load` reads it.
@@ -162,18 +185,18 @@ class Publishable:
         Path(path).write_text(html, encoding="utf-8")
 
     def to_sklearn(self, *, encoded: bool = False) -> Any:
-        """Return a plain scikit-learn estimator or pipeline that predicts the same, clipping included.
+        """Return a plain scikit-learn estimator or pipeline with the same predictions, including clipping.
 
         Parameters
         ----------
         encoded : bool
-            Of a model with a schema: whether to take columns that ``privfit.schema.encode`` has encoded
-            instead of raw frames, as is needed where the schema has dates.
+            For a model with a schema: whether its input are columns that ``privfit.schema.encode`` has
+            encoded, instead of raw frames. A schema with dates needs this.
 
         Returns
         -------
         estimator : LogisticRegression, SGDClassifier or Pipeline
-            Nothing of privfit is needed to use, convert or unpickle it. It takes dense arrays where columns
-            are clipped, and frames of pandas where a schema names the columns.
+            A model that can be used, converted and unpickled without privfit. It takes dense arrays if
+            columns are clipped, and pandas frames if a schema names the columns.
         """
         return CONVERTERS["plain_sklearn"](self.published(), encoded=encoded)

@@ -1,4 +1,4 @@
-"""From a fitted estimator to what is published of it, and back."""
+"""Convert a fitted estimator into published facts, and back."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from privfit.accounting import promise as promises
 from privfit.accounting.composition import FamilyTotal
+from privfit.estimators.evidence import evidence_of, receipt_from_dict
 from privfit.estimators.preparation import Preparation
 from privfit.estimators.statement import PrivacyStatement
 from privfit.models.origin import Origin
@@ -19,7 +20,7 @@ from privfit.solvers import Step
 
 
 def published(model: Any) -> Published:
-    """Return what may be published of a fitted model: no field of it was not released or public."""
+    """Return what may be published of a fitted model: released and public facts only."""
     names = getattr(model, "feature_names_in_", None)
     preparation: Preparation = model.preparation_
     schema: Schema | None = model.schema_
@@ -41,6 +42,7 @@ def published(model: Any) -> Published:
         settings=model.loss_settings_,
         weighting=model.weighting_,
         inference=getattr(model, "inference_", None),
+        evidence=evidence_of(model.privacy_),
     )
     misfit = facts.misfit()
     if misfit is not None:
@@ -49,7 +51,7 @@ def published(model: Any) -> Published:
 
 
 def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
-    """Give an unfitted estimator what a published model knows; it then predicts the same."""
+    """Set the attributes of an unfitted estimator from a published model; it then predicts the same."""
     model._keep_target(facts.target)
     model.loss_settings_ = {name: float(getattr(model, name)) for name in model._loss_settings}
     model._keep_weights(facts.weights.copy(), facts.intercepts.copy())
@@ -77,15 +79,18 @@ def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:
         "assumptions": list(statement.assumptions),
         "spending": dict(statement.spending),
         "notes": list(statement.notes),
-        # without privacy it adds up to infinity, which the text says and JSON cannot
+        # without privacy the total is infinite, which the text states and JSON cannot hold
         "family": asdict(statement.family) if statement.promise and statement.family else None,
         **({"origin": origin} if origin else {}),
         "text": statement.text,
     }
 
 
-def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
-    """Read a statement. Its words are made anew from its numbers, whatever words the file has."""
+def statement_from_dict(written: dict[str, Any], evidence: dict[str, Any] | None = None) -> PrivacyStatement:
+    """Read a statement. Its texts are computed from its numbers; the file's texts are ignored.
+
+    From the evidence only facts are read that the statement lacks; `privfit verify` compares the two.
+    """
     family = written["family"]
     family = None if family is None else family | {"unknown": printable(family["unknown"])}
     try:
@@ -106,6 +111,7 @@ def statement_from_dict(written: dict[str, Any]) -> PrivacyStatement:
             relation=printable(written["relation"]),
             records_per_person=records_per_person,
             origin=Origin(**written.get("origin", {})),
+            receipt=None if evidence is None else receipt_from_dict(evidence),
         )
     except (TypeError, ValueError, ArithmeticError):
         raise ValueError("the promise in it makes no sense.") from None

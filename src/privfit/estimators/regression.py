@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from privfit.accounting import Ledger
@@ -29,9 +28,9 @@ from privfit.solvers import Solver
 
 
 class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # scikit-learn is untyped
-    """A linear model of numbers between public bounds; its subclasses name the loss and the settings.
+    """A linear model of numbers between public bounds; its subclasses define the loss and the settings.
 
-    The loss sees targets in [-1, 1], and its `targets` are `Interval()`. The weights are in the units of y.
+    The loss takes targets in [-1, 1], so its `targets` are `Interval()`. The weights are in the units of y.
     """
 
     _link = IDENTITY
@@ -97,7 +96,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
                     f"{remedy('use a classifier', 'train a model of classes, with --model')}."
                 )
             if bounds is not None and schema.label.bounds is not None:
-                raise ValueError("target_bounds is said by the schema; remove target_bounds=.")
+                raise ValueError("The schema declares target_bounds already; remove target_bounds=.")
             bounds = schema.label.bounds if bounds is None else bounds
         return None if bounds is None else checked_bounds(bounds)
 
@@ -144,7 +143,7 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         Returns
         -------
         predictions : array of shape (n_records,)
-            In the units of y. They may be beyond the bounds of the target.
+            The predictions in the units of y. They may lie outside the bounds of the target.
         """
         assert self._link.mean is not None  # because numbers are predicted
         return self._link.mean(self._scores(X))
@@ -164,8 +163,10 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         Returns
         -------
         r2 : float
-            1 for perfect predictions, 0 for the mean of y.
+            The R^2: 1 for perfect predictions, 0 for predicting the mean of y.
         """
+        from sklearn.metrics import r2_score  # late, because a fit need not wait for it
+
         targets, predicted, sample_weight = self._predicted_with(X, y, sample_weight)
         return float(r2_score(targets, predicted, sample_weight=sample_weight))
 
@@ -189,6 +190,6 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        # At these budgets the noise drowns a toy table of a few dozen records, as it must.
+        # with a table of a few dozen records, as in scikit-learn's checks, private scores are mostly noise
         tags.regressor_tags.poor_score = True
         return tags

@@ -17,7 +17,7 @@ from privfit.schema.taken import parts_of
 
 
 class WithScores(ABC):
-    """What a fitted model keeps of a solution, and how it scores rows."""
+    """The attributes that a fitted model takes from a solution, and the scores of rows."""
 
     _link: ClassVar[Link]  # how scores become predictions
     fit_intercept: bool
@@ -31,7 +31,7 @@ class WithScores(ABC):
         """Return X as a float array or CSR matrix."""
 
     def _set_weights(self, w: NDArray[np.float64]) -> None:
-        """Keep a solution's weights, the intercept, if any, last: a row for each output."""
+        """Store a solution's weights, with a row for each output; the intercept, if any, is last."""
         rows = np.atleast_2d(w.T)
         if self.fit_intercept:
             self._keep_weights(rows[:, :-1].copy(), rows[:, -1].copy())
@@ -52,13 +52,13 @@ class WithScores(ABC):
         weights = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         if self.schema_ is None:
             return self.preparation_.scores(self._validated(X, reset=False), *weights)
-        # a raw table in double precision, because what the model is converted to has no other
+        # raw tables are encoded in double precision, like in all formats to which models are converted
         parts = (encoded(part, self.schema_, np.float64) for part in parts_of(X, self.schema_))
         return np.concatenate([self.preparation_.scores(part, *weights) for part in parts])
 
     @property
     def feature_bounds_(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """Lowest and highest value of every column that the model knows."""
+        """The lowest and highest value of every column, to which features are clipped."""
         check_is_fitted(self)
         return self.preparation_.bounds
 

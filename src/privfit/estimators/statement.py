@@ -1,9 +1,9 @@
-"""What exactly was promised, in numbers and in words."""
+"""The privacy statement of a fit, in numbers and in words."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -13,49 +13,52 @@ from privfit.accounting.budget import in_words
 from privfit.accounting.composition import FamilyTotal
 from privfit.accounting.group import for_records
 from privfit.accounting.relation import ONE_RECORD
+from privfit.leaks import warn_of_earlier_name
 from privfit.models.origin import UNKNOWN, Origin
 from privfit.models.published import ONE_RECORD_EACH
+from privfit.models.receipt import Receipt
 
 SEEDED = (
     "SEEDED NOISE, FOR RESEARCH ONLY: anyone who can guess the seed can remove the noise; "
     "fit with secure noise before publishing"
 )
 
-# Constant, whatever a check found and whether there was one, so that it says nothing about the records.
+# The same in every statement, with or without a check and its findings, so that it reveals nothing.
 CHECKS_AND_REFUSALS = (
-    "what a check of the table found, and refusals, are told to the custodian of the data alone"
+    "findings of a check of the table, and error messages, are shown to the custodian of the data alone"
 )
 
-GROUPS = (2, 10)  # numbers of records for which a statement says what is promised to a person who has them
+GROUPS = (2, 10)  # numbers of records per person for which a statement gives the promise to such a person
 
 
 @dataclass(frozen=True)
 class PrivacyStatement:
-    """The guarantee of one fit. It was fixed before the first look, so it is the same in every run.
+    """The guarantee of one fit. It is fixed before the data are read, so it is the same in every run.
 
     Attributes
     ----------
     promise : Promise or None
-        What the fit was allowed to spend, and the theorem that makes a promise of it. None: no privacy.
+        The privacy budget of the fit, and the theorem that makes a guarantee of it. None: no privacy.
     assumptions : tuple of str
-        What the promise rests on, and what it does not cover.
+        What the promise assumes, and what it does not cover.
     spending : dict
-        Bookkeeping: what was bought, and for how much rho.
+        Bookkeeping: the rho spent on each kind of question.
     notes : tuple of str
-        What the solver decided from what it had bought.
+        What the solver decided from released values.
     subject : str
         What was released.
     ledger : Promise or None
-        What the shared ledger that the fit drew on promises for everything ever answered under it.
+        The promise of the shared ledger that paid for the fit, which covers all answers under it.
     family : FamilyTotal or None
-        Bookkeeping: what all fits of the estimator, its clones and refits add up to where no ledger capped
-        them.
+        Bookkeeping: the total of all fits of the estimator, its clones and refits, if no ledger limits them.
     relation : str
-        Which pairs of tables the promise is about.
+        The adjacency: which pairs of tables the promise is about.
     records_per_person : int or None
-        How many records of a person were used at most, if the promise is about all records of a person.
+        The largest number of records of a person that were used, if the promise is about a person.
     origin : Origin
-        Which data set and ledger it was made from, and when, as far as that is known and public.
+        The data set, the ledger and the day, as far as they are known and public.
+    receipt : Receipt or None
+        The charges and the noise of the release, for its evidence; None if a file does not hold them.
     """
 
     promise: Promise | None
@@ -68,15 +71,16 @@ class PrivacyStatement:
     relation: str = ONE_RECORD.adjacency
     records_per_person: int | None = None
     origin: Origin = UNKNOWN
+    receipt: Receipt | None = field(default=None, repr=False)
 
     @property
     def epsilon(self) -> float:
-        """The epsilon that was promised; infinite without privacy."""
+        """The epsilon of the promise; infinite without privacy."""
         return math.inf if self.promise is None or self.promise.epsilon is None else self.promise.epsilon
 
     @property
     def delta(self) -> float:
-        """The delta that was promised."""
+        """The delta of the promise."""
         return 1.0 if self.promise is None or self.promise.delta is None else self.promise.delta
 
     @property
@@ -86,7 +90,8 @@ class PrivacyStatement:
 
     @property
     def account(self) -> Promise | None:
-        """What `ledger` is, by its name in earlier versions."""
+        """The same as `ledger`, which was called `account` in privfit 0.1; to be removed in 0.3."""
+        warn_of_earlier_name("PrivacyStatement.account", "ledger")
         return self.ledger
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -132,7 +137,7 @@ class PrivacyStatement:
         return self.records_per_person is not None or ONE_RECORD_EACH in self.assumptions
 
     def _several_records(self) -> str:
-        """Say what is promised to people with several records, where there may be such people."""
+        """State the promise to people with several records, if there may be such people."""
         if self.is_about_people or self.promise is None:
             return ""
         sentences = [
@@ -160,7 +165,7 @@ class PrivacyStatement:
         return f"{written_up(self.rho)}-zCDP{exactly}"
 
     def _bookkeeping(self) -> str:
-        """Say what the promise does not rest on: who else drew on the data, and what was bought."""
+        """Return the bookkeeping, which is no part of the promise: other uses of the data, and spending."""
         sentences = []
         if self.ledger is not None:
             sentences.append(

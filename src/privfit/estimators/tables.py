@@ -1,7 +1,7 @@
-"""What may be a table of numbers, judged by types and dtypes, which are public, before any value is touched.
+"""Check whether X is a table of numbers by types and dtypes, which are public, before any value is read.
 
-Libraries that convert values quote those that they could not convert. Here a column that holds no numbers
-is named with its dtype and what to do about it, and nothing that a record says is repeated.
+Libraries that convert values quote a value that they cannot convert. Error messages here name the column and
+its dtype, and say what to do about it. They never quote a value.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from privfit.schema.frames import dtype_name
+from privfit.schema.batches import batches_of
+from privfit.schema.frames import dtype_name, refuse_spark
 
 _NUMBERS = "biuf"  # dtype kinds: booleans, integers, floats
 _SIZES = ("8", "16", "32", "64")
@@ -24,7 +25,7 @@ _POLARS_NUMBERS = (
     *(f"{sign}Int{size}" for sign in ("", "U") for size in _SIZES),
 )
 
-# the words of scikit-learn, without the number of records
+# the message of scikit-learn, without the number of records
 _NO_COLUMNS = "Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."
 
 _ENCODE = """Say what is public about the columns, and the table is encoded by that:
@@ -32,31 +33,37 @@ _ENCODE = """Say what is public about the columns, and the table is encoded by t
     model = DPLogisticRegression(schema="schema.toml")"""
 
 
-def is_distributed(values: Any) -> bool:
-    """Tell whether values are a Dask collection. Dask itself is not imported for that."""
+def is_dask(values: Any) -> bool:
+    """Return whether values are a Dask collection. Dask itself is not imported for that."""
     return hasattr(values, "__dask_graph__") and hasattr(values, "to_delayed")
 
 
 def check_rows(X: Any) -> None:
-    """Refuse what holds no rows, or not as rows, before anybody asks how many there are."""
+    """Raise ValueError if X has no rows, or is no table, before its length is used."""
     kind = type(X).__name__
     if isinstance(X, np.ma.MaskedArray):
         raise ValueError("X is a masked array, whose mask would be ignored; fill it first, X.filled(value).")
     if isinstance(X, Mapping):
         raise ValueError(f"X is a {kind} of columns, not a table; make it a frame, pandas.DataFrame(X).")
-    if is_distributed(X):
+    if is_dask(X):
         raise ValueError(
             f"X is a {kind} of Dask, whose rows are in parts; apply the model to each part, "
             "X.map_partitions(model.predict), or of an array X.map_blocks(model.predict, drop_axis=1)."
         )
+    refuse_spark(X)
     if kind == "LazyFrame":
         raise ValueError("X is a LazyFrame, which holds a query and no rows; run it first, X.collect().")
+    if batches_of(X) is not None:
+        raise ValueError(
+            f"X must be a table with one row for each record, not {kind}: only a model with a schema reads "
+            "files, datasets and queries; give an array or a frame, or numpy.load(path, mmap_mode='r')."
+        )
     if X is None or isinstance(X, str | bytes) or np.isscalar(X):
         raise ValueError(f"X must be a table with one row for each record, not {kind}.")
 
 
 def check_table(X: Any) -> Any:
-    """Return X if it is a table of numbers, or refuse it in one sentence that quotes no value."""
+    """Return X if it is a table of numbers; raise an error that quotes no value otherwise."""
     if sparse.issparse(X):
         _refuse_dtype(X.dtype, "X")
         return X
@@ -76,7 +83,7 @@ def check_table(X: Any) -> Any:
 
 
 def _frame_columns(X: Any) -> list[tuple[str, str, bool]] | None:
-    """Return name, dtype and whether that holds numbers for every column of a frame; None for others."""
+    """Return (name, dtype, is numeric) for every column of a frame; None if X is no frame."""
     if hasattr(X, "iloc") and hasattr(X, "columns"):  # pandas
         dtypes = zip(X.columns, X.dtypes, strict=True)
         return [(str(name), dtype_name(d), getattr(d, "kind", "O") in _NUMBERS) for name, d in dtypes]
@@ -93,7 +100,7 @@ def _is_arrow_number(dtype: Any) -> bool:
 
 
 def as_array(values: Any) -> np.ndarray[Any, np.dtype[Any]] | None:
-    """Return values as an array, or None if they are ragged; what NumPy says of them would tell how many."""
+    """Return values as an array, or None if they are ragged; NumPy's message would reveal their number."""
     try:
         return np.asarray(values)
     except (TypeError, ValueError):
@@ -121,7 +128,7 @@ def _check_array(X: Any) -> Any:
 
 
 def _from_objects(array: Any) -> Any:
-    """Convert an array of Python objects column by column, so that one that is no number can be named."""
+    """Convert an array of Python objects column by column, so that errors can name the column."""
     numbers = np.empty(array.shape)
     for j in range(array.shape[1]):
         problem = _convert(array[:, j], numbers[:, j])

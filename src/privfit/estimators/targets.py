@@ -1,4 +1,4 @@
-"""What makes numbers of targets: the protocol, and targets that are numbers between public bounds."""
+"""Encoders of targets: the protocol, and encoders for numbers between public bounds."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ Vector = NDArray[np.float64]
 
 
 class TargetEncoder(Protocol):
-    """Makes numbers of targets, and turns weights back into the targets' units."""
+    """Encodes targets as numbers, and converts weights to the targets' units."""
 
     @property
     def assumption(self) -> str:
-        """What the privacy statement has to say about what is known of the targets."""
+        """The assumption about the targets in the privacy statement."""
         ...
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The least and the largest number that a target becomes."""
+        """The smallest and the largest encoded target."""
         ...
 
     def encode(self, y: NDArray[Any]) -> Vector:
-        """Return the numbers that a loss takes."""
+        """Return the targets as numbers for the loss."""
         ...
 
     def in_units(self, w: Vector) -> Vector:
@@ -46,7 +46,7 @@ class TargetEncoder(Protocol):
 class IntervalEncoder:
     """Numbers between public bounds, mapped to [-1, 1]; those beyond a bound count as the bound.
 
-    A 0 between the bounds stays 0, and so does it without an intercept; otherwise their middle becomes 0.
+    If 0 lies between the bounds, or there is no intercept, 0 stays 0; otherwise the middle becomes 0.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class IntervalEncoder:
 
     @property
     def assumption(self) -> str:
-        """That the bounds are public, or were bought, and what becomes of targets beyond them."""
+        """The sentence that the bounds are public or were bought, and that targets are clipped to them."""
         known = "were bought with a part of the privacy budget" if self.bought else "are public"
         return (
             f"the bounds of the target, {self.low:g} and {self.high:g}, {known}; a target beyond them counts "
@@ -80,18 +80,18 @@ class IntervalEncoder:
 
     @property
     def _unit(self) -> float:
-        """How many units of the target an encoded 1 is."""
+        """The number of units of the target in an encoded 1."""
         return max(self.high - self._middle, self._middle - self.low)
 
     @property
     def ends(self) -> tuple[float, float]:
-        """What the bounds become."""
+        """The encoded bounds."""
         low, high = self.encode(np.array([self.low, self.high])).tolist()
         return low, high
 
     def encode(self, y: NDArray[Any]) -> Vector:
         """Return numbers between -1 and 1."""
-        # Rounding keeps the order of numbers, so no difference is above the unit, and no quotient above 1.
+        # rounding is monotone, so no difference exceeds the unit, and no quotient exceeds 1
         encoded: Vector = (np.clip(y, self.low, self.high) - self._middle) / self._unit
         return encoded
 
@@ -122,7 +122,7 @@ class AmountEncoder:
 
     @property
     def assumption(self) -> str:
-        """That the largest number is public, or was bought, and what becomes of larger ones."""
+        """The sentence that the largest number is public or was bought, and that larger ones are clipped."""
         known = "was bought with a part of the privacy budget" if self.bought else "is public"
         return (
             f"the largest target, {self.largest:g}, {known}; a larger one counts as this one, and a negative "
@@ -131,7 +131,7 @@ class AmountEncoder:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """0, and what the largest number becomes."""
+        """0 and the encoded largest number."""
         return 0.0, 1.0
 
     def encode(self, y: NDArray[Any]) -> Vector:
@@ -147,7 +147,7 @@ class AmountEncoder:
 
 
 def number_column(y: Any) -> Vector:
-    """Return targets as an array of numbers, or refuse them in a sentence that quotes none."""
+    """Return targets as an array of numbers; raise an error that quotes no value if they are none."""
     if hasattr(y, "collect") or isinstance(y, np.ma.MaskedArray | dict | str):
         raise ValueError(
             f"y must be an array or a column with one number for each row, not {type(y).__name__}."
@@ -171,7 +171,7 @@ def number_column(y: Any) -> Vector:
 
 
 def checked_bounds(bounds: Any) -> tuple[float, float]:
-    """Return the declared bounds of a target, or say what is wrong with them."""
+    """Return the declared bounds of a target; raise if they are invalid."""
     try:
         low, high = (float(side) for side in bounds)
     except (TypeError, ValueError, OverflowError):

@@ -1,6 +1,6 @@
-"""Bad input gets one clear sentence before anything is charged.
+"""Checks of settings and input before anything is charged.
 
-Messages name what is wrong and how to put it right. They do not quote the data.
+Each error message is one sentence that says what is wrong and how to correct it. Messages do not quote data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from privfit.engine.exact.grids import MAX_RECORDS
 
-BOUND_SIZES = 1e-60, 1e60  # beyond, scaling a column by its bounds would leave float64
+BOUND_SIZES = 1e-60, 1e60  # the range in which scaling a column by its bounds cannot overflow
 
 Features = Any  # a 2-d float array or a CSR matrix: NumPy has no common type for the two
 
@@ -28,7 +28,7 @@ def check_finite(name: str, values: Features) -> None:
     if not np.issubdtype(data.dtype, np.floating):
         return
     with np.errstate(over="ignore", invalid="ignore"):
-        # a sum is quick and needs no memory; it tells, unless it overflows
+        # a finite sum shows that all values are finite, and needs no memory
         finite = np.isfinite(data.sum()) or np.isfinite(data).all()
     if not finite:
         remedy = ", or declare the columns with schema=, which says what becomes of missing cells"
@@ -38,11 +38,11 @@ def check_finite(name: str, values: Features) -> None:
 
 
 def check_lengths(X: Any, y: Any, name: str = "y", entry: str = "label") -> None:
-    """Raise if there is not one label, or other entry, for every row, without saying how many there are."""
+    """Raise unless there is one entry for every row; the message does not reveal the number of rows."""
     try:
         differ = _num_samples(X) != _num_samples(y)
     except TypeError:
-        return  # not tables at all, which scikit-learn's validation explains
+        return  # no tables; scikit-learn's validation raises an error for them
     if differ:
         raise ValueError(
             f"X and {name} have inconsistent numbers of samples; give exactly one {entry} for each row."
@@ -50,7 +50,7 @@ def check_lengths(X: Any, y: Any, name: str = "y", entry: str = "label") -> None
 
 
 def shown(value: Any) -> str:
-    """Write a bad setting: a scalar as it is, anything else by its type, because it may be the records."""
+    """Write an invalid setting for a message: only scalars are shown, because others may hold records."""
     if value is None or isinstance(value, str | bytes | int | float | np.generic):
         text = repr(value)
         return text if len(text) <= 60 else f"{text[:60]}..."
@@ -58,7 +58,7 @@ def shown(value: Any) -> str:
 
 
 def check_number(name: str, value: Any, *, or_zero: bool = False, largest: float = math.inf) -> None:
-    """Raise unless the setting is a positive (or zero) finite number, not beyond the largest that works."""
+    """Raise unless the setting is a positive (or zero) finite number, and at most `largest`."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not 0.0 <= value <= sys.float_info.max or (value == 0.0 and not or_zero):
         kind = "non-negative" if or_zero else "positive"
@@ -68,7 +68,7 @@ def check_number(name: str, value: Any, *, or_zero: bool = False, largest: float
 
 
 def check_count(name: str, value: Any) -> None:
-    """Raise unless the setting is a positive whole number that a table can have."""
+    """Raise unless the setting is a positive whole number, and at most the largest number of records."""
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or not 1 <= value <= MAX_RECORDS:
         raise ValueError(
             f"{name} must be a positive whole number of at most {MAX_RECORDS}, got {shown(value)}."
@@ -84,7 +84,7 @@ def check_switch(name: str, value: Any) -> None:
 def check_bounds(
     X: Features, bounds: Any, names: NDArray[np.object_] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return public bounds as one low and one high for every column; `names` are those of the columns."""
+    """Return public bounds as two arrays, lows and highs; `names` are the names of the columns."""
     low, high = _by_name(bounds, names) if isinstance(bounds, Mapping) else _columnwise(bounds, X.shape[1])
     if not (np.isfinite(low).all() and np.isfinite(high).all() and (low < high).all()):
         raise ValueError(
@@ -134,7 +134,7 @@ def _columnwise(bounds: Any, n_columns: int) -> tuple[NDArray[np.float64], NDArr
             "columns, or {name: (low, high)} for every column of a frame."
         )
     low, high = known
-    # of two columns, (low, high) of each looks like lows and highs of both, unless one reading makes no sense
+    # with two columns, a pair for each column looks like (lows, highs), unless one reading is invalid
     arrays = not isinstance(bounds, np.ndarray) and all(hasattr(side, "dtype") for side in bounds)
     pairs = n_columns == 2 and all(np.size(side) == 2 for side in bounds) and not arrays
     if pairs and low[0] < low[1] and high[0] < high[1] and (low < high).all():
@@ -147,7 +147,7 @@ def _columnwise(bounds: Any, n_columns: int) -> tuple[NDArray[np.float64], NDArr
 
 
 def _numbers(values: Any, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
-    """Return numbers of this shape, to which a single one is repeated; None if that makes no sense."""
+    """Return numbers broadcast to this shape, or None if that is not possible."""
     try:
         return np.broadcast_to(np.asarray(values, dtype=np.float64), shape)
     except (TypeError, ValueError, OverflowError):

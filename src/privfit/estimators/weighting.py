@@ -1,8 +1,8 @@
-"""How much each record counts: its own weight below a public bound, and the weight of its class.
+"""Weights of records: each record's own weight, up to a public bound, times the weight of its class.
 
-The sums of a fit take weights between 0 and 1. So every weight is divided by the largest that any record
-could have: by `max_weight`, or by what shrinking makes of it, and by the largest weight of a class. Means
-are divided by a sum of weights that the solver buys, so this factor cancels.
+The sums of a fit need weights between 0 and 1. So every weight is divided by the largest that a record could
+have: `max_weight` (after shrinkage), times the largest weight of a class. This factor cancels in means,
+because they are divided by a sum of weights that the solver buys.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from privfit.curator import Curator
 from privfit.estimators.validation import check_number, shown
 from privfit.leaks import leak
 from privfit.questions import ClassSums, Count
-from privfit.schema.weight import LARGEST, Weight
+from privfit.schema.weight import LARGEST_WEIGHT, Weight
 from privfit.solvers.kit import counted, total_weight
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
@@ -28,23 +28,23 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
 Vector = NDArray[np.float64]
 
 BALANCE_SHARE = 0.01  # of the budget, for the sums of weights by class
-STANDS_OUT = 4.0  # standard deviations of its noise that a class counts as at least
+STANDS_OUT = 4.0  # standard deviations of the noise; the noisy size of a class counts as at least this
 
 
 @dataclass(frozen=True)
 class Weighting:
-    """What is declared about the weights of the records.
+    """The declared facts about the weights of the records.
 
     Parameters
     ----------
     given : bool
         Whether records come with weights of their own.
     largest : float, optional
-        The largest weight. None: it is read off the data.
+        The largest weight; None if it is taken from the data.
     shrinkage : float
-        How far weights are moved towards their mean, as a share of the way.
+        How far weights are moved towards their mean, from 0 to 1.
     mean : float, optional
-        That mean. None: it is bought.
+        That mean; None if it is bought.
     by_class : mapping or "balanced", optional
         The weights of the classes.
     """
@@ -57,12 +57,12 @@ class Weighting:
 
     @classmethod
     def by(cls, estimator: Any, column: Weight | None, *, given: bool) -> Weighting:
-        """Return what an estimator's settings or a schema's column declare; what is said twice is refused."""
+        """Return what an estimator's settings or a schema's column declare; raise if both do."""
         own = {name: getattr(estimator, name) for name in ("max_weight", "mean_weight", "weight_shrinkage")}
         if column is not None:
             for name, value in own.items():
                 if value:
-                    raise ValueError(f"{name} is said by the weight of the schema; remove {name}=.")
+                    raise ValueError(f"The schema's weight column declares this already; remove {name}=.")
             own = {
                 "max_weight": column.max,
                 "mean_weight": column.mean,
@@ -71,7 +71,7 @@ class Weighting:
         largest, mean, shrinkage = own.values()
         for name, value in (("max_weight", largest), ("mean_weight", mean)):
             if value is not None:
-                check_number(name, value, largest=LARGEST)
+                check_number(name, value, largest=LARGEST_WEIGHT)
         check_number("weight_shrinkage", shrinkage, or_zero=True, largest=1.0)
         if largest is not None and mean is not None and mean > largest:
             raise ValueError(f"mean_weight must be at most max_weight, got {mean:g} above {largest:g}.")
@@ -82,19 +82,19 @@ class Weighting:
 
     @property
     def is_used(self) -> bool:
-        """Whether records count differently."""
+        """Whether records have different weights."""
         return self.given or self.by_class is not None
 
     def admit_leaks(self) -> None:
-        """Warn, or in strict mode refuse, if the largest weight will be read off the data."""
+        """Warn, or in strict mode raise, if the largest weight will be taken from the data."""
         if self.given and self.largest is None:
             leak("The largest weight was", "declare it with max_weight=")
 
-    def of(self, sample_weight: Vector | None, encoder: Any, declared: Any) -> Weights:
-        """Return the weights of these records, and of their classes as far as they are declared.
+    def of(self, sample_weight: Vector | None, encoder: Any, declared: Any) -> RecordWeights:
+        """Return the weights of these records and the declared weights of their classes.
 
-        The encoder knows the classes in their order; `declared` are the same as they were declared, because
-        a meta-estimator may have numbered them.
+        The encoder has the classes in order. `declared` are the declared labels, which differ from them if a
+        meta-estimator has numbered the classes.
         """
         factors = None
         if isinstance(self.by_class, Mapping):
@@ -102,15 +102,15 @@ class Weighting:
                 self.by_class, list(encoder.classes), [] if declared is None else sorted(declared)
             )
         if sample_weight is None:
-            return Weights(self, None, 1.0, factors)
-        weights = np.where(sample_weight > 0.0, sample_weight, 0.0)  # what is no number is not above 0
+            return RecordWeights(self, None, 1.0, factors)
+        weights = np.where(sample_weight > 0.0, sample_weight, 0.0)  # NaN becomes 0, too
         largest = self.largest
         if largest is None:
-            largest = float(np.max(weights, initial=0.0, where=weights <= LARGEST)) or 1.0
-        return Weights(self, np.minimum(weights, largest) / largest, largest, factors)
+            largest = float(np.max(weights, initial=0.0, where=weights <= LARGEST_WEIGHT)) or 1.0
+        return RecordWeights(self, np.minimum(weights, largest) / largest, largest, factors)
 
     def assumptions(self) -> Iterator[str]:
-        """Yield what a statement rests on."""
+        """Yield the assumptions of a statement."""
         if self.given:
             known = (
                 "the largest weight is public; it was read off the data, not declared"
@@ -130,17 +130,17 @@ class Weighting:
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class RecordWeights:
     """The weights of the records of a fit.
 
     Parameters
     ----------
     declared : Weighting
-        What is declared about them.
+        The declared facts about them.
     given : array, optional
-        The weights that records came with, between 0 and 1.
+        The records' own weights, divided by `unit`, so between 0 and 1.
     unit : float
-        What they were divided by.
+        The number by which they were divided.
     factors : array, optional
         The declared weights of the classes, the largest of them 1.
     """
@@ -152,7 +152,7 @@ class Weights:
 
     @property
     def published(self) -> dict[str, Any]:
-        """What a model file says of them; nothing if records have none."""
+        """The facts for a model file; empty if records have no weights."""
         declared = self.declared
         facts: dict[str, Any] = {}
         if declared.given:
@@ -164,10 +164,10 @@ class Weights:
     def applied(
         self, problem: Problem, ask: Callable[[Problem], Curator] | None
     ) -> tuple[Problem, tuple[str, ...]]:
-        """Return the records with the weights that the fit uses, and what was bought for it, in words.
+        """Return the records with the weights that the fit uses, and notes about what was bought for them.
 
-        `problem` has the weights that were given, and `ask` returns a curator that answers for records. It is
-        None for a fit that promises nothing and buys nothing; the exact mean and sizes then serve.
+        `problem` has the given weights, and `ask` returns a curator for records. `ask` is None for a fit
+        without privacy, which uses the exact mean and the exact sizes of classes.
         """
         notes, shrinkage, factors = [], self.declared.shrinkage, self.factors
         if problem.weighted and shrinkage > 0.0:
@@ -225,7 +225,7 @@ def _shrunk_weights(problem: Problem, mean: float, shrinkage: float) -> Vector:
 
 
 def _exact_factors(problem: Problem) -> Vector:
-    """Return factors that make all classes weigh the same, for a fit without privacy."""
+    """Return factors that give all classes the same total weight, for a fit without privacy."""
     count = len(problem.loss.targets.typical)
     sizes = np.bincount(_classes(problem), weights=problem.weights, minlength=count).astype(np.float64)
     least = sizes[sizes > 0.0].min(initial=np.inf)
@@ -234,7 +234,7 @@ def _exact_factors(problem: Problem) -> Vector:
 
 
 def _bought_factors(curator: Curator) -> Vector:
-    """Buy what each class weighs, and return factors that make all of them weigh the same, at most 1."""
+    """Buy the total weight of each class, and return factors of at most 1 that make the totals equal."""
     sums = curator.measure(ClassSums(), BALANCE_SHARE * curator.remaining)
     sizes = np.maximum(sums.value, STANDS_OUT * sums.sigma)
     factors: Vector = sizes.min() / sizes
@@ -250,9 +250,9 @@ def _bought_mean(curator: Curator) -> float:
 
 
 def _shrunk(weights: Vector, mean: float, shrinkage: float) -> Vector:
-    """Move weights between 0 and 1 towards a mean, and divide by what that makes of 1.
+    """Move weights between 0 and 1 towards a mean, and divide by the result for a weight of 1.
 
-    Rounding keeps the order of numbers, so no quotient is above 1.
+    Rounding is monotone, so no quotient exceeds 1.
     """
     kept, to_mean = 1.0 - shrinkage, shrinkage * mean
     moved: Vector = (to_mean + kept * weights) / (to_mean + kept)
@@ -263,4 +263,4 @@ def _check_class_weight(weights: Any) -> None:
     if not isinstance(weights, Mapping):
         raise ValueError(f"class_weight must be {{label: weight}} or 'balanced', got {shown(weights)}.")
     for weight in weights.values():
-        check_number("Each weight of class_weight", weight, or_zero=True, largest=LARGEST)
+        check_number("Each weight of class_weight", weight, or_zero=True, largest=LARGEST_WEIGHT)

@@ -1,4 +1,4 @@
-"""DP-AGD with one of its ideas taken out: solvers of these experiments alone, as private as DP-AGD is.
+"""DP-AGD with one of its ideas taken out, and other variants: solvers of the experiments, all private.
 
 No name leads to them, because nobody would want one of them for a model.
 """
@@ -10,11 +10,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from privfit.accounting.subsampled import Accountant, least_noise
 from privfit.curator import Curator, Measurement, SealedPoint
 from privfit.questions import Gradient
-from privfit.solvers import DPAGD, Solution, Solver
+from privfit.solvers import DPAGD, SGDMA, OutputPerturbation, PrivGene, Solution, Solver
 from privfit.solvers.base import Step
 from privfit.solvers.dpagd import unit
+from privfit.solvers.dpsgd import Plan
 from privfit.solvers.kit import check_positive, check_whole
 
 
@@ -102,10 +104,37 @@ class FixedStep(DPAGD):
         return Solution(w, tuple(trace))
 
 
+@dataclass(frozen=True, kw_only=True)
+class FixedLength(SGDMA):
+    """SGD-MA with a number of steps fixed beforehand, and the noise that its accountant asks for.
+
+    Parameters
+    ----------
+    T : int
+        Number of steps.
+    """
+
+    name: ClassVar[str] = "sgd-ma-fixed"
+
+    accountant: Accountant = "rdp"
+    T: int = 1000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(self, "T")
+
+    def plan(self, n: float, epsilon: float, delta: float) -> Plan:
+        """Return T steps with the least noise that keeps the promise."""
+        q = self.probability(n)
+        return Plan(self.T, least_noise(q, self.T, epsilon, delta, self.accountant), q)
+
+
 AUTHORS_CAP = 2.0  # of alpha_max in the authors' code (E10)
+NEVER = 10**9  # more iterations than any budget buys: the range of steps is never adjusted
 
 VARIANTS: dict[str, Solver] = {
     "dpagd-capped": DPAGD(alpha_cap=AUTHORS_CAP),
+    "dpagd-exponential": DPAGD(selection="exponential"),
     "dpagd-tight": DPAGD(conversion="tight"),
     "dpagd-no-averaging": WithoutAveraging(),
     "dpagd-no-averaging-capped": WithoutAveraging(alpha_cap=AUTHORS_CAP),
@@ -113,5 +142,10 @@ VARIANTS: dict[str, Solver] = {
     "dpagd-fixed-shares-capped": FixedShares(alpha_cap=AUTHORS_CAP),
     "dpagd-equal-split": EqualSplit(),
     "dpagd-equal-split-capped": EqualSplit(alpha_cap=AUTHORS_CAP),
+    "dpagd-fixed-range": DPAGD(tau=NEVER),
     "dpagd-fixed-step": FixedStep(),
+    "sgd-ma-fixed": FixedLength(),
+    "outpert-fixed": OutputPerturbation(T=100),
+    "dpagd-all-records": DPAGD(),
+    "privgene-all-records": PrivGene(),
 }

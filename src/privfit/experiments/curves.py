@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from privfit.experiments.authors.program import Program
-from privfit.experiments.cells import ALGORITHMS, Cell, Experiment
+from privfit.experiments.designs import ALGORITHMS, DATASETS, FOLDS, MODELS, Cell, Experiment
 from privfit.experiments.fit import Outcome, solver_of
 from privfit.experiments.results import Results
 from privfit.solvers import Solver
@@ -21,13 +21,19 @@ from privfit.solvers import Solver
 Fold = tuple[int, int]  # a repetition and one of its folds
 Metric = Literal["accuracy", "objective"]
 METRICS: tuple[Metric, ...] = ("accuracy", "objective")
-NO_STEP = "No step: the budget bought none, so the model is zero; figures mark that on the edge of a panel."
+NO_STEP = "No step: the budget bought none, so the model is zero; its mark is hollow and on no curve."
+AT_THE_EDGE = "At the edge of a panel such a mark stands for a value beyond it."
+ARROWS = "Arrows: the value is beyond the edge of the panel."
+NO_MAJORITY = "Where there is no line of Majority, it is beyond the edge of the panel."
+FULL_KDDCUP99 = 1_000_000  # records, which only the full file has
 # Defaults that are no value on the axis, by algorithm and parameter.
 RULES = {
     "T of output-perturbation": "OutPert's default T keeps the noise on a weight at 0.1, and is at most "
     "2000.",
-    "step of output-perturbation": "OutPert's default step is the longest that its proof allows, here 0.294.",
     "T of sgd-adv": "SGD-Adv's default T is n ε / 500.",
+    "T of sgd-ma-fixed": "SGD-MA's default T is what its accountant allows, at most 10,000.",
+    "step of outpert-fixed": "OutPert's default step is the longest that its proof allows, here 0.294.",
+    "radius of dpagd": "By default the weights are in no ball.",
 }
 # What the claim of an experiment compares it with: the algorithms of another one, without the parameter.
 _COMPARED_WITH = {"ablation-step": ("ablations", ("dpagd", "dpagd-capped"))}
@@ -135,7 +141,9 @@ def defaults(experiment: Experiment) -> dict[str, float | None]:
     if experiment.parameter is None:
         return {}
     return {
-        algorithm: getattr(_untouched(experiment, algorithm), experiment.parameter, None)
+        algorithm: None
+        if f"{experiment.parameter} of {algorithm}" in RULES
+        else getattr(_untouched(experiment, algorithm), experiment.parameter)
         for algorithm in experiment.algorithms
     }
 
@@ -155,6 +163,70 @@ def notes(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> list[str]:
         for algorithm, value in defaults(experiment).items()
         if value is None
     ]
+
+
+def terms(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> list[str]:
+    """Say what a figure shows if it stands alone: how often was fitted, what bars are, which file."""
+    bars = "the black lines" if experiment.waterfall else "bars"
+    said = [f"Means over {repetitions(rows)}; {bars} are one standard error over all fits, either way."]
+    records = max((row.records for cell, row in rows.items() if cell.dataset == "kddcup99"), default=None)
+    if records is not None and records < FULL_KDDCUP99:
+        said.append(f"KDDCup99 is the official 10% file, {records:,} training records.")
+    if experiment.waterfall:  # its panels are named by data set and epsilon
+        said.insert(0, f"{MODELS[experiment.tasks[0][1]].capitalize()}.")
+    if experiment.tuned_lambda:
+        said.append("Lambda was tuned on the data without privacy, as in the paper.")
+    return said
+
+
+def repetitions(rows: Iterable[Cell]) -> str:
+    """Say how often each table was divided into folds, and which algorithms have others on which table."""
+    settings = Counter(cell._replace(repetition=0, fold=0) for cell in rows)
+    return how_often((cell.algorithm, cell.dataset, folds) for cell, folds in settings.items())
+
+
+def how_often(settings: Iterable[tuple[str, str, int]]) -> str:
+    """Say on how many folds was fitted: first what most settings have, then who has others, and where.
+
+    A setting is an algorithm on a table, at an epsilon and a value of the parameter; given are its two names
+    and its number of folds. Where settings of an algorithm on a table differ, the fewest and the most folds
+    are said: 5 x 5-fold (1 x 5 on Adult, 1 to 3 folds on BANK: PrivGene).
+    """
+    settings = list(settings)
+    numbers = Counter(folds for *_, folds in settings)
+    usual = max(numbers, key=lambda folds: (numbers[folds], folds))
+    counts: dict[str, dict[str, list[int]]] = {}
+    for algorithm, dataset, folds in settings:
+        counts.setdefault(algorithm, {}).setdefault(dataset, []).append(folds)
+    tables = {dataset: None for of_algorithm in counts.values() for dataset in of_algorithm}
+    unusual: dict[str, list[str]] = {}
+    for algorithm, of_algorithm in counts.items():
+        said: dict[str, list[str]] = {}
+        for dataset in tables:
+            some = of_algorithm.get(dataset, [0])
+            if set(some) != {usual}:
+                said.setdefault(_from_to(min(some), max(some)), []).append(DATASETS[dataset])
+        if len(said) == 1 and sum(map(len, said.values())) == len(tables):  # the same on every table
+            unusual.setdefault(next(iter(said)), []).append(ALGORITHMS[algorithm])
+        elif said:
+            where = ", ".join(f"{folds} on {' and '.join(names)}" for folds, names in said.items())
+            unusual.setdefault(where, []).append(ALGORITHMS[algorithm])
+    others = "; ".join(f"{where}: {', '.join(names)}" for where, names in unusual.items())
+    whole = f"{_times(usual)}-fold" if usual % FOLDS == 0 else _times(usual)
+    return whole + (f" ({others})" if others else "")
+
+
+def _from_to(fewest: int, most: int) -> str:
+    return _times(most) if fewest == most else f"{fewest} to {most} folds"
+
+
+def _times(folds: int) -> str:
+    """Count repetitions; of one that was not finished, folds."""
+    if not folds:
+        return "none"
+    repeats, more = divmod(folds, FOLDS)
+    parts = [f"{repeats} x {FOLDS}"] if repeats else []
+    return " and ".join(parts + ([f"{more} fold{'s' * (more > 1)}"] if more else []))
 
 
 def _untouched(experiment: Experiment, algorithm: str) -> Solver | Program:

@@ -46,6 +46,12 @@ def machine() -> str:
     return f"{model}, {os.cpu_count()} cores"
 
 
+def write_lock(out: Path) -> None:
+    """Write the lock file into a directory of results."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / LOCK_FILE).write_text(lock(), encoding="utf-8")
+
+
 def lock() -> str:
     """Return the installed version of everything that experiments import, as requirements for pip."""
     pinned: dict[str, str] = {}

@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from io import BytesIO, StringIO
 from itertools import pairwise, product
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator
 from PIL import Image
 
-from privfit.experiments.cells import DATASETS, MODELS, Cell, Experiment
 from privfit.experiments.curves import (
+    ARROWS,
+    AT_THE_EDGE,
     METRICS,
+    NO_MAJORITY,
     Curve,
     Line,
     Metric,
@@ -30,7 +33,9 @@ from privfit.experiments.curves import (
     notes,
     read_references,
     references,
+    terms,
 )
+from privfit.experiments.designs import DATASETS, MODELS, PAPERS, Cell, Experiment
 from privfit.experiments.fit import Outcome
 from privfit.experiments.styles import (
     EPSILON_COLOURS,
@@ -44,9 +49,22 @@ from privfit.experiments.styles import (
 )
 from privfit.experiments.waterfall import waterfalls
 
-WIDTH, PANEL_HEIGHT, LEGEND_ROW = 8.0, 2.5, 0.2  # inches
+WIDTH, PANEL_HEIGHT, LEGEND_ROW, TITLE_ROW = 8.0, 2.5, 0.2, 0.4  # inches; titles of two lines are higher
 NOTE_WIDTH = 120  # letters of a line below the panels
-MANY_TIMES = 10  # wider ranges of a parameter get logarithms
+AS_PRINTED = ("logistic", "svm", "kddcup99")  # Figures 2 to 4
+IN_ONE_ROW = ("kddcup99",)  # Figure 4
+MAJORITIES = 2.5  # times the objective of predicting the majority: the highest top of a panel as printed
+MARGIN = 0.05  # of a panel's range, above and below its curves
+SYMBOLS = {
+    "C_grad": r"$C_\mathrm{grad}$",
+    "C_obj": r"$C_\mathrm{obj}$",
+    "gamma": r"$\gamma$",
+    "alpha": "step size",
+    "step": "step size",
+    "radius": "radius of the ball",
+}
+FEW_TIMES = 4  # narrower ranges of an objective get a linear axis
+MANY_TIMES = 7  # wider ranges of a parameter get logarithms
 NARROW = 30  # times: on such a logarithmic axis there is room for more numbers
 LOWEST, HIGHEST = 1e-4, 10.0  # objectives beyond these are marked at the edge of their panel
 
@@ -62,6 +80,8 @@ def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path, seed: 
             if experiment.waterfall
             else {experiment.name: compose(experiment, rows, read_references(experiment, out, seed))}
         )
+        if experiment.name in AS_PRINTED:
+            figures[f"{experiment.name}-as-printed"] = compose_as_printed(experiment, rows)
         for name, figure in figures.items():
             text, pixels = StringIO(), BytesIO()
             figure.savefig(text, format="svg", metadata={"Date": None})
@@ -90,21 +110,112 @@ def compose(
     for row, task in zip(axes, tasks, strict=True):
         for ax, metric in zip(row, METRICS, strict=True):
             _panel(ax, experiment, found[task, metric], task, metric)
+    _add_legend(figure, columns)
+    _say_below(figure, [*terms(experiment, rows), *notes(experiment, rows)])
+    return figure
+
+
+def compose_as_printed(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Figure:
+    """Lay out the paper's curves as the paper does, with the objectives themselves.
+
+    Figures 2 and 3 have accuracies above and objectives below; Figure 4 has all four panels in one row.
+    """
+    paper = {cell: row for cell, row in rows.items() if cell.algorithm in PAPERS}
+    present = {(cell.dataset, cell.loss) for cell in paper}
+    tasks = [task for task in experiment.tasks if task in present]
+    in_one_row = experiment.name in IN_ONE_ROW
+    rows_of_panels = 1 if in_one_row else len(METRICS)
+    height = rows_of_panels * PANEL_HEIGHT + 3 * LEGEND_ROW + in_one_row * TITLE_ROW
+    figure = Figure(figsize=(WIDTH, height), layout="constrained")
+    axes = figure.subplots(rows_of_panels, len(tasks) * len(METRICS) // rows_of_panels, squeeze=False)
+    panels = product(tasks, METRICS) if in_one_row else ((t, metric) for metric in METRICS for t in tasks)
+    for ax, (task, metric) in zip(axes.flat, panels, strict=True):
+        _panel_as_printed(ax, experiment, curves(experiment, paper, task, metric), task, metric)
+        if in_one_row or task == tasks[0]:
+            ax.set_ylabel("test accuracy" if metric == "accuracy" else "objective (training)")
+        if in_one_row:  # narrow panels of one data set, which have room for every other number
+            ax.set_title(f"{DATASETS[task[0]]},\n{MODELS[task[1]]}")
+            ax.set_xticks(
+                experiment.epsilons, [f"{x:g}" * (i % 2 == 0) for i, x in enumerate(experiment.epsilons)]
+            )
+    _add_legend(figure, 4)
+    _say_below(figure, [*terms(experiment, paper), *notes(experiment, paper)])
+    return figure
+
+
+def _panel_as_printed(
+    ax: Axes, experiment: Experiment, found: dict[Line, Curve], task: tuple[str, str], metric: Metric
+) -> None:
+    ax.set_title(f"{DATASETS[task[0]]}, {MODELS[task[1]]}")
+    ax.set_xlabel("ε", labelpad=1)
+    ax.set_xscale("log")
+    _draw_all(ax, _with_steps(found), experiment.epsilons)
+    low, high = _range_as_printed(found)
+    if metric == "objective":
+        majority = found.get("majority", {}).get(math.inf)
+        low, high = 0.0, min(high, MAJORITIES * majority.mean) if majority else high
+    ax.set_ylim(low, high)
+    _mark_outside(ax, _with_steps(found), lambda mean: mean)
+    _mark_no_steps(ax, found, lambda mean: mean)
+    ax.set_xticks(experiment.epsilons, [f"{x:g}" for x in experiment.epsilons], fontsize=8)
+    ax.xaxis.minorticks_off()
+
+
+def _range_as_printed(found: Mapping[Line, Curve]) -> tuple[float, float]:
+    """Return the range of a panel: that of its curves and of NonPrivate, with a margin.
+
+    Majority and fits without a step are in it too, unless the curves would have to share the panel with a
+    gap as wide as they are: then the panel ends before that gap.
+    """
+    core, more = [], []
+    for line, curve in found.items():
+        for x, point in curve.items():
+            if line == "majority" or point.no_step:
+                more.append(point.mean)
+            else:
+                error = point.error if math.isfinite(point.error) and math.isfinite(x) else 0.0
+                core += [point.mean - error, point.mean + error]
+    low, high = min(core), max(core)
+    span = high - low
+    near = [y for y in more if low - span <= y <= high + span]
+    low, high = min([low, *near]), max([high, *near])
+    margin = MARGIN * (high - low) or MARGIN
+    return low - margin, high + margin
+
+
+def _say_below(figure: Figure, sentences: list[str]) -> None:
+    """Write sentences below the panels, and explain arrows and what else is beyond a panel."""
+    marks = [str(line.get_gid()) for ax in figure.axes for line in ax.lines]
+    if any(mark.startswith("no step at the edge") for mark in marks):
+        sentences = [*sentences, AT_THE_EDGE]
+    if any(mark.startswith(("below", "above")) for mark in marks):
+        sentences = [*sentences, ARROWS]
+    if any(_beyond(ax, "Majority") for ax in figure.axes):
+        sentences = [*sentences, NO_MAJORITY]
+    figure.supxlabel(textwrap.fill(" ".join(sentences), NOTE_WIDTH, break_on_hyphens=False), fontsize=8.5)
+
+
+def _beyond(ax: Axes, name: str) -> bool:
+    """Say whether a reference's line is beyond the panel."""
+    low, high = ax.get_ylim()
+    heights = [np.asarray(line.get_ydata(), float)[0] for line in ax.lines if line.get_label() == name]
+    return any(not low <= y <= high for y in heights)
+
+
+def _add_legend(figure: Figure, columns: int) -> None:
     entries = {
-        text: key for ax in axes.flat for key, text in zip(*ax.get_legend_handles_labels(), strict=True)
+        text: key for ax in figure.axes for key, text in zip(*ax.get_legend_handles_labels(), strict=True)
     }
     figure.legend(
-        entries.values(),
-        entries,
-        loc="outside upper center",
-        ncols=columns,
-        frameon=False,
-        fontsize=8.5,
+        entries.values(), entries, loc="outside upper center", ncols=columns, frameon=False, fontsize=8.5
     )
-    note = textwrap.fill(" ".join(notes(experiment, rows)), NOTE_WIDTH)
-    if note:
-        figure.supxlabel(note, fontsize=8.5)
-    return figure
+
+
+def _with_steps(found: Mapping[Line, Curve]) -> dict[Line, Curve]:
+    """Leave out the points of fits that took no step, which are on no curve."""
+    return {
+        line: {x: point for x, point in curve.items() if not point.no_step} for line, curve in found.items()
+    }
 
 
 def _panel(
@@ -112,23 +223,31 @@ def _panel(
 ) -> None:
     dataset, loss = task
     ax.set_title(f"{DATASETS[dataset]}, {MODELS[loss]}")
-    ax.set_xlabel("ε" if experiment.parameter is None else experiment.parameter, labelpad=1)
+    parameter = experiment.parameter
+    ax.set_xlabel("ε" if parameter is None else SYMBOLS.get(parameter, parameter), labelpad=1)
     xs = experiment.values or experiment.epsilons
     if xs[-1] >= MANY_TIMES * xs[0]:
         ax.set_xscale("log")
-    fitted = {
-        line: {x: point for x, point in curve.items() if not point.no_step} for line, curve in found.items()
-    }
+    fitted = _with_steps(found)
+    height: Callable[[float], float] = lambda mean: mean  # noqa: E731
     if metric == "objective":
-        _draw_objectives(ax, fitted, xs)
+        reference = found.get("nonprivate")
+        floor = reference[math.inf].mean if reference else 0.0
+        height = lambda mean: mean - floor  # noqa: E731
+        ax.set_ylabel("objective less NonPrivate's" if reference else "objective")
+        shown = {line: curve for line, curve in found.items() if line != "nonprivate"}
+        _choose_scale(ax, [height(point.mean) for curve in shown.values() for point in curve.values()])
+        _draw_all(ax, _with_steps(shown), xs, offset=-floor)
+        _mark_outside(ax, _with_steps(shown), height)
     elif dataset == "kddcup99":  # nearly separable: the errors, not the accuracies, tell the curves apart
+        height = lambda mean: 1.0 - mean  # noqa: E731
         _draw_all(ax, fitted, xs, offset=1.0, sign=-1.0)
         ax.set_ylabel("test error")
         _use_logarithms(ax)
     else:
         _draw_all(ax, fitted, xs)
         ax.set_ylabel("test accuracy")
-    _mark_no_steps(ax, found, at_the_top=ax.get_ylabel() != "test accuracy")
+    _mark_no_steps(ax, found, height)
     names = {x: f"{x:g}" if any(x in curve for curve in found.values()) else f"{x:g}\nnot run" for x in xs}
     for default in {value for value in defaults(experiment).values() if value is not None}:
         names[default] = f"{default:g}\ndefault"
@@ -137,48 +256,54 @@ def _panel(
     ax.xaxis.minorticks_off()
 
 
-def _mark_no_steps(ax: Axes, found: dict[Line, Curve], *, at_the_top: bool) -> None:
-    """Mark fits without a step on the worse edge of a panel, where nobody reads a value off them."""
-    idle = {line: [x for x, point in curve.items() if point.no_step] for line, curve in found.items()}
-    for place, line in enumerate(line for line, xs in idle.items() if xs):
-        height = 0.08 * place
-        ax.plot(
-            idle[line],
-            [1.0 - height if at_the_top else height] * len(idle[line]),
-            transform=ax.get_xaxis_transform(),
-            ls="none",
-            marker=style_of(line).shape,
-            markersize=6.5,
-            mfc=PAPER,
-            mec=style_of(line).colour,
-            label=f"{label(line)}: no step",
-            clip_on=False,
-            zorder=5,
-        )
+def _mark_no_steps(ax: Axes, found: Mapping[Line, Curve], height: Callable[[float], float]) -> None:
+    """Mark fits without a step where they are, hollow and off the curve.
 
-
-def _draw_objectives(ax: Axes, found: dict[Line, Curve], xs: tuple[float, ...]) -> None:
-    """Draw on a logarithmic axis, above the objective without privacy where that is known.
-
-    Otherwise one curve that is far off would hide the others. Points beyond the panel become arrows at its
-    edge.
+    A panel whose range was not chosen grows to hold them; otherwise they may be on its edge.
     """
-    reference = found.get("nonprivate")
-    floor = reference[math.inf].mean if reference else 0.0
-    shown = {line: curve for line, curve in found.items() if line != "nonprivate"}
-    heights = [point.mean - floor for curve in shown.values() for point in curve.values()]
+    low, high = (-math.inf, math.inf) if ax.get_autoscaley_on() else ax.get_ylim()
+    for line, curve in found.items():
+        idle = {x: height(point.mean) for x, point in curve.items() if point.no_step}
+        if idle:
+            shown = [min(max(y, low), high) for y in idle.values()]
+            beyond = "no step at the edge" if shown != list(idle.values()) else "no step"
+            ax.plot(
+                list(idle),
+                shown,
+                ls="none",
+                marker=style_of(line).shape,
+                markersize=6.5,
+                mfc=PAPER,
+                mec=style_of(line).colour,
+                label=f"{label(line)}: no step",
+                gid=f"{beyond} {label(line)}",
+                clip_on=False,
+                zorder=5,
+            )
+
+
+def _choose_scale(ax: Axes, heights: list[float]) -> None:
+    """Take a logarithmic axis if the heights differ by much, so that one far off does not hide the others."""
     positive = [height for height in heights if height > 0.0]
     low = max(0.7 * min(positive, default=LOWEST), LOWEST)
     high = min(1.4 * max(positive, default=HIGHEST), HIGHEST)
+    if high < FEW_TIMES * low:  # a logarithmic axis would have no numbers
+        margin = 0.1 * (max(heights) - min(heights)) or 0.1
+        ax.set_ylim(min(heights) - margin, max(heights) + margin)
+        return
     _use_logarithms(ax)
     if high < NARROW * low:
         ax.yaxis.set_minor_locator(LogLocator(subs=(2, 3, 5)))
     ax.set_ylim(low, high)
-    ax.set_ylabel("objective less NonPrivate's" if reference else "objective")
-    _draw_all(ax, shown, xs, offset=-floor)
-    for line, curve in shown.items():
+
+
+def _mark_outside(ax: Axes, found: Mapping[Line, Curve], height: Callable[[float], float]) -> None:
+    """Draw arrows at the edge of a panel for what is beyond it."""
+    low, high = ax.get_ylim()
+    for line, curve in found.items():
         for x, point in curve.items():
-            outside = "below" if point.mean - floor < low else "above" if point.mean - floor > high else None
+            y = height(point.mean)
+            outside = "below" if y < low else "above" if y > high else None
             if outside and math.isfinite(x):
                 edge, shape = (0.06, "$↓$") if outside == "below" else (0.94, "$↑$")
                 ax.plot(
@@ -234,10 +359,10 @@ def _draw_all(
 
 
 def style_of(line: Line) -> Style:
-    """Return the look of a curve: an algorithm's, or an epsilon's colour with the algorithm's dashes."""
+    """Return the look of a curve: an algorithm's, or its marks and dashes in the colour of an epsilon."""
     if isinstance(line, str):
         return STYLES.get(line, OTHER)
     algorithm, epsilon = line
-    colour, shape = EPSILON_COLOURS[epsilon]
     relative = STYLES.get(algorithm, OTHER)
-    return Style(colour, shape, relative.dashes, 1.3, hollow=relative.dashes != "-")
+    hollow = relative.dashes != "-"
+    return Style(EPSILON_COLOURS[epsilon], relative.shape, relative.dashes, 1.3, hollow)

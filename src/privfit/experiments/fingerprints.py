@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from privfit.datasets import load
-from privfit.experiments.cells import REFERENCES, Cell, stream
+from privfit.experiments.designs import REFERENCES, Cell, stream
 from privfit.experiments.fit import estimator_of, mean_loss, solver_of
 
 RECORDS = 4_000  # of Adult, which is shipped with the package

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
@@ -21,19 +22,26 @@ from privfit.estimators import DPLinearSVC, DPLogisticRegression
 from privfit.experiments.ablations import VARIANTS
 from privfit.experiments.authors.program import Program, ProgramModel
 from privfit.experiments.authors.programs import PROGRAMS
-from privfit.experiments.cells import EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
+from privfit.experiments.designs import ALL_RECORDS, EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
 from privfit.experiments.faulty import FaultyDPAGD
+from privfit.experiments.watch import Watch, watched
 from privfit.leaks import PrivacyLeakWarning
+from privfit.penalties import Ball
 from privfit.solvers import DPAGD, SGDMA, BudgetWarning, PrivGene, Solution, Solver, get_solver
+from privfit.solvers.dpagd import LineSearchDescent
 
+LAMBDAS = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 BATCH = 40_000  # the paper's mini-batch for KDDCup99
 
 
 class Outcome(NamedTuple):
-    """What a fit reached.
+    """What a fit reached, and which version of the algorithm reached it.
 
     Accuracy is on the fold held out. The objective is the mean loss on the training records, neither clipped
-    nor regularised.
+    nor regularised. `alpha` is the regulariser, if the experiment tunes one. The counts of the selection are
+    those of `watch.Counts`, and None where an algorithm has no such selection or an earlier version made the
+    row. `fingerprint` is that of the algorithm (`experiments.fingerprints`), and empty in rows of earlier
+    versions.
     """
 
     accuracy: float
@@ -41,6 +49,14 @@ class Outcome(NamedTuple):
     seconds: float
     steps: int
     records: int
+    alpha: float | None = None
+    choices: int | None = None
+    rejected: int | None = None
+    stalled: int | None = None
+    descents: int | None = None
+    rejected_descents: int | None = None
+    selection_share: float | None = None
+    fingerprint: str = ""
 
 
 def fit_cell(cell: Cell, seed: int, records: int | None = None) -> Outcome:
@@ -48,17 +64,27 @@ def fit_cell(cell: Cell, seed: int, records: int | None = None) -> Outcome:
 
     The seconds are those of the processor, since those of the wall are the neighbours' on a shared machine.
     """
+    tuned = EXPERIMENTS[cell.experiment].tuned_lambda
+    alpha = tuned_lambda(cell.dataset, cell.loss, seed, records) if tuned else None
     train, test = _fold(cell.dataset, cell.repetition, cell.fold, seed, records)
-    solver = solver_of(cell)
-    model = estimator_of(cell, solver, len(train[1]), cell.rng(seed))
+    solver: Any = solver_of(cell)
+    watch = Watch()
+    if isinstance(solver, LineSearchDescent):
+        solver, watch = watched(solver)
+    model: Any = estimator_of(cell, solver, len(train[1]), cell.rng(seed))
+    if alpha is not None:
+        model.set_params(alpha=alpha)
     seen = _together(train, test) if isinstance(solver, Program) and solver.sees_the_test_fold else train
     started = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", BudgetWarning)  # the figures show what too small a budget does
         model.fit(*seen)
-    seconds = time.process_time() - started
+    seconds = time.process_time() - started - watch.seconds
     objective = mean_loss(model, *train, cell.loss)
-    return Outcome(model.score(*test), objective, seconds, model.n_iter_, len(train[1]))
+    outcome = Outcome(model.score(*test), objective, seconds, model.n_iter_, len(train[1]), alpha)
+    if isinstance(solver, LineSearchDescent):
+        return outcome._replace(**watch.counts()._asdict())
+    return outcome
 
 
 def mean_loss(model: Any, X: Any, y: Any, loss: str) -> float:
@@ -83,7 +109,36 @@ def estimator_of(
         feature_bounds=(0.0, 1.0),
         noise="seeded",
         random_state=rng,
+        **_settings_of(cell),
     )
+
+
+# Parameters of experiments that the estimator has and not the solver, each with what a value stands for.
+ESTIMATOR_SETTINGS: dict[str, Callable[[float], dict[str, Any]]] = {
+    "radius": lambda value: {"constraint": Ball(value)},
+}
+
+
+def _settings_of(cell: Cell) -> dict[str, Any]:
+    parameter = EXPERIMENTS[cell.experiment].parameter
+    setting = ESTIMATOR_SETTINGS.get(parameter or "")
+    return {} if setting is None or cell.value is None else setting(cell.value)
+
+
+@lru_cache(maxsize=8)
+def tuned_lambda(dataset: str, loss: str, seed: int, records: int | None = None) -> float:
+    """Return the lambda that cross-validation of L-BFGS finds. NOT PRIVATE, as in the paper.
+
+    The paper tunes another one for SGD and says neither how nor which; here all algorithms have the same.
+    """
+    right: dict[float, float] = dict.fromkeys(LAMBDAS, 0.0)
+    cell = Cell("regularised", dataset, loss, "nonprivate", math.inf, None, 0, 0)
+    for fold in range(FOLDS if records is None else 1):
+        train, test = _fold(dataset, 0, fold, seed, records)
+        for value in LAMBDAS:
+            model: Any = estimator_of(cell, solver_of(cell), len(train[1]), cell.rng(seed))
+            right[value] += model.set_params(alpha=value).fit(*train).score(*test)
+    return max(right, key=right.__getitem__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +157,8 @@ def solver_of(cell: Cell) -> Solver | Program:
     """Return the cell's algorithm with the settings of its experiment."""
     if cell.algorithm in PROGRAMS:
         return PROGRAMS[cell.algorithm]
-    large = cell.dataset == "kddcup99"
-    if cell.algorithm == "privgene":
+    large = cell.dataset == "kddcup99" and cell.algorithm not in ALL_RECORDS
+    if cell.algorithm.startswith("privgene"):
         breeding = FOLDS * cell.repetition + cell.fold  # public, and another one for each fit
         solver: Any = SampledPrivGene(seed=breeding) if large else PrivGene(seed=breeding)
     else:
@@ -111,7 +166,7 @@ def solver_of(cell: Cell) -> Solver | Program:
     if large and isinstance(solver, DPAGD):
         solver = replace(solver, batch_size=BATCH)
     parameter = EXPERIMENTS[cell.experiment].parameter
-    if parameter is None or cell.value is None:
+    if parameter is None or parameter in ESTIMATOR_SETTINGS or cell.value is None:
         return cast(Solver, solver)
     if parameter == "T":  # a whole number, which SGD calls otherwise
         return cast(Solver, replace(solver, **{"T" if hasattr(solver, "T") else "steps": int(cell.value)}))

@@ -1,22 +1,24 @@
 """Which rows of a directory of results were made where and by what: `provenance.json`.
 
 A run is written down before its first row, so that a run that is killed has a record as well. It refuses to
-add rows beside those of a version whose output differs.
+add rows beside those of a version whose output differs. `fingerprints.json` says what this version computes,
+so that the documents can count outdated rows without computing fingerprints again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from privfit.experiments import environment
-from privfit.experiments.cells import EXPERIMENTS, Cell
+from privfit.experiments.designs import EXPERIMENTS, Cell
 from privfit.experiments.fingerprints import fingerprint
 from privfit.experiments.results import Results
 
 FILE = "provenance.json"
+FINGERPRINTS = "fingerprints.json"
 CPU_TIME = "CPU time of one thread"
 Kind = tuple[str, str]  # an experiment and an algorithm
 
@@ -104,62 +106,109 @@ def record(out: Path, run: Run) -> None:
     _write(out, runs)
 
 
-def begin(cells: Iterable[Cell], out: Path, seed: int) -> None:
-    """Write a run down before its first row, and refuse to mix its rows with others."""
+def begin(cells: Iterable[Cell], out: Path, seed: int, *, replacing: Collection[Kind] = ()) -> None:
+    """Write a run down before its first row, and refuse to mix its rows with others than it replaces."""
     kinds = {(cell.experiment, cell.algorithm) for cell in cells}
-    mixed = {kind: why for kind, why in unfit(out, seed).items() if kind in kinds}
-    for (experiment, algorithm), why in mixed.items():
+    for (experiment, algorithm), why in unfit(out, seed, kinds - set(replacing)).items():
         raise ValueError(
             f"Rows of {algorithm} in {out / experiment}.csv {why}, and new rows must not be mixed with them: "
             "give --replace to run them again."
         )
     record(out, this_run(kinds, seed))
-    (out / environment.LOCK_FILE).write_text(environment.lock(), encoding="utf-8")
+    environment.write_lock(out)
 
 
-def unfit(out: Path, seed: int) -> dict[Kind, str]:
-    """Return the kinds of rows that this version did not make, each with the reason."""
-    made: dict[Kind, dict[str, str]] = {}
+def unfit(out: Path, seed: int, asked: Collection[Kind] | None = None) -> dict[Kind, str]:
+    """Return the kinds of rows of which this version did not make all, each with the reason.
+
+    A row says itself which version of its algorithm made it. For rows that say nothing, all the versions
+    count that the record has for their kind, because it does not tell which of them made which row. Give the
+    kinds that are `asked` for if the others do not matter, because a fingerprint takes some fits.
+    """
+    recorded = _recorded(out, seed)
+    found = {}
+    for kind, stamps in stamped(out, seed).items():
+        if asked is not None and kind not in asked:
+            continue
+        made = stamps - {""} | (recorded.get(kind, {""}) if "" in stamps else set())
+        if "" in made:
+            found[kind] = "carry no fingerprint, and no record of a run has one for them"
+        elif len(made) > 1:
+            found[kind] = f"come from {len(made)} versions of the algorithm whose outputs differ"
+        elif made != {fingerprint(kind[1])}:
+            found[kind] = "come from a version of the algorithm whose output differs from this one's"
+    return found
+
+
+def _recorded(out: Path, seed: int) -> dict[Kind, set[str]]:
+    """Return the fingerprints that the record has for each kind of rows."""
+    found: dict[Kind, set[str]] = {}
     for run in read(out):
         for kind, digits in run.kinds().items() if run.seed == seed else ():
-            made.setdefault(kind, {})[digits] = run.commit
-    found = {}
-    for kind in present(out, seed):
-        if kind not in made:
-            found[kind] = "are in no record of a run (`privfit reproduce adopt` checks and records them)"
-        elif fingerprint(kind[1]) not in made[kind]:
-            last = list(made[kind].values())[-1]
-            found[kind] = f"come from a solver whose output has changed since {last}"
+            found.setdefault(kind, set()).add(digits)
+    return found
+
+
+def write_fingerprints(out: Path, seed: int) -> None:
+    """Write down what this version of each algorithm computes of which there are rows."""
+    found = {algorithm: fingerprint(algorithm) for algorithm in sorted({a for _, a in present(out, seed)})}
+    (out / FINGERPRINTS).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def is_outdated(out: Path, seed: int) -> Callable[[Kind, str], bool] | None:
+    """Return the rule that says of a row's kind and fingerprint whether the row is outdated.
+
+    It is, unless the row carries the fingerprint that was written down for its algorithm or, if it carries
+    none, the record has that one and no other for its kind. If nothing was written down, there is no rule.
+    """
+    if not (out / FINGERPRINTS).exists():
+        return None
+    current = json.loads((out / FINGERPRINTS).read_text(encoding="utf-8"))
+    recorded = _recorded(out, seed)
+
+    def outdated(kind: Kind, stamp: str) -> bool:
+        made = {stamp} if stamp else recorded.get(kind, set())
+        return made != {current.get(kind[1])}
+
+    return outdated
+
+
+def stamped(out: Path, seed: int) -> dict[Kind, set[str]]:
+    """Return the fingerprints that the rows of each kind carry; rows of earlier versions carry none."""
+    found: dict[Kind, set[str]] = {}
+    for name in EXPERIMENTS:
+        for cell, outcome in Results(out / f"{name}.csv", seed).finished().items():
+            found.setdefault((cell.experiment, cell.algorithm), set()).add(outcome.fingerprint)
     return found
 
 
 def present(out: Path, seed: int) -> list[Kind]:
     """Return the kinds of rows that the directory holds."""
-    return list(
-        dict.fromkeys(
-            (cell.experiment, cell.algorithm)
-            for name in EXPERIMENTS
-            for cell in Results(out / f"{name}.csv", seed).finished()
-        )
-    )
+    return list(stamped(out, seed))
 
 
-def drop(out: Path, seed: int, kinds: Iterable[Kind]) -> None:
-    """Take the rows of these kinds out of the files, and out of the record."""
-    gone = set(kinds)
-    for name in {experiment for experiment, _ in gone}:
-        Results(out / f"{name}.csv", seed).drop(lambda cell: (cell.experiment, cell.algorithm) in gone)
+def forget(out: Path, seed: int) -> None:
+    """Take what earlier versions ran out of the record, where no row of theirs is left."""
+    runs = read(out)
+    stamps = {kind: digits for kind, digits in stamped(out, seed).items() if "" not in digits}
     kept = []
-    for run in read(out):
+    for run in runs:
+        gone = {
+            kind
+            for kind, digits in run.kinds().items()
+            if run.seed == seed and kind in stamps and digits not in stamps[kind]
+        }
         experiments = {
-            name: [algorithm for algorithm in algorithms if run.seed != seed or (name, algorithm) not in gone]
+            name: [algorithm for algorithm in algorithms if (name, algorithm) not in gone]
             for name, algorithms in run.experiments.items()
         }
         experiments = {name: algorithms for name, algorithms in experiments.items() if algorithms}
         used = {algorithm for algorithms in experiments.values() for algorithm in algorithms}
         fingerprints = {name: digits for name, digits in run.fingerprints.items() if name in used}
         kept.append(replace(run, experiments=experiments, fingerprints=fingerprints))
-    _write(out, [run for run in kept if run.experiments])
+    kept = [run for run in kept if run.experiments]
+    if kept != runs:
+        _write(out, kept)
 
 
 def _write(out: Path, runs: list[Run]) -> None:

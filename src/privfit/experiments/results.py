@@ -5,21 +5,26 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from privfit.experiments.cells import Cell
+from privfit.experiments.designs import Cell
 from privfit.experiments.fit import Outcome
 
 COLUMNS = (*Cell._fields, "seed", *Outcome._fields)
+EARLIER_COLUMNS = COLUMNS[: COLUMNS.index("alpha")]  # before rows had counts and a fingerprint
+
+
+_COUNTS = ("choices", "rejected", "stalled", "descents", "rejected_descents")
 
 
 class Results:
     """The finished cells of one experiment.
 
     A row is one append that is forced to the disk, and counts once its line has an end. A kill can therefore
-    leave at most a piece of a line behind, which the next run cuts off before it appends.
+    leave at most a piece of a line behind, which the next run cuts off before it appends. A cell that is run
+    again gets another row; the last one counts, and earlier ones are taken out when the file is closed.
     """
 
     def __init__(self, path: Path, seed: int) -> None:
@@ -28,7 +33,7 @@ class Results:
     def finished(self) -> dict[Cell, Outcome]:
         """Return what is finished under this seed."""
         lines = self._whole().decode().splitlines()
-        if lines and tuple(next(csv.reader(lines[:1]))) != COLUMNS:
+        if lines and tuple(next(csv.reader(lines[:1]))) not in (COLUMNS, EARLIER_COLUMNS):
             raise ValueError(f"{self.path} has other columns than this version writes; move it away.")
         rows = {}
         for number, row in enumerate(csv.DictReader(lines), start=2):
@@ -42,8 +47,14 @@ class Results:
 
     @contextmanager
     def appending(self) -> Iterator[None]:
-        """Open the file at the end of its last whole line."""
+        """Open the file at the end of its last whole line, with the columns of this version.
+
+        When it is closed, each cell has one row.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        lines = self._whole().decode().splitlines(keepends=True)
+        if lines and tuple(next(csv.reader(lines[:1]))) == EARLIER_COLUMNS:
+            self._rewrite(lines)
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
         try:
             whole = len(self._whole())
@@ -53,21 +64,25 @@ class Results:
             yield
         finally:
             os.close(self._file)
+            self._keep_the_last_of_each_cell()
 
     def append(self, cell: Cell, outcome: Outcome) -> None:
         """Add a finished cell, durably."""
         self._write((*cell, self.seed, *outcome))
 
-    def drop(self, unwanted: Callable[[Cell], bool]) -> None:
-        """Take rows of this seed out of the file."""
+    def _keep_the_last_of_each_cell(self) -> None:
         lines = self._whole().decode().splitlines(keepends=True)
-        kept = lines[:1]
-        for line, row in zip(lines[1:], csv.DictReader(lines), strict=True):
-            cell, seed, _ = _parse(row)
-            if seed != self.seed or not unwanted(cell):
-                kept.append(line)
+        last = {_parse(row)[:2]: line for line, row in zip(lines[1:], csv.DictReader(lines), strict=True)}
+        if len(last) < len(lines) - 1:
+            self._rewrite([*lines[:1], *last.values()])
+
+    def _rewrite(self, lines: list[str]) -> None:
+        """Replace the file by these lines, whose first is the head, with all columns of this version."""
         new = self.path.with_suffix(".new")
-        new.write_text("".join(kept), encoding="utf-8")
+        with new.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(csv.DictReader(lines))
         new.replace(self.path)
 
     def _whole(self) -> bytes:
@@ -84,22 +99,28 @@ class Results:
 
 
 def _parse(row: dict[str, str]) -> tuple[Cell, int, Outcome]:
-    text = {name: row[name] for name in COLUMNS}
+    """Read one line; what an earlier version did not write, or no algorithm of its kind has, is None."""
     cell = Cell(
-        text["experiment"],
-        text["dataset"],
-        text["loss"],
-        text["algorithm"],
-        float(text["epsilon"]),
-        float(text["value"]) if text["value"] else None,
-        int(text["repetition"]),
-        int(text["fold"]),
+        row["experiment"],
+        row["dataset"],
+        row["loss"],
+        row["algorithm"],
+        float(row["epsilon"]),
+        float(row["value"]) if row["value"] else None,
+        int(row["repetition"]),
+        int(row["fold"]),
     )
+    counts = {name: int(row[name]) for name in _COUNTS if row.get(name)}
+    alpha, share = row.get("alpha"), row.get("selection_share")
     outcome = Outcome(
-        float(text["accuracy"]),
-        float(text["objective"]),
-        float(text["seconds"]),
-        int(text["steps"]),
-        int(text["records"]),
+        float(row["accuracy"]),
+        float(row["objective"]),
+        float(row["seconds"]),
+        int(row["steps"]),
+        int(row["records"]),
+        float(alpha) if alpha else None,
+        **counts,
+        selection_share=float(share) if share else None,
+        fingerprint=row.get("fingerprint") or "",
     )
-    return cell, int(text["seed"]), outcome
+    return cell, int(row["seed"]), outcome

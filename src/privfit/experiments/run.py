@@ -16,9 +16,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from privfit.experiments.cells import DATASETS, FOLDS, OPTIONAL, Cell
+from privfit.experiments.designs import DATASETS, FOLDS, OPTIONAL, Cell
+from privfit.experiments.environment import write_lock
+from privfit.experiments.fingerprints import fingerprint
 from privfit.experiments.fit import Outcome, fit_cell, table
-from privfit.experiments.provenance import begin
+from privfit.experiments.provenance import Kind, begin, forget, unfit
 from privfit.experiments.results import Results
 
 # A worker is one core: `jobs` is then the number of cores that are used.
@@ -36,25 +38,41 @@ def run(
     console: Console,
     records: int | None = None,
     optional: Collection[str] = OPTIONAL,
+    replace: bool = False,
 ) -> dict[Cell, BaseException]:
     """Run the cells that are not finished, and return those that failed with the reason.
 
     Failed cells are not written down: the next run tries them again. Ctrl-C lets the cells in progress
     finish, and a second one drops them. Data sets that are `optional` are left out if they cannot be had;
-    without another one nothing is run. Tables are cut to their first `records`.
+    without another one nothing is run. To `replace` is to run cells again whose rows another version made;
+    each such row stands until the new one is there. In a smoke test tables are cut to their first
+    `records`, and rows carry no fingerprint, because that takes longer than the fits.
     """
     tables = {name: Results(out / f"{name}.csv", seed) for name in dict.fromkeys(c.experiment for c in cells)}
     finished = {cell: outcome for results in tables.values() for cell, outcome in results.finished().items()}
+    outdated = unfit(out, seed, set(map(_kind_of_rows, cells))) if replace else {}
+    for (experiment, algorithm), why in outdated.items():
+        console.print(f"Run again: rows of {algorithm} in {experiment}.csv, which {why}.")
+    finished = {
+        cell: outcome
+        for cell, outcome in finished.items()
+        if _kind_of_rows(cell) not in outdated or outcome.fingerprint == fingerprint(cell.algorithm)
+    }
     todo = _with_data([cell for cell in cells if cell not in finished], finished, optional, records, console)
     failed: dict[Cell, BaseException] = {}
     if not todo:
         return failed
-    begin(todo, out, seed)
+    if records is None:
+        begin(todo, out, seed, replacing=outdated)
+    else:  # a smoke test, whose rows are no results
+        write_lock(out)
     done = sum(cell in finished for cell in cells)
     clock = _Clock(finished, todo, jobs)
     waiting = iter(todo)
     running: dict[Future[Outcome], Cell] = {}
     with ExitStack() as opened:
+        if records is None:
+            opened.callback(forget, out, seed)
         for results in tables.values():
             opened.enter_context(results.appending())
         progress = opened.enter_context(_bar(console))
@@ -70,7 +88,8 @@ def run(
                 failed[cell] = error
                 clock.tick(cell, None)
             else:
-                tables[cell.experiment].append(cell, future.result())
+                stamp = "" if records is not None else fingerprint(cell.algorithm)
+                tables[cell.experiment].append(cell, future.result()._replace(fingerprint=stamp))
                 clock.tick(cell, future.result().seconds)
             progress.update(task, advance=1, left=f"about {timedelta(seconds=round(clock.left()))} left")
 
@@ -92,6 +111,10 @@ def run(
                 for child in multiprocessing.active_children():
                     child.kill()
             raise
+
+
+def _kind_of_rows(cell: Cell) -> Kind:
+    return cell.experiment, cell.algorithm
 
 
 def describe(cell: Cell) -> str:

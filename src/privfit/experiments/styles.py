@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from privfit.experiments.cells import FAULTY
+from privfit.experiments.designs import FAULTY
 
 INK, PAPER, FAINT = "#1f2329", "#fefefe", "#8b949f"  # on dark paper a style sheet exchanges the first two
 DARK_INK, DARK_PAPER = "#e6edf3", "#0d1117"
@@ -50,7 +50,11 @@ STYLES: dict[str, Style] = {
     "authors-outpert-NOT-PRIVATE": Style(ORANGE, "P", "--", hollow=True),
     "authors-privgene": Style(PURPLE, "X"),
     "authors-sgd-adv": Style(SKY, "<"),
-    "authors-sgd-ma-NOT-PRIVATE": Style(BLUE, ">", "--", hollow=True),
+    "authors-sgd-ma-NOT-PRIVATE": Style(BLUE, ">", "--"),  # its hollow marks are fits without a step
+    "dpagd-exponential": Style(VERMILION, "x", "-."),
+    "dpagd-fixed-range": Style(SKY, "<"),
+    "sgd-ma-fixed": Style(BLUE, "o", "--"),
+    "outpert-fixed": Style(ORANGE, "P"),
     "dpagd-no-averaging": Style(GREEN, "^"),
     "dpagd-no-averaging-capped": Style(GREEN, "^", ":", hollow=True),
     "dpagd-fixed-shares": Style(PURPLE, "X"),
@@ -63,11 +67,11 @@ STYLES: dict[str, Style] = {
 }
 OTHER = Style(FAINT, "h", "-.")  # an algorithm that was added without a look of its own
 EPSILON_COLOURS = {
-    0.1: (BLUE, "o"),
-    0.2: (SKY, "s"),
-    0.4: (ORANGE, "^"),
-    0.8: (VERMILION, "D"),
-    1.6: (PURPLE, "P"),
+    0.1: BLUE,
+    0.2: SKY,
+    0.4: ORANGE,
+    0.8: VERMILION,
+    1.6: PURPLE,
 }
 
 LOOKS: dict[Any, Any] = {

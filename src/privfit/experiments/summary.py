@@ -5,18 +5,9 @@ from __future__ import annotations
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from privfit.experiments.cells import (
-    ALGORITHMS,
-    DATASETS,
-    EXPERIMENTS,
-    FOLDS,
-    MODELS,
-    Cell,
-    Experiment,
-)
 from privfit.experiments.curves import (
     METRICS,
     Curve,
@@ -27,12 +18,22 @@ from privfit.experiments.curves import (
     notes,
     read_references,
     references,
+    repetitions,
+)
+from privfit.experiments.designs import (
+    ALGORITHMS,
+    DATASETS,
+    EXPERIMENTS,
+    MODELS,
+    Cell,
+    Experiment,
 )
 from privfit.experiments.fingerprints import RECORDS, fingerprint
 from privfit.experiments.fit import BATCH, Outcome
 from privfit.experiments.provenance import Run, present, read, unfit
 from privfit.experiments.results import Results
-from privfit.experiments.table1 import EPSILON, Iteration, read_table1
+from privfit.experiments.table1 import EPSILON, Draws, read_table1
+from privfit.experiments.table2 import table2_as_markdown
 
 _TERMS = f"""
 - **Noise is seeded** so that every number can be made again. A model that is published needs
@@ -55,28 +56,32 @@ _TERMS = f"""
 - **KDDCup99** is the full file if it is at hand, and the official 10% file otherwise; the tables
   say how many records there were. As in the paper DP-AGD works on fresh random batches of about
   {BATCH:,} records, and PrivGene on a random subset of that size, one for the whole search;
-  neither claims amplification. The paper leaves OutPert out, for its full batches; here they are
-  affordable.
+  neither claims amplification. OutPert is left out, as in the paper.
 - **DP-AGD selects its steps privately here.** The published curves come from code whose selection
   is worth 20 times the epsilon it pays for (erratum E4). The curve marked NOT PRIVATE shows what
   that bought, everything else being equal; no solver of this package does it.
 """
 
 
-def summarise(out: Path, seed: int) -> str:
-    """Describe all that the directory holds."""
+SMOKE = "A smoke test: one fit of everything on few records. Nothing on this page is a result."
+
+
+def summarise(out: Path, seed: int, *, smoke: bool = False) -> str:
+    """Describe all that the directory holds; of a smoke test leave out which version made it."""
     parts = [
         "# The paper's experiments, run again",
         "",
         f"Made by `privfit reproduce` with seed {seed}. Each row of a CSV file is one fit.",
         "",
-        *_provenance(out, seed),
+        *([SMOKE, ""] if smoke else _provenance(out, seed)),
         "## Terms",
         _TERMS.strip(),
         "",
     ]
     if (out / "table1.csv").exists():
         parts += _table1(read_table1(out))
+    if (out / "table2.csv").exists():
+        parts += ["## Table 2: the data sets", "", table2_as_markdown(out), ""]
     for experiment in EXPERIMENTS.values():
         rows = Results(out / f"{experiment.name}.csv", seed).finished()
         if rows:
@@ -145,7 +150,7 @@ def _experiment(
     yield from _wrapped(
         " ".join(
             [
-                f"{len(rows):,} fits, {_repetitions(rows)}, {minutes:,.0f} minutes of fitting on one core.",
+                f"{len(rows):,} fits, {repetitions(rows)}, {minutes:,.0f} minutes of fitting on one core.",
                 f"All fits: [{experiment.name}.csv]({experiment.name}.csv).",
                 *_missing(experiment, rows, repeats),
                 *notes(experiment, rows),
@@ -153,8 +158,9 @@ def _experiment(
         )
     )
     yield ""
-    yield f"![{experiment.title}]({experiment.name}.png)"
-    yield ""
+    if experiment.has_figure:
+        yield f"![{experiment.title}]({experiment.name}.png)"
+        yield ""
     for task in experiment.tasks:
         records = {row.records for cell, row in rows.items() if (cell.dataset, cell.loss) == task}
         for metric in METRICS if records else ():
@@ -163,17 +169,6 @@ def _experiment(
             found = curves(experiment, rows, task, metric) | references(compared, task, metric)
             yield from _table(experiment, found)
             yield ""
-
-
-def _repetitions(rows: Mapping[Cell, Outcome]) -> str:
-    """Say how often each table was divided into folds, where that is not the same for all algorithms, too."""
-    count = {cell.algorithm: 0 for cell in rows}
-    for cell in rows:
-        count[cell.algorithm] = max(count[cell.algorithm], cell.repetition + 1)
-    if len(set(count.values())) == 1:
-        return f"{max(count.values())} x {FOLDS}-fold"
-    fewer = (f"{name} {repeats}" for name, repeats in count.items() if repeats < max(count.values()))
-    return f"{max(count.values())} x {FOLDS}-fold ({', '.join(fewer)} x {FOLDS})"
 
 
 def _missing(experiment: Experiment, rows: Mapping[Cell, Outcome], repeats: int) -> Iterator[str]:
@@ -208,18 +203,18 @@ def _text(estimate: Estimate | None) -> str:
     return f"{estimate.mean:.4f}{error}{' (no step)' if estimate.no_step else ''}"
 
 
-def _table1(iterations: Sequence[Iteration]) -> Iterator[str]:
-    last = iterations[-1]
+def _table1(draws: Draws) -> Iterator[str]:
+    first = draws[0]
     yield "## Table 1: the gradient drowns and the objective falls"
     yield ""
     yield from _wrapped(
-        f"One run of DP-AGD on all of Adult, epsilon = {EPSILON:g}; norms are per record. The true gradient "
-        "and the objective are NOT PRIVATE: a diagnostic from inside, which no fit releases. All iterations: "
-        "[table1.csv](table1.csv)."
+        f"DP-AGD on all of Adult, epsilon = {EPSILON:g}: the first of {len(draws)} runs; norms are per "
+        "record. The true gradient and the objective are NOT PRIVATE: a diagnostic from inside, which no fit "
+        "releases. All runs: [table1.csv](table1.csv)."
     )
     yield ""
     yield "| t | true gradient | noisy gradient | expected noise | objective |"
     yield "|---|---|---|---|---|"
-    for row in (*iterations[:11], *([last] if len(iterations) > 11 else ())):
+    for row in (*first[:11], *first[11:][-1:]):
         yield f"| {row.t} | " + " | ".join(f"{number:.5f}" for number in row[1:]) + " |"
     yield ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
@@ -13,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from privfit.experiments.cells import DATASETS, REFERENCES, WATERFALL, Cell, Experiment
-from privfit.experiments.curves import METRICS, Curve, Estimate, Line, Metric, curves, paired
+from privfit.experiments.curves import METRICS, Curve, Estimate, Line, Metric, curves, paired, terms
+from privfit.experiments.designs import DATASETS, REFERENCES, WATERFALL, Cell, Experiment
 from privfit.experiments.fit import Outcome
 from privfit.experiments.styles import INK, PAPER
 
@@ -63,6 +64,7 @@ def compose_waterfall(experiment: Experiment, rows: Mapping[Cell, Outcome], metr
         Line2D([], [], color=INK, lw=1.2, label="± standard error"),
     ]
     figure.legend(handles=keys, loc="outside upper center", ncols=4, frameon=False, fontsize=8.5)
+    figure.supxlabel(textwrap.fill(" ".join(terms(experiment, rows)), 120), fontsize=8.5)
     return figure
 
 

@@ -1,4 +1,4 @@
-"""Losses of (prediction, target). To add one, add a file here that defines it; nothing else has to change."""
+"""Losses: functions of (prediction, target). A loss that is defined in a file of this package is found."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -28,10 +28,11 @@ def get_loss(name: str) -> Loss:
 
 
 def own(loss: Loss) -> Loss | None:
-    """Return the loss of privfit's own, whose constants are proved, that a loss equals; None without one.
+    """Return privfit's own loss that equals this one, whose constants are proved, or None if there is none.
 
-    Equal losses have the same functions and the same constants, and a name alone proves nothing. Losses with
-    parameters are made again. What is returned is privfit's object: a copy may have other makers of losses.
+    Losses are equal if their functions and their constants are the same; an equal name is not enough. A loss
+    with parameters is compared with a new one that has the same parameters. The result is privfit's object,
+    because attributes that are not compared may differ in a copy.
     """
     maker, arguments = loss.made_by or (None, ())
     known = [LOSSES[loss.name]] if loss.name in LOSSES else []
@@ -44,5 +45,5 @@ def own(loss: Loss) -> Loss | None:
 
 
 def is_own(loss: Loss) -> bool:
-    """Tell whether a loss is one of privfit's own."""
+    """Return whether a loss is one of privfit's own."""
     return own(loss) is not None

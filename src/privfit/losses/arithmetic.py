@@ -1,17 +1,22 @@
-"""Exponential and logarithm for compiled loops, out of additions, multiplications and divisions only.
+"""Exponential and logarithm for compiled loops, made of additions, multiplications and divisions only.
 
-A library's exponential may be replaced by a vector version in part of a loop, and then a record's loss would
-depend, in its last bit, on which row it sits in. The privacy proof wants it to depend on the record alone.
+A compiler may replace a library's exponential by a vector version in a part of a loop. The last bit of a
+record's loss would then depend on the number of its row. The privacy proof requires that it depends on the
+record alone.
 """
 
 import math
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., float | None])
+
+NO_C_ENTRY = {
+    "no_cfunc_wrapper": True
+}  # what no C program calls needs no entry for it; saves time to compile
 
 _unknown_to_numba: list[Callable[..., float | None]] = []
 
@@ -19,8 +24,8 @@ _unknown_to_numba: list[Callable[..., float | None]] = []
 def compilable(function: Function) -> Function:
     """Let numba-compiled code call `function`, which stays an ordinary Python function.
 
-    numba is told at once if it is there, and otherwise when the engine's kernels bring it in: importing it
-    takes a third of a second, which whoever only names a loss, or a solver, should not have to wait.
+    If numba is imported already, it is told at once; otherwise it is told when the engine's kernels import
+    it. Importing numba takes a third of a second, and losses can be used without it.
     """
     _unknown_to_numba.append(function)
     if "numba" in sys.modules:
@@ -29,13 +34,14 @@ def compilable(function: Function) -> Function:
 
 
 def tell_numba() -> None:
-    """Register all functions that were declared compilable before numba was there."""
+    """Register all functions that were declared compilable before numba was imported."""
     from numba.extending import register_jitable
 
     while _unknown_to_numba:
-        # NumPy's error model and inlining: a check for a zero divisor, or a call, would keep loops from
-        # being vectorised.
-        register_jitable(error_model="numpy", forceinline=True)(_unknown_to_numba.pop())
+        # NumPy's error model and inlining, because a check for a zero divisor, or a call, would prevent
+        # loops from being vectorised
+        options: Any = {"error_model": "numpy", "forceinline": True} | NO_C_ENTRY
+        register_jitable(**options)(_unknown_to_numba.pop())
 
 
 def multiply_add(a: float, b: float, c: float) -> float:
@@ -48,7 +54,7 @@ LN2_HIGH = 6.93147180369123816490e-01  # the leading bits of ln 2: exact when mu
 LN2_LOW = 1.90821492927058770002e-10
 TO_INTEGER = 1.5 * 2.0**52  # adding it rounds to an integer and leaves that integer in the low bits
 THREE_QUARTERS = int(np.float64(0.75).view(np.int64))
-T = tuple(1.0 / math.factorial(k) for k in range(14))
+T = tuple(1.0 / math.factorial(k) for k in range(14))  # coefficients of the series of the exponential
 
 
 @compilable

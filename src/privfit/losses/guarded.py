@@ -1,4 +1,4 @@
-"""A loss that a user wrote, as the engine takes it: checked, in one unit, finite and not negative."""
+"""Prepare a user's loss for the engine: check it, rescale it, and make it finite and non-negative."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _made: dict[tuple[object, ...], Loss] = {}
 
 
 def unit_of(loss: Loss) -> float:
-    """Return what a user's loss is divided by: its slope at 0, so that clips mean what they do for the hinge.
+    """Return the slope at 0 of a user's loss, by which the loss is divided.
 
-    A clip bounds slopes, and the defaults of solvers are made for slopes of about 1.
+    Clips bound slopes, and the defaults of solvers are made for slopes of about 1, as those of the hinge.
     """
     try:
         slope = loss.slope_at_zero
@@ -32,25 +32,25 @@ def unit_of(loss: Loss) -> float:
 def guarded(loss: Loss) -> Loss:
     """Return a user's loss with functions that the engine may compile.
 
-    A price never rests on it: solvers that take it clip each record's gradient and loss. So that this holds,
-    value and derivative must be functions of their arguments alone (`purity`); what is no finite number
-    counts as 0, and so does a negative loss.
+    Sensitivities do not depend on the loss, because solvers that accept it clip each record's gradient and
+    loss. For this to hold, value and derivative must be functions of their arguments alone (`purity`). Values
+    that are not finite count as 0, and so do negative losses.
 
     Parameters
     ----------
     loss : Loss
-        Of one output, with functions written in Python.
+        A loss with one output, whose functions are written in Python.
 
     Returns
     -------
     loss : Loss
-        The same loss divided by `unit_of`. Its name has a digest of its functions, so that compiled loops of
-        another version are not taken for its own. Equal losses give the same object.
+        The same loss divided by `unit_of`. Its name holds a digest of its functions, so that cached loops of
+        another version are never used for it. Equal losses give the same object.
 
     Raises
     ------
     ValueError
-        If a function uses what it may not, or the loss has several outputs.
+        If a function uses something that is not allowed, or the loss has several outputs.
     """
     if loss.outputs != 1:
         raise ValueError(f"The loss {loss.name!r} must have one output; several are for losses of privfit.")

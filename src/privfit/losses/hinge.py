@@ -21,7 +21,7 @@ def derivative(prediction: float, target: float) -> float:
 
 
 def link(mean: float) -> float:
-    """Return twice the log odds, and at most 1: the hinge wants no margin beyond that, and all up to it."""
+    """Return twice the log odds, at most 1 in size: larger margins do not reduce the hinge loss."""
     return min(max(2.0 * (math.log1p(mean) - math.log1p(-mean)), -1.0), 1.0)
 
 

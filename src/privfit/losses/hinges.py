@@ -52,10 +52,11 @@ def smoothed_derivative(predictions: Vector, target: float, out: Vector) -> None
 
 
 def link(shares: Vector) -> Vector:
-    """Return each class's mean target, from -1 to 1, whose largest is that of the largest class.
+    """Return the mean target of each class, from -1 to 1, so that the largest class has the largest.
 
-    A hinge of a constant is straight from -1 to 1. Its least is at -1 for every class that is not a majority,
-    but then no class would be predicted.
+    As a function of a constant prediction, the mean hinge loss is a line from -1 to 1. If no class has a
+    majority, its minimum is at -1 for all classes. Then all predictions would be equal, and no class could be
+    predicted.
     """
     return 2.0 * shares - 1.0
 
@@ -122,4 +123,4 @@ def hinges(classes: int) -> Loss:
     )
 
 
-SMOOTHED_HINGES, HINGES = smoothed_hinges(3), hinges(3)  # in the registry, for what is tested of every loss
+SMOOTHED_HINGES, HINGES = smoothed_hinges(3), hinges(3)  # in the registry, so that tests of all losses run

@@ -11,7 +11,7 @@ from privfit.losses.loss import Loss
 from privfit.losses.squared import link
 from privfit.losses.targets import NUMBERS
 
-TAU = 1.345  # in standard deviations: of Gaussian residuals the estimate then keeps 95% of its accuracy
+TAU = 1.345  # in standard deviations; with Gaussian residuals the estimate is then 95% efficient
 
 
 @cache
@@ -23,17 +23,17 @@ def huber(tau: float) -> Loss:
     Parameters
     ----------
     tau : float
-        From which residual on the loss is a line; positive.
+        The residual above which the loss is a line; positive.
 
     Returns
     -------
     loss : Loss
-        Its slope is at most `tau`.
+        A loss whose slope is at most `tau`.
 
     Raises
     ------
     ValueError
-        If `tau` is not positive: the loss would be negative, and a clip would not bound it.
+        If `tau` is not positive, because the loss would then be negative, and a clip would not bound it.
     """
     if not 0.0 < tau < math.inf:
         raise ValueError(f"tau must be a positive number, got {tau!r}.")

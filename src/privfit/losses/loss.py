@@ -1,4 +1,4 @@
-"""What a loss is: a function of a prediction and a target, and the constants that proofs need."""
+"""The class of losses: functions of a prediction and a target, with the constants that proofs need."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from privfit.losses.targets import AMOUNTS, TWO_LABELS, Targets
 
 Pointwise = Callable[..., Any]
 
-FARTHEST_CONSTANT = 20.0  # a label of which there is one in 5e8 has these log odds
-CONSTANT_TOLERANCE = 1e-6  # of the best constant, which noise moves by far more
+FARTHEST_CONSTANT = 20.0  # the log odds of a label that one in 5e8 records has
+CONSTANT_TOLERANCE = 1e-6  # of the best constant; noise changes it by far more
 
 
 @dataclass(frozen=True)
@@ -25,45 +25,47 @@ class Loss:
     Parameters
     ----------
     name : str
-        By which it is found, and which names its compiled loops.
+        The name of the loss, and of its compiled loops.
     value, derivative : callable
-        Of (prediction, target): the loss, and its derivative with respect to the prediction. A user writes
-        them in plain Python; privfit's own are `arithmetic.compilable`. With several outputs, which privfit's
-        own may have, there is an array of predictions, and the derivative is a function of
-        (predictions, target, out) that writes those with respect to all predictions to `out`.
+        Functions of (prediction, target) that return the loss, and its derivative with respect to the
+        prediction. Users write them in plain Python; privfit's own are `arithmetic.compilable`. Losses with
+        several outputs, which are privfit's own only, take an array of predictions. Their derivative is a
+        function of (predictions, target, out) that writes the derivatives with respect to all predictions to
+        `out`.
     lipschitz : float
-        Largest size of the derivative, or length of the gradient; infinite if there is none.
+        The largest absolute derivative, or gradient norm; infinite if there is none.
     smoothness : float
-        Largest slope of the derivative; infinite where it jumps.
+        The largest slope of the derivative; infinite if the derivative jumps.
     targets : Targets
         The values that a target may have.
     link : callable, optional
-        Of a mean target: the constant prediction that suits it best, where a walk starts. Without one it is
-        the constant with the least loss if all targets were at the two ends of their range. With several
-        outputs it is a function of the mean of `Targets.summands` that returns a prediction for each output.
+        Returns the best constant prediction for a given mean target, from which descent starts. By default
+        this is the constant with the least loss if all targets were at the two ends of their range. With
+        several outputs, the function takes the mean of `Targets.summands` and returns a prediction for each
+        output.
     smooth_stand_in : Loss, optional
-        A loss near this one whose derivative does not jump, for solvers that need one.
+        A similar loss whose derivative does not jump, for solvers that need a smooth loss.
     sharpened : callable, optional
-        Of a number k: the stand-in, k times nearer to this loss.
+        Returns, for a number k, a stand-in that is k times nearer to this loss.
     is_softplus : bool
-        Whether the value is log(1 + exp(-target * prediction)), so that sums of losses are logarithms of
-        products. That is a fast path only.
+        Whether the value is log(1 + exp(-target * prediction)). Sums of losses are then computed as
+        logarithms of products, which is faster.
     outputs : int
-        How many predictions a record has.
+        The number of predictions for each record.
     is_scale_free : bool
-        Whether targets are numbers that may be measured from another zero and in another unit: a solver may
-        then choose both, and the loss is about residuals in that unit.
+        Whether the targets are numbers whose zero and unit a solver may choose. The loss is then a function
+        of residuals in that unit.
     made_by : pair, optional
         The function that made a loss with parameters, and its arguments; pickles keep these.
     only_differences : bool
-        Whether the loss stays the same if one number is added to all predictions. Then the derivatives of
-        every record add up to 0, and noise on their sum can be taken off (`without_common_part`).
+        Whether the loss stays the same if one number is added to all predictions. The derivatives of every
+        record then add up to 0, so noise in their sum can be removed (`without_common_part`).
     of_classes : callable, optional
-        Of a number of classes: the loss that does for so many what this one does for two labels.
+        Returns, for a number of classes, the loss of several classes that corresponds to this one.
     second_derivative : callable, optional
-        Of arrays of (slopes, predictions, targets): the second derivative with respect to the prediction,
-        from the first. It uses the four basic operations alone, so that what it computes for a record does
-        not depend on other records. Standard errors need it.
+        A function of arrays (slopes, predictions, targets) that returns the second derivatives with respect
+        to the predictions. It uses additions, subtractions, multiplications and divisions only, so that the
+        result for a record does not depend on other records. Standard errors need it.
     """
 
     name: str
@@ -88,7 +90,7 @@ class Loss:
 
     @property
     def slope_at_zero(self) -> float:
-        """How steep the loss is at prediction 0, where every walk starts; of several, in the steepest."""
+        """The largest absolute derivative at prediction 0, over all typical targets and all outputs."""
         if self.outputs == 1:
             return max(abs(float(self.derivative(0.0, target))) for target in self.targets.typical)
         slopes = np.empty((len(self.targets.typical), self.outputs))
@@ -97,12 +99,12 @@ class Loss:
         return float(np.max(np.abs(slopes)))
 
     def weights_of(self, size: int) -> NDArray[np.float64]:
-        """Return zero weights of so many columns: a vector or, with several outputs, a column for each."""
+        """Return zero weights for this many columns: a vector, or a matrix with a column for each output."""
         return np.zeros(size if self.outputs == 1 else (size, self.outputs))
 
     @property
     def joint_slope(self) -> float:
-        """How much longer than those of one output the gradients of all outputs together can be."""
+        """How much longer the gradient of all outputs together can be than that of one output."""
         return 1.0 if self.outputs == 1 else self.lipschitz
 
     @property
@@ -111,22 +113,22 @@ class Loss:
         return self.outputs - self.only_differences
 
     def without_common_part(self, gradients: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a noisy gradient sum without the noise that all outputs share, where the sum has none.
+        """Return a noisy gradient sum without the noise that all outputs share.
 
-        It changes no exact sum of a loss of `only_differences`, so it is post-processing that takes noise
-        off. Of other losses gradients are returned as they are.
+        If `only_differences`, the exact sum has mean 0 over the outputs, so subtracting the mean is
+        post-processing that removes only noise. For other losses the gradients are returned unchanged.
         """
         return gradients - gradients.mean(axis=1, keepdims=True) if self.only_differences else gradients
 
     def unit_of_weights(self, center: float, scale: float) -> tuple[float, float]:
-        """Return what is taken off the intercept, and the unit of weights, for (targets - center) / scale.
+        """Return the shift of the intercept and the unit of weights for targets (targets - center) / scale.
 
-        Weights of amounts are about their logarithm: another unit of amounts moves the intercept alone.
+        A model of amounts predicts their logarithm, so another unit of amounts changes the intercept alone.
         """
         return (math.log(scale), 1.0) if self.targets == AMOUNTS else (center, scale)
 
     def best_constant(self, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the constant prediction that suits a mean target, for each output: the link at weights 0."""
+        """Return the best constant prediction for a mean target, one for each output."""
         if self.outputs > 1:
             if self.link is None:
                 raise ValueError(f"the loss {self.name!r} has several outputs and needs a link")

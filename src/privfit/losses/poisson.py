@@ -1,7 +1,7 @@
-"""The loss of Poisson regression, which predicts the logarithm of a mean, and is a line far out.
+"""The loss of Poisson regression, which predicts the logarithm of a mean. For large predictions it is a line.
 
-The slope is e^min(prediction, E) - target: beyond E the loss goes on as a line, and stays convex. (If the
-prediction itself were clipped to E, the loss would be flat there, and would not be convex.)
+The slope is e^min(prediction, LINEAR_FROM) - target: from LINEAR_FROM on the loss is a line, so it is convex.
+(If the prediction itself were clipped to LINEAR_FROM, the loss would be constant there, and not convex.)
 """
 
 import math
@@ -11,18 +11,20 @@ from numpy.typing import NDArray
 
 from privfit.losses.arithmetic import compilable, exp, log
 from privfit.losses.loss import Loss
-from privfit.losses.targets import AMOUNTS, LARGEST
+from privfit.losses.targets import AMOUNTS, LARGEST_TARGET
 
-E = math.log(LARGEST)  # so that no target is beyond the mean at which the loss becomes a line
-FARTHEST = 1e300  # predictions are clipped here, because 0 times an infinite one is no number
+LINEAR_FROM = math.log(
+    LARGEST_TARGET
+)  # so that no target is beyond the mean at which the loss becomes a line
+LARGEST_PREDICTION = 1e300  # predictions are clipped to this, because 0 times infinity is NaN
 
 
 @compilable
 def value(prediction: float, target: float) -> float:
-    """Return e^p - t p, less the least that it can be for this target: half the deviance of one record."""
-    prediction = min(max(prediction, -FARTHEST), FARTHEST)
-    inner = min(prediction, E)
-    mean = float(exp(inner))  # of Python, because NumPy's numbers warn where they overflow
+    """Return half the deviance of one record: e^p - t p, minus its minimum over p."""
+    prediction = min(max(prediction, -LARGEST_PREDICTION), LARGEST_PREDICTION)
+    inner = min(prediction, LINEAR_FROM)
+    mean = float(exp(inner))  # a Python float, because NumPy's numbers warn when they overflow
     least = target - target * log(max(target, 1e-300))
     beyond = (mean - target) * (prediction - inner)
     return max(mean - target * inner - least + beyond, 0.0)
@@ -30,15 +32,15 @@ def value(prediction: float, target: float) -> float:
 
 @compilable
 def derivative(prediction: float, target: float) -> float:
-    """Return the mean that is predicted, at most e^E, less the target."""
-    return exp(min(prediction, E)) - target
+    """Return the predicted mean, at most e^LINEAR_FROM, minus the target."""
+    return exp(min(prediction, LINEAR_FROM)) - target
 
 
 def second_derivative(
     slopes: NDArray[np.float64], predictions: NDArray[np.float64], targets: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the mean that is predicted, the slope plus the target, and 0 where the loss is a line."""
-    return np.where(predictions < E, slopes + targets, 0.0)
+    """Return the predicted mean (slope plus target), and 0 from LINEAR_FROM on, where the loss is a line."""
+    return np.where(predictions < LINEAR_FROM, slopes + targets, 0.0)
 
 
 def link(mean: float) -> float:
@@ -50,8 +52,8 @@ POISSON = Loss(
     "poisson",
     value,
     derivative,
-    lipschitz=LARGEST,
-    smoothness=LARGEST,
+    lipschitz=LARGEST_TARGET,
+    smoothness=LARGEST_TARGET,
     targets=AMOUNTS,
     link=link,
     second_derivative=second_derivative,

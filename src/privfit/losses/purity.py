@@ -1,9 +1,10 @@
-"""What a function that a user wrote may use, so that what it returns depends on its arguments alone.
+"""Check that a function written by a user depends on its arguments alone.
 
-A sum over records has a bound because each record adds what is computed from that record. A user's loss could
-break that without meaning to: by a random number, by a counter, or by a library's exponential, which a
-compiler may replace by a vector version in part of a loop, so that its last bit depends on the row. So only
-such names are allowed as make functions of their arguments, rounded in the same way in every row.
+A sum over records has a sensitivity bound only if each summand is computed from one record alone. A user's
+loss could break this by accident: with a random number, with a counter, or with a library's exponential. A
+compiler may replace the exponential by a vector version in a part of a loop, so that its last bit depends on
+the row. So a loss may use only names that are functions of their arguments, rounded in the same way in every
+row.
 """
 
 from __future__ import annotations
@@ -18,34 +19,35 @@ from typing import Any
 from privfit.losses import arithmetic
 
 BUILTINS = (abs, bool, float, max, min)
-# each of them is exact, or rounded correctly, in whatever way it is compiled
+# each of these is exact, or rounded correctly, however it is compiled
 OF_MATH = ("copysign", "e", "fabs", "inf", "isfinite", "isinf", "isnan", "nan", "pi", "sqrt", "tau")
 OWN = (arithmetic.exp, arithmetic.log, arithmetic.log1p_unit)
 ADVICE = "use arithmetic, comparisons, abs, min, max, math.sqrt, and exp and log of privfit.losses.arithmetic"
 FORBIDDEN = ("SUBSCR", "SLICE", "IMPORT", "STORE_GLOBAL", "STORE_ATTR", "STORE_DEREF", "YIELD", "DELETE")
-# A function within the function would not be checked, and an exception would tell of a record.
+# A function inside the function would not be checked, and an exception would reveal something of a record.
 ALSO_FORBIDDEN = ("MAKE_FUNCTION", "ASSERTION", "RAISE")
 
 
 def fingerprint(function: Any, who: str) -> str:
-    """Return a digest of all that a function consists of, or say why it is not one of its arguments alone.
+    """Return a digest of a function's code; raise ValueError if it may depend on more than its arguments.
 
     Parameters
     ----------
     function : callable
         A Python function of two numbers.
     who : str
-        What to call it in a refusal.
+        The name of the function in error messages.
 
     Returns
     -------
     digest : str
-        Equal for equal code and constants, whatever file they are in.
+        Equal for equal code and constants, in whatever file they are.
 
     Raises
     ------
     ValueError
-        If the function is not written in Python, does not take two arguments, or uses what it may not.
+        If the function is not written in Python, does not take two arguments, or uses a name that is not
+        allowed.
     """
     if not isinstance(function, FunctionType):
         raise ValueError(f"The {who} must be a Python function of (prediction, target).")
@@ -64,7 +66,7 @@ def _check_arguments(function: FunctionType, who: str, count: int | None) -> Non
 
 
 def _collect(function: FunctionType, who: str, parts: list[str], callers: list[FunctionType]) -> None:
-    """Add what a function consists of to the parts, or refuse it."""
+    """Append the code and constants of a function to `parts`; raise ValueError if it is not allowed."""
     if function in callers:
         raise ValueError(f"The {who} calls itself; write it without recursion.")
     code = function.__code__
@@ -78,7 +80,7 @@ def _collect(function: FunctionType, who: str, parts: list[str], callers: list[F
             _check_arguments(used, helper, None)
             _collect(used, helper, parts, [*callers, function])
         elif any(used is allowed for allowed in (math, *BUILTINS, *OWN)):
-            parts.append(f"{name}={used.__name__}")  # by whatever name it is called
+            parts.append(f"{name}={used.__name__}")  # its own name, because `name` may be an alias
         else:
             raise ValueError(
                 f"The {who} uses {name!r}, which is not known to depend on numbers alone; {ADVICE}."
@@ -86,7 +88,7 @@ def _collect(function: FunctionType, who: str, parts: list[str], callers: list[F
 
 
 def _used(function: FunctionType, who: str) -> dict[str, Any]:
-    """Return what a function's names stand for, and refuse operations that are none on numbers."""
+    """Return the objects that a function's names refer to; raise ValueError for operations not on numbers."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     used = {name: cell.cell_contents for name, cell in cells}
     before: dis.Instruction | None = None
@@ -103,7 +105,7 @@ def _used(function: FunctionType, who: str) -> dict[str, Any]:
             used[done.argval] = function.__globals__.get(done.argval, getattr(builtins, done.argval, None))
         if done.opname in ("LOAD_ATTR", "LOAD_METHOD") and done.argval not in OF_MATH:
             raise ValueError(f"The {who} uses {done.argval!r}; {ADVICE}.")
-        exponent = None if done.is_jump_target else before  # where branches meet, it may be another one
+        exponent = None if done.is_jump_target else before  # at a jump target it may be another value
         if done.opname == "BINARY_OP" and not _is_allowed(done.argrepr.rstrip("="), exponent):
             raise ValueError(
                 f"The {who} uses the operator {done.argrepr!r}; use + - * / and powers that are "
@@ -114,7 +116,7 @@ def _used(function: FunctionType, who: str) -> dict[str, Any]:
 
 
 def _is_allowed(operator: str, before: dis.Instruction | None) -> bool:
-    """Tell whether an operator is rounded in one way only; powers are if the exponent is a whole number."""
+    """Return whether an operator always rounds in the same way, as a power with a constant whole exponent."""
     if operator in ("+", "-", "*", "/"):
         return True
     written = before is not None and before.opname in ("LOAD_CONST", "LOAD_SMALL_INT")

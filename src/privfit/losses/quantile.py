@@ -1,7 +1,7 @@
 """The quantile loss, also called pinball loss, and a version of it without a kink.
 
-A constant with the least mean loss is the quantile: the loss falls by q where the prediction is below the
-target, and rises by 1 - q where it is above.
+The constant with the least mean loss is the quantile: if the prediction grows by 1, the loss falls by q while
+the prediction is below the target, and rises by 1 - q while it is above.
 """
 
 import math
@@ -12,32 +12,33 @@ from privfit.losses.loss import Loss
 from privfit.losses.squared import link
 from privfit.losses.targets import NUMBERS
 
-HALF_WIDTH = 0.25  # of the parabola at the kink, in units of the targets' scale
+HALF_WIDTH = 0.25  # of the parabola that replaces the kink, in units of the targets' scale
 
 
 @cache
 def smoothed_quantile(q: float, half_width: float) -> Loss:
-    """Return the quantile loss, averaged over targets that are moved by up to `half_width` to either side.
+    """Return the quantile loss with a parabola in place of its kink.
 
-    So its slope rises evenly from -q to 1 - q while the residual goes from -half_width to half_width.
+    It is the quantile loss averaged over all shifts of the target by at most `half_width`. Its slope rises
+    linearly from -q to 1 - q as the residual goes from -half_width to half_width.
 
     Parameters
     ----------
     q : float
         Which quantile is predicted, between 0 and 1.
     half_width : float
-        Half the length over which the kink is rounded; positive.
+        Half the width of the parabola; positive.
 
     Returns
     -------
     loss : Loss
-        It is above the quantile loss by at most half_width / 4.
+        A loss that exceeds the quantile loss by at most half_width / 4.
 
     Raises
     ------
     ValueError
-        If `q` is not between 0 and 1, or `half_width` is not positive: the loss would be negative, and a clip
-        would not bound it.
+        If `q` is not between 0 and 1, or `half_width` is not positive. The loss would then be negative, and a
+        clip would not bound it.
     """
     _check(q)
     if not 0.0 < half_width < math.inf:
@@ -45,7 +46,7 @@ def smoothed_quantile(q: float, half_width: float) -> Loss:
 
     @compilable
     def value(prediction: float, target: float) -> float:
-        # the quantile loss and a parabola at its kink, so that no two infinite numbers are subtracted
+        # written as the quantile loss plus a parabola, so that no infinite numbers are subtracted
         residual = prediction - target
         near = max(half_width - abs(residual), 0.0)
         return max((1.0 - q) * residual, -q * residual) + near * near / (4.0 * half_width)
@@ -80,12 +81,12 @@ def quantile_loss(q: float) -> Loss:
     Returns
     -------
     loss : Loss
-        Its slope is at most the larger of q and 1 - q.
+        A loss whose slope is at most the larger of q and 1 - q.
 
     Raises
     ------
     ValueError
-        If `q` is not between 0 and 1: the loss would be negative, and a clip would not bound it.
+        If `q` is not between 0 and 1, because the loss would then be negative, and a clip would not bound it.
     """
     _check(q)
 

@@ -1,4 +1,4 @@
-"""The hinge loss with a parabola where its kink is."""
+"""The hinge loss with a parabola in place of its kink."""
 
 from privfit.losses.arithmetic import compilable
 from privfit.losses.loss import Loss
@@ -16,7 +16,7 @@ def value(prediction: float, target: float) -> float:
 
 @compilable
 def derivative(prediction: float, target: float) -> float:
-    """Return 0 above 1+H, -target below 1-H, and what is linear in between."""
+    """Return 0 above 1+H, -target below 1-H, and a linear interpolation in between."""
     m = target * prediction
     return -target * (min(max(1.0 + HALF_WIDTH - m, 0.0), 2.0 * HALF_WIDTH) / (2.0 * HALF_WIDTH))
 

@@ -78,4 +78,4 @@ def is_softmax(loss: Loss) -> bool:
     return loss.outputs > 1 and loss == softmax(loss.outputs)
 
 
-SOFTMAX = softmax(3)  # in the registry, so that what is tested of every loss is tested of this one
+SOFTMAX = softmax(3)  # in the registry, so that tests of all losses run

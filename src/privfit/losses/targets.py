@@ -1,7 +1,7 @@
-"""What a loss predicts: which values a target may have, and what may be asked about their sum.
+"""Kinds of targets: which values a target may have, and the sensitivity of sums of targets.
 
-A walk starts from the constant prediction that suits the mean target (`Loss.link`). That mean is bought: the
-curator releases a sum of targets, and each kind of target says how far one record moves that sum.
+Descent starts from the best constant prediction for the mean target (`Loss.link`). The curator releases a
+noisy sum of targets for this, and each kind of target states how far one record changes that sum.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ class Targets(Protocol):
 
     @property
     def described(self) -> str:
-        """The values in words that complete "targets must be ..."."""
+        """The values, in words that complete "targets must be ..."."""
         ...
 
     @property
     def typical(self) -> tuple[float, ...]:
-        """Values at which the slope of a loss is judged: both ends, where the values have ends."""
+        """Values at which the slope of a loss is evaluated: both ends, if there are ends."""
         ...
 
     @property
     def bound(self) -> float:
-        """How far one record moves the sum of what `summands` returns, in L2 norm."""
+        """The L2 sensitivity of the sum of what `summands` returns, to one record."""
         ...
 
     def hold(self, values: Vector) -> bool:
-        """Tell whether all of these values may be targets."""
+        """Return whether all of these values may be targets."""
         ...
 
     def nearest(self, values: Vector) -> Vector:
@@ -46,11 +46,11 @@ class Targets(Protocol):
         ...
 
     def summands(self, values: Vector) -> Vector:
-        """Return what each record adds to the sum, a row each; sums of them are exact in any order."""
+        """Return what each record adds to the sum, one row for each; their sum is exact in any order."""
         ...
 
     def likely_mean(self, mean: Vector, error: float) -> Vector:
-        """Return a mean that is possible, given a noisy one and the standard deviation of its noise."""
+        """Return a plausible mean within the range, given a noisy mean and the noise's standard deviation."""
         ...
 
 
@@ -63,7 +63,7 @@ class TwoLabels:
     bound = 1.0
 
     def hold(self, values: Vector) -> bool:
-        """Tell whether all values are -1 or +1."""
+        """Return whether all values are -1 or +1."""
         return bool(np.isin(values, self.typical).all())
 
     def nearest(self, values: Vector) -> Vector:
@@ -75,14 +75,14 @@ class TwoLabels:
         return values[:, None]
 
     def likely_mean(self, mean: Vector, error: float) -> Vector:
-        """Return the difference of the shares if that of the rarer label is not negative."""
+        """Return the difference of the labels' shares, with the share of the rarer label made positive."""
         rarer = positive_mean(0.5 - 0.5 * abs(float(mean[0])), 0.5 * error)
         return np.array([math.copysign(max(1.0 - 2.0 * rarer, 0.0), mean[0])])
 
 
 @dataclass(frozen=True)
 class Classes:
-    """One of several classes, by its number from 0 on. Their sum is how many records each class has.
+    """One of several classes, by its number from 0 on. The sum is the number of records of each class.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Classes:
         return tuple(map(float, range(self.count)))
 
     def hold(self, values: Vector) -> bool:
-        """Tell whether all values are numbers of classes."""
+        """Return whether all values are numbers of classes."""
         return bool(np.isin(values, self.typical).all())
 
     def nearest(self, values: Vector) -> Vector:
@@ -132,7 +132,7 @@ class Interval:
     low, high : float
         The ends.
     usual : pair of float, optional
-        A low and a high value that are usual, where those at the ends are not; by default the ends.
+        A typical low and a typical high value; by default the two ends.
     """
 
     low: float = -1.0
@@ -154,12 +154,12 @@ class Interval:
 
     @property
     def typical(self) -> tuple[float, ...]:
-        """Both ends, unless others are usual."""
+        """The usual values, which by default are both ends."""
         return (self.low, self.high) if self.usual is None else self.usual
 
     @property
     def bound(self) -> float:
-        """The power of two at or above both ends in size, and what rounding to the grid of sums adds."""
+        """The smallest power of two that bounds both ends in size, plus the error of rounding to the grid."""
         return self._largest * (1.0 + 2.0**-SUM_BITS)
 
     @property
@@ -168,7 +168,7 @@ class Interval:
         return math.ldexp(1.0, exponent - (mantissa == 0.5))
 
     def hold(self, values: Vector) -> bool:
-        """Tell whether all values lie between the ends."""
+        """Return whether all values lie between the ends."""
         return bool(np.all((values >= self.low) & (values <= self.high)))
 
     def summands(self, values: Vector) -> Vector:
@@ -220,7 +220,7 @@ class Counts:
         return float(self.largest)
 
     def hold(self, values: Vector) -> bool:
-        """Tell whether all values are whole numbers in the range."""
+        """Return whether all values are whole numbers in the range."""
         return bool(np.all((values >= 0.0) & (values <= self.largest) & (values == np.floor(values))))
 
     def nearest(self, values: Vector) -> Vector:
@@ -237,12 +237,12 @@ class Counts:
 
 
 def positive_mean(mean: float, sd: float) -> float:
-    """Return the mean of a Gaussian given that it is positive."""
-    z = max(mean / sd, -30.0)  # beyond, both vanish
+    """Return the mean of a Gaussian variable, given that it is positive."""
+    z = max(mean / sd, -30.0)  # below -30 numerator and denominator underflow
     return sd * (z + math.sqrt(2.0 / math.pi) * math.exp(-0.5 * z * z) / math.erfc(-z / math.sqrt(2.0)))
 
 
 TWO_LABELS = TwoLabels()
-LARGEST = 32.0  # in units of the targets' scale: what is larger counts as this
-NUMBERS = Interval(-LARGEST, LARGEST, usual=(-1.0, 1.0))
-AMOUNTS = Interval(0.0, LARGEST, usual=(0.0, 2.0))
+LARGEST_TARGET = 32.0  # in units of the targets' scale; larger targets are clipped to this
+NUMBERS = Interval(-LARGEST_TARGET, LARGEST_TARGET, usual=(-1.0, 1.0))
+AMOUNTS = Interval(0.0, LARGEST_TARGET, usual=(0.0, 2.0))

@@ -1,1 +1,1 @@
-"""How an answer is blurred: numbers in, noisy numbers out, never records."""
+"""Mechanisms, which add noise to numbers. They never see records."""

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism and what it returns: a measurement that knows its own accuracy."""
+"""The Gaussian mechanism, and the measurement that it returns."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class Measurement:
     value : array
         The noisy answer.
     sensitivity : float
-        L2 sensitivity the noise was calibrated for.
+        L2 sensitivity that the noise was calibrated to.
     rho : float
-        What it cost in all.
+        The total price in zCDP.
     """
 
     value: NDArray[np.float64]
@@ -38,8 +38,8 @@ class Measurement:
     def average(self, other: Measurement) -> Measurement:
         """Combine two independent measurements of the same quantity, weighting each by its rho.
 
-        That is inverse-variance weighting, so the result is exactly as accurate as one measurement that
-        had cost both prices at once: variance sensitivity^2 / (2 (rho + rho')) (section 4 of the paper).
+        This is inverse-variance weighting. The result is exactly as accurate as one measurement at the sum of
+        both prices: its variance is sensitivity^2 / (2 (rho + rho')) (section 4 of the paper).
         """
         if not math.isclose(self.sensitivity, other.sensitivity, rel_tol=1e-12):
             raise ValueError("Only measurements of equal sensitivity can be averaged by rho.")

@@ -1,7 +1,7 @@
 """Sources of noise. `secure` is the default and the only one a release may use; `seeded` is for research.
 
-A source takes numbers and returns blurred numbers; it never sees a record and knows no budget. Scales
-arrive already calibrated (accounting.zcdp).
+A source takes numbers and returns numbers with noise. It never sees a record and knows no privacy budget. The
+scales of noise that it is given are calibrated by `accounting.zcdp`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ Shape = Literal["gumbel", "exponential", "laplace"]
 
 
 class NoiseSource(Protocol):
-    """What a mechanism needs: blur a vector, draw one, pick the largest of noisy scores, draw a subset."""
+    """The protocol of noise sources.
+
+    A source adds noise to a vector, draws a random vector, picks the largest of noisy scores, or draws a
+    subset.
+    """
 
     secure: bool
 
@@ -47,7 +51,7 @@ class NoiseSource(Protocol):
 
 
 class SeededNoise:
-    """Noise from a seeded NumPy generator, for research, because whoever knows the seed can subtract it."""
+    """Noise from a seeded NumPy generator, for research only: whoever knows the seed can subtract it."""
 
     secure = False
 
@@ -90,16 +94,16 @@ class SeededNoise:
 class SecureNoise:
     """Noise from the operating system's entropy through exact samplers.
 
-    Its outputs do not betray the input through floating-point rounding, as textbook samplers do
-    (Mironov 2012; Jin et al. 2022): no floating-point function decides anything that is drawn. Nothing is
-    kept between calls, so threads and forked processes draw independently. OpenDP, which takes longer to
-    load than all the rest, is imported when Laplace or exponential noise is first asked for.
+    The rounding of its outputs does not reveal the input, unlike that of textbook samplers (Mironov 2012; Jin
+    et al. 2022), because no draw depends on a floating-point function. Nothing is kept between calls, so
+    threads and forked processes draw independently. OpenDP takes longer to import than all the rest; it is
+    imported when Laplace or exponential noise is first needed.
     """
 
     secure = True
 
     def __init__(self) -> None:
-        # here rather than at the first draw, which comes after a charge: a machine may lack the cipher
+        # a machine may lack the cipher; check it now, because the first draw comes after a charge
         from privfit.mechanisms.exact import gaussian, selection, uniform  # noqa: F401  # loaded, not used
         from privfit.mechanisms.exact.digits import Digits, UnsupportedAlgorithm
 
@@ -128,9 +132,9 @@ class SecureNoise:
     def radial(self, size: int, scale: float) -> Vector:
         """Return a vector with density proportional to exp(-norm / scale).
 
-        It is computed in floating point, from the operating system's entropy. Never add it to a released
-        value, whose low bits it would not hide: it is for objectives of which only the minimiser is
-        released.
+        It is computed in floating point, from the operating system's entropy. Never add it to a value that is
+        released, because it would not hide the value's low bits. It is for objectives of which only the
+        minimiser is released.
         """
         _require_finite(np.empty(0), scale)
         from privfit.mechanisms.exact.uniform import radial
@@ -140,8 +144,8 @@ class SecureNoise:
     def noisy_argmax(self, scores: Vector, scale: float, shape: Shape) -> int:
         """Return the index of the largest noisy score.
 
-        With Gumbel noise that is the exponential mechanism, drawn by rejection (N3): the time it takes
-        depends on the scores.
+        With Gumbel noise this is the exponential mechanism, drawn by rejection (N3), so the time that it
+        takes depends on the scores.
         """
         _require_finite(scores, scale)
         _require_shape(shape)
@@ -176,9 +180,9 @@ def noise_source(random_state: int | np.random.Generator | np.random.RandomState
 
 
 def _require_finite(values: Vector, scale: float) -> None:
-    """Refuse what no noise can hide."""
+    """Refuse values and scales that are not finite, which no noise can hide."""
     if not np.isfinite(values).all():
-        raise ValueError("Only finite numbers can be blurred, got NaN or infinity.")
+        raise ValueError("Noise can be added to finite numbers only, got NaN or infinity.")
     if not (scale > 0.0 and math.isfinite(scale)):
         raise ValueError(f"The noise scale must be a positive finite number, got {scale!r}.")
 

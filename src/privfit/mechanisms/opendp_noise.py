@@ -1,6 +1,6 @@
 """Laplace and exponential noise from OpenDP's exact samplers.
 
-They are asked for a few dozen numbers at a time, at most: some ten microseconds each are no burden.
+Mechanisms draw at most a few dozen numbers at a time, so some ten microseconds for each do not matter.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Private selection of the candidate with the smallest (or largest) score.
 
-Add independent noise to every score and name the winner. All three noises are used the right way round:
-the noise is added to the quantity that is *maximised*. Adding exponential noise to scores that are then
-minimised, as the DP-AGD authors' code does, is only 20 epsilon-DP for 21 candidates (erratum E4).
+Selection adds independent noise to every score and returns the winner. The noise, of any of three shapes, is
+added to the quantity that is *maximised*. Adding exponential noise to scores that are then minimised, as the
+DP-AGD authors' code does, is only 20 epsilon-DP for 21 candidates (erratum E4).
 
-One number describes how far a neighbour can change the outcome: the *width* of the interval in which
-every score's change lies. Scores that only grow when a record is added, by at most D, have width D;
-scores that may move either way by D have width 2D.
+The price depends on the *width*: the length of the interval that holds the changes of all scores between two
+neighbouring tables. Scores that only grow when a record is added, by at most D, have width D. Scores that may
+change by D in both directions have width 2D.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def selection_cost(width: float, scale: float, shape: Shape) -> float:
 
 def selection_scale(width: float, rho: float, shape: Shape) -> float:
     """Return the noise scale at which noisy selection costs rho."""
-    # a width is paid for like a sensitivity; the bounded range of Gumbel noise halves the scale
+    # the width takes the place of a sensitivity; for Gumbel noise half the scale is enough (bounded range)
     return gaussian_sigma(width, rho) / (2.0 if shape == "gumbel" else 1.0)
 
 

@@ -1,4 +1,10 @@
-"""Private scores: how good a model is on held-out records, with noise, intervals and a price."""
+"""Private scores of models on held-out records, with noise, intervals and a price.
+
+They have scikit-learn's names, such as `metrics.accuracy` and `metrics.roc_auc`, but take the model instead
+of its predictions: `metrics.accuracy(model, X, y)`. privfit has to apply the model to each record itself,
+because the guarantee requires that the prediction for a record depends on that record alone. They return a
+`Score` with an interval, not a number.
+"""
 
 from privfit.metrics.classes import ClassEvaluation
 from privfit.metrics.evaluation import Evaluation

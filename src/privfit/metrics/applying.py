@@ -1,4 +1,4 @@
-"""How a model is applied to held-out records: what it says of one depends on that record alone."""
+"""Apply a model to held-out records so that the result for a record depends on that record alone."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 def check_fitted(model: Any) -> None:
-    """Refuse what is not a fitted model, without quoting it."""
+    """Raise an error that quotes nothing if this is not a fitted model."""
     kind = type(model).__name__
     if not hasattr(model, "fit"):  # which scikit-learn would quote
         raise ValueError(f"A fitted scikit-learn classifier or regressor is scored, not {kind}.")
@@ -36,10 +36,10 @@ def applied(
     *,
     columns: int | None = None,
 ) -> Array:
-    """Return what is computed of each record, a number each or several `columns` of them.
+    """Return the computed values: one number for each record, or several `columns`.
 
-    Matrix products round a row in ways that depend on the rows around it. Where that could matter, which
-    `unsure` tells of the values, they are computed once more, of the record alone.
+    The rounding of a row in a matrix product may depend on the rows around it. If this could change a result,
+    which `unsure` decides from the values, the result is computed again from the record alone.
     """
     values = _computed(compute, model, X, columns)
     for row in np.flatnonzero(unsure(values)):
@@ -58,7 +58,7 @@ def _computed(compute: Callable[[Any, Any], Any], model: Any, X: Any, columns: i
         problem = type(error).__name__
     else:
         problem = ""
-    if problem:  # raised here, because an error that is raised while another is handled holds that one
+    if problem:  # raised here, because an error raised inside `except` would hold the original error
         raise ValueError(
             f"{type(model).__name__} could not be applied to these records ({problem}); give the columns "
             "that it was fitted on, in the same form."
@@ -70,7 +70,7 @@ def _computed(compute: Callable[[Any, Any], Any], model: Any, X: Any, columns: i
 
 
 def _is_ours(error: Exception) -> bool:
-    """Tell whether the error was raised by this package, whose messages quote no value."""
+    """Return whether the error was raised by this package, whose messages quote no value."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next

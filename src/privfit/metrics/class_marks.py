@@ -1,4 +1,4 @@
-"""What is asked of the records of several classes: which class is predicted, and how well."""
+"""What private scores read from records of several classes: the predicted class, and the losses."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from privfit.metrics.label_marks import gives_probabilities
 from privfit.metrics.marks import AGREEMENT, Marks, between_steps, rounded
 from privfit.metrics.strategies import Strategy, Vector
 
-EVERY = 0.5  # what a record adds for itself, for being right or wrong, for its class and for its cell
-LOSS = 0.5  # what a record adds for the worst log loss, and for the worst Brier score
+SHARE_OF_COUNTS = 0.5  # what a record adds to each count: all records, right ones, its class, its cell
+SHARE_OF_LOSSES = 0.5  # what a record adds for the worst log loss, and for the worst Brier score
 # If logarithms of probabilities differ by `AGREEMENT`, a Brier score differs by at most four times as much.
 LOSS_AGREEMENT = 4.0 * AGREEMENT
 
@@ -58,7 +58,7 @@ class ClassMarks(Marks):
 
 
 def strategy_of(n_classes: int, *, losses: bool) -> Strategy:
-    """Return what a record adds: for itself, for being right (or wrong), for its class and for its cell."""
+    """Return what a record adds: to the count of records, of right ones, of its class and of its cell."""
     if n_classes <= MOST_IN_A_MATRIX:
         true, predicted = np.divmod(np.arange(n_classes**2), n_classes)
         right = true == predicted
@@ -70,7 +70,7 @@ def strategy_of(n_classes: int, *, losses: bool) -> Strategy:
         true[:, None] == np.arange(n_classes),
         np.eye(len(true)),
     ]
-    return Strategy(EVERY * np.hstack(parts), (LOSS, LOSS) if losses else ())
+    return Strategy(SHARE_OF_COUNTS * np.hstack(parts), (SHARE_OF_LOSSES, SHARE_OF_LOSSES) if losses else ())
 
 
 def marked_classes(
@@ -85,8 +85,8 @@ def marked_classes(
 ) -> ClassMarks:
     """Apply a classifier of several classes to records whose classes have these numbers (M1).
 
-    Where two classes have nearly the same score, and where a loss lies between two steps, what the model says
-    of the record is computed of the record alone.
+    If two classes have nearly the same score, or a loss lies nearly between two steps, the result is computed
+    again from the record alone.
     """
     classes = tuple(np.asarray(model.classes_).tolist())
     probabilities = gives_probabilities(model)
@@ -117,7 +117,7 @@ def marked_classes(
 
 
 def _losses(probabilities: Vector, numbers: NDArray[np.intp], clip: float) -> Vector:
-    """Return log loss and Brier score of each record, -1 and 1 being the ends of their ranges."""
+    """Return log loss and Brier score of each record, with their ranges mapped to [-1, 1]."""
     chances = np.clip(probabilities, 0.0, 1.0)
     of_truth = chances[np.arange(len(numbers)), numbers]
     log_losses = -np.log(np.clip(of_truth, clip, 1.0 - clip))

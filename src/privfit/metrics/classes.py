@@ -1,4 +1,4 @@
-"""Scores of a classifier of several classes: post-processing of one release."""
+"""Scores of a classifier of several classes, computed from one release."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from privfit.metrics.strategies import Vector
 
 SHARE = (0.0, 1.0)
 BRIER = (0.0, 2.0)  # the sum of squares over all classes
-LOSS_STEP = 2.0**-9  # to which losses are rounded, as a share of half their range
+LOSS_STEP = 2.0**-9  # losses are rounded to this share of half their range
 
 
 def log_loss_range(clip: float) -> Interval:
-    """Return the least and the largest log loss of a record, probabilities being clipped."""
+    """Return the smallest and the largest log loss of a record with clipped probabilities."""
     return -math.log1p(-clip), -math.log(clip)
 
 
 OF_CLASSES = ("accuracy", "balanced_accuracy", "recall")
 OF_PAIRS = ("precision", "confusion_matrix")
 OF_LOSSES = ("log_loss", "brier_score")
-# A matrix of all pairs of classes is bought of so many classes. Of more it is only known whether the
-# predicted class is the true one: least squares would take minutes, and noise would hide the counts of pairs.
+# The largest number of classes for which the counts of all pairs are bought. With more classes, only counts
+# of correct predictions are: least squares would take minutes, and noise would hide the counts of pairs.
 MOST_IN_A_MATRIX = 32
 
 
 def check_bought(name: str, n_classes: int, *, losses: bool, probabilities: bool) -> None:
-    """Refuse a score that cannot be told from what is bought."""
+    """Raise ValueError if a score cannot be computed from the release."""
     if name not in (*OF_CLASSES, *OF_PAIRS, *OF_LOSSES):
         raise ValueError(
-            f"{name} is bought for two classes only, because of several it needs the distribution of scores "
-            "of each class against the rest; use accuracy, balanced_accuracy, log_loss or brier_score."
+            f"{name} is available for two classes only, because for several it needs the distribution of "
+            "scores of each class against the rest; use accuracy, balanced_accuracy, log_loss or brier_score."
         )
     if name in OF_PAIRS and n_classes > MOST_IN_A_MATRIX:
         raise ValueError(
-            f"{name} is bought for at most {MOST_IN_A_MATRIX} classes, because noise would hide the counts "
-            "of so many pairs of classes; use recall and balanced_accuracy."
+            f"{name} is available for at most {MOST_IN_A_MATRIX} classes, because noise would hide the "
+            "counts of so many pairs of classes; use recall and balanced_accuracy."
         )
     if name in OF_LOSSES and not probabilities:
         raise ValueError(
@@ -60,7 +60,7 @@ class ClassEvaluation(Evaluation):
     Attributes
     ----------
     privacy : PrivacyStatement
-        What was promised before the records were looked at.
+        The privacy statement, which was fixed before the records were read.
     estimates : Estimates
         The released counts of true and predicted classes and sums of losses, with their noise.
     classes : tuple
@@ -81,12 +81,12 @@ class ClassEvaluation(Evaluation):
 
     @property
     def accuracy(self) -> Score:
-        """Share of the records whose class is predicted."""
+        """Share of the records whose class is predicted correctly."""
         return self._share(self._right.sum(axis=0), self.estimates.everybody)
 
     @property
     def balanced_accuracy(self) -> Score:
-        """Mean over the classes of the share of their records whose class is predicted."""
+        """Mean over the classes of the share of their records that are predicted correctly."""
         pairs = list(zip(self._right, self._of_class, strict=True))
         found = _mean_of_ratios(self.estimates, pairs)
         drawn = _mean_of_ratios(self.estimates.with_sampling(), pairs)
@@ -106,12 +106,12 @@ class ClassEvaluation(Evaluation):
 
     @property
     def recall(self) -> ClassScores:
-        """For each class the share of its records whose class is predicted."""
+        """For each class, the share of its records that are predicted correctly."""
         return self._shares(self._right, self._of_class)
 
     @property
     def precision(self) -> ClassScores:
-        """For each class the share of the records it is predicted for that have it."""
+        """For each class, the share of the records with this prediction that have this class."""
         self._need("precision")
         k = len(self.classes)
         predicted = self._cells.reshape(k, k, -1).sum(axis=0)
@@ -119,7 +119,7 @@ class ClassEvaluation(Evaluation):
 
     @property
     def log_loss(self) -> Score:
-        """Mean of -log p of the true class, p being clipped to [log_loss_clip, 1 - log_loss_clip]."""
+        """Mean of -log p of the true class, with p clipped to [log_loss_clip, 1 - log_loss_clip]."""
         return self._mean_loss("log_loss", 0, log_loss_range(self.log_loss_clip))
 
     @property
@@ -186,9 +186,9 @@ def _mean_of_ratios(estimates: Estimates, pairs: list[tuple[Vector, Vector]]) ->
     """Return the mean of several ratios with an interval.
 
     The error of a ratio a / b is that of a - ratio * b, divided by b. So the half-widths of Fieller's
-    intervals add up as standard deviations do, with the correlations of these errors. Their middles do not
-    add up: noise in b moves each by more than the ratio's bias, which is taken off instead. If one of the
-    ratios is unknown, so is their mean.
+    intervals add up like standard deviations, with the correlations of these errors. The middles of the
+    intervals cannot be averaged, because noise in b shifts each of them by more than the ratio's bias. The
+    bias of the ratios is subtracted instead. If one of the ratios is unknown, so is their mean.
     """
     ratios = [estimates.ratio(*pair) for pair in pairs]
     values = np.array([ratio.value for ratio in ratios])

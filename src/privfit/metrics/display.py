@@ -1,4 +1,4 @@
-"""Scores as a small table, in text and in HTML. Everything shown was released."""
+"""Scores as a small table, in text and in HTML. All numbers in it were released."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from privfit.report.titles import score_title
 
 
 def as_text(scores: dict[str, Score], promised: str) -> str:
-    """Return a line for each score with its interval and what the noise and the bins leave open."""
+    """Return a line for each score, with its interval and the errors from noise and from bins."""
     width = max(len(score_title(name)) for name in scores)
     lines = [f"{score_title(name):<{width}}  {score}" for name, score in scores.items()]
     return "\n".join([f"{_CAPTION}.", f"Price: {promised}.", *lines])

@@ -1,8 +1,8 @@
-"""Sums over records, estimated from what was released, and intervals of the ratios that scores are.
+"""Estimates of sums over records from a release, and intervals for ratios of them, which scores are.
 
-The noise of the sums is Gaussian and known, so the interval of a ratio is Fieller's (1954): all values r for
-which numerator - r * denominator may well be zero. It makes no approximation for ratios of weighted sums, and
-none that matters for ratios of products. If the noise is too large for the denominator, it is everything.
+The noise of the sums is Gaussian with known covariance, so the interval of a ratio is Fieller's (1954): all
+values r for which numerator - r * denominator = 0 is not rejected. It is exact for ratios of weighted sums,
+and accurate enough for ratios of products. If the noise is too large, it holds all possible values.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Ratio:
-    """An estimated ratio and the values it may have at the level of 95%; everything if nothing is known."""
+    """An estimated ratio and its 95% interval, which is unbounded if nothing is known."""
 
     value: float
     low: float
@@ -43,10 +43,10 @@ class Estimates:
     covariance : array
         That of their noise.
     unit : float
-        What one person adds at most: the largest weight of a record, 1 if records have none, times the
-        number of records of a person.
+        The most that one person can add: the largest weight of a record (1 without weights) times the number
+        of records of a person.
     n_cells : int
-        How many cells there are.
+        The number of cells.
     edges : array
         Edges between the bins of scores, if cells are such bins.
     """
@@ -80,13 +80,14 @@ class Estimates:
 
     @property
     def everybody(self) -> Vector:
-        """What makes the number of records, or the sum of their weights, of the counts."""
+        """The coefficients of the counts that give the number of records, or the sum of their weights."""
         return (np.arange(len(self.counts)) < self.n_cells).astype(np.float64)
 
     def with_sampling(self) -> Self:
-        """Return the same with the noise of having drawn the records of cells at random from a population.
+        """Return the same with sampling error: the records were drawn at random from a population.
 
-        The variance of a count is the sum of squares of what people add to it, at most `unit` times itself.
+        The sampling variance of a count is the sum of squares of what people add, at most `unit` times the
+        count.
         """
         likely = np.maximum(self.counts, 0.0) * self.everybody
         total, noisy_total = float(self.everybody @ self.counts), float(likely.sum())
@@ -104,17 +105,17 @@ class Estimates:
         return self.fieller(float(over @ self.counts), float(under @ self.counts), over, under)
 
     def of_number(self, number: int, within: Interval) -> Vector:
-        """Return what makes the sum of a number of the counts, -1 and 1 standing for these two ends."""
+        """Return the coefficients that give the sum of a number whose range is `within`."""
         low, high = within
         weights: Vector = 0.5 * (low + high) * self.everybody
         weights[self.n_cells + number] = 0.5 * (high - low)
         return weights
 
     def mean(self, number: int, within: Interval, *, sampled: bool = False) -> Ratio:
-        """Return the mean of a number between two ends, of these records or, if they were `sampled`, of all.
+        """Return the mean of a number in `within`: of these records, or with `sampled` of the population.
 
-        A number between a and b whose mean is m has a variance of at most (m - a) (b - m). The sum of squares
-        of what people add is at most `unit` times the sum of what they add.
+        A number between a and b with mean m has a variance of at most (m - a) (b - m). The sum of squares of
+        what people add is at most `unit` times the sum of what they add.
         """
         over, under = self.of_number(number, within), self.everybody
         further: Vector | float = 0.0
@@ -134,9 +135,9 @@ class Estimates:
         under_slope: Vector,
         further: Vector | float = 0.0,
     ) -> Ratio:
-        """Return the ratio, given how the noise of the counts moves its two parts.
+        """Return the ratio with Fieller's interval, given how numerator and denominator depend on the counts.
 
-        `further` is the covariance of what else makes the two parts uncertain.
+        `further` is the covariance of additional errors of the two parts.
         """
         over, under, slopes = float(over), float(under), np.stack([over_slope, under_slope])
         covariance = QUANTILE**2 * (slopes @ self.covariance @ slopes.T + further)

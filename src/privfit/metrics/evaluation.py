@@ -1,4 +1,4 @@
-"""What all sets of private scores have in common: names, JSON, a small table, and the promise."""
+"""The base class of sets of private scores: names, JSON, a small table, and the privacy statement."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from privfit.estimators.evidence import evidence_of
 from privfit.estimators.publishing import statement_to_dict
 from privfit.estimators.statement import PrivacyStatement
 from privfit.metrics.display import as_html, as_text
@@ -20,7 +21,7 @@ class Evaluation(ABC):
     Attributes
     ----------
     privacy : PrivacyStatement
-        What was promised before the records were looked at.
+        The privacy statement, which was fixed before the records were read.
     """
 
     privacy: PrivacyStatement
@@ -33,7 +34,7 @@ class Evaluation(ABC):
         """Say what was bought instead of a score that this kind of model does not have."""
         if name.startswith("_"):
             raise AttributeError(name)
-        raise AttributeError(f"{name} is none of what was bought: {', '.join(self._available())}.")
+        raise AttributeError(f"{name} is not available; there are: {', '.join(self._available())}.")
 
     def scores(self) -> dict[str, Score]:
         """Return every score that was bought.
@@ -47,12 +48,13 @@ class Evaluation(ABC):
         return {name: score for name, score in found.items() if isinstance(score, Score)}
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that is known as what JSON can hold.
+        """Return all results in a form that JSON can hold.
 
         Returns
         -------
         evaluation : dict
-            Every score, matrix and curve by name, and the promise under "privacy".
+            Every score, matrix and curve by name, the promise under "privacy", and the evidence for it under
+            "evidence".
         """
         privacy = self.privacy
         return {name: getattr(self, name).to_dict() for name in self._available()} | {
@@ -61,13 +63,24 @@ class Evaluation(ABC):
                 "epsilon": privacy.epsilon,
                 "delta": privacy.delta,
                 **statement_to_dict(privacy),
-            }
+            },
+            "evidence": self.evidence(),
         }
+
+    def evidence(self) -> dict[str, Any] | None:
+        """Return what an outsider needs to judge the promise.
+
+        Returns
+        -------
+        evidence : dict or None
+            As of a model: unit, adjacency, the charge with its claim, what was public, noise and versions.
+        """
+        return evidence_of(self.privacy)
 
     def __str__(self) -> str:
         return as_text(self.scores(), self.privacy.in_short)
 
-    __repr__ = __str__  # a console shows scores, and not the sums that they are made of
+    __repr__ = __str__  # a console shows the scores, not the sums from which they are computed
 
     def _repr_html_(self) -> str:
         return as_html(self.scores(), self.privacy.in_short)

@@ -1,4 +1,4 @@
-"""The settings under which models are scored, which ledger pays, and the one look at the records."""
+"""Private scoring: the settings, the ledger that pays, and the one question about the records."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from privfit.metrics.numbers import NEEDED
 from privfit.metrics.two_labels import OF_LABELS, OF_PROBABILITIES, OF_SCORES
 from privfit.schema import Schema
 from privfit.schema.taken import assumption_of
-from privfit.schema.weight import LARGEST
-from privfit.surroundings import Family, family_of, schema_inside
+from privfit.schema.weight import LARGEST_WEIGHT
+from privfit.surroundings import Family, family_of, one_thread_in_workers, schema_inside
 
 WITHOUT_CURVES = (*OF_LABELS, *OF_CLASSES, *OF_PAIRS)
 OF_SEVERAL_CLASSES = (*OF_CLASSES, *OF_PAIRS, *OF_LOSSES)
@@ -46,7 +46,7 @@ PUBLIC_MODEL = "the model is public or was released with privacy, and scores eac
 
 
 class Examination(PrivateFit):
-    """How models are to be scored, as `evaluate` documents it; `wanted` are scores that are bought alone."""
+    """The settings of `evaluate`; `wanted` names the scores if only some are bought."""
 
     default_epsilon: ClassVar[float] = 0.1
     _subject: ClassVar[str] = "score"
@@ -89,22 +89,23 @@ class Examination(PrivateFit):
         return "this set of scores"
 
     def of(self, model: Any, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Evaluation:
-        """Score a fitted model on records that are charged to its ledger, or to the one given here."""
+        """Score a fitted model; its ledger is charged, or the ledger of these settings."""
         inner = innermost(model)
         with ExitStack() as modes:
             for settings in (self, inner):
                 if isinstance(settings, PrivateFit):
                     modes.enter_context(settings._as_strictly_as_made())
+            modes.enter_context(one_thread_in_workers())
             records = Records.given(X, y, sample_weight, groups)
             return self._drawing_on(inner)._examine(model, records)
 
     def _drawing_on(self, model: Any) -> Self:
-        """Return these settings with the ledger and the family of the model, unless they name a ledger.
+        """Return these settings with the ledger and the family of the model, unless they have a ledger.
 
-        A score of a public model counts in a family of that object and in the one of these settings, which
-        a scorer uses for several models.
+        A score of a public model counts in the family of that object and in that of these settings, because a
+        scorer uses these settings for several models.
         """
-        self._noise_source()  # of which copies share the stream, if it is seeded
+        self._noise_source()  # made now, so that copies share one stream of seeded noise
         settings = copy(self)
         if isinstance(model, PrivateFit):
             settings.ledger = model.ledger if self.ledger is None else self.ledger
@@ -131,7 +132,7 @@ class Examination(PrivateFit):
         relation = relation_of(most, schema, records.groups_name)
         terms = self._terms(Gaussian.of, n_records=self.n_records, relation=relation)
         weighting.admit_leaks()
-        # only what is wrong with the model and the records is left to be refused
+        # from here on, errors can only come from the model and the records
         check_fitted(model)
         held = HeldOut.given(records, schema, relation)
         marks = self._marked(model, held)
@@ -152,7 +153,7 @@ class Examination(PrivateFit):
         family = self._join_family(terms.kept, is_score=True)
         released = curator.measure(marks.strategy.question(weighted=weighted), ledger.rho)
         self._settle(ledger)
-        # the sum of weights is not the number of records, and of people with several only some are used
+        # with weights, or several records per person, the declared number does not apply
         n_records = None if weighted or relation.unit == "person" else self.n_records
         estimates = marks.estimates(released, n_records, weights.unit, relation.records_per_person)
         if n_records is None:
@@ -177,29 +178,29 @@ class Examination(PrivateFit):
         return marks.evaluation(privacy, estimates)
 
     def _weighting(self, model: Any, schema: Schema | None, records: Records) -> Weighting:
-        """Return what is declared about weights: here, by the schema's column of weights, or by the model."""
+        """Return the declared facts about weights: from here, the schema's weight column, or the model."""
         column = None if schema is None else schema.weight
         of_fit = getattr(model, "weighting_", {}).get("max") or getattr(model, "max_weight", None)
         inherited = of_fit if column is None else column.max
         largest = inherited if self.max_weight is None else self.max_weight
         if largest is not None:
-            check_number("max_weight", largest, largest=LARGEST)
+            check_number("max_weight", largest, largest=LARGEST_WEIGHT)
         return Weighting(given=column is not None or records.sample_weight is not None, largest=largest)
 
     def _most_rows(self, model: Any, schema: Schema | None, records: Records) -> Any:
-        """Return how many records of a person are used, if that is declared: here, or by the model."""
+        """Return how many records of a person are used, if it is declared here or by the model."""
         told_apart = records.groups_name is not None or (schema is not None and schema.identifier is not None)
         return most_rows(model, self.rows_per_person) if told_apart else self.rows_per_person
 
     def _warn_of_large_delta(self, estimates: Estimates, relation: Relation) -> None:
-        """Compare delta with the number of records or people, of which there are at least so many."""
+        """Warn if delta is large compared with the number of records or people, which is at least this."""
         total = estimates.total(estimates.everybody / estimates.unit)
         warn_of_large_delta(
             self.delta, total.value, (total.high - total.value) / QUANTILE, unit=relation.unit
         )
 
     def _marked(self, model: Any, held: HeldOut) -> Marks:
-        """Apply the model to the records. What is wrong with either is said without quoting a value."""
+        """Apply the model to the records; error messages quote no value."""
         kind, classes = type(model).__name__, getattr(model, "classes_", None)
         if hasattr(model, "best_threshold_") or kind == "FixedThresholdClassifier":
             raise ValueError(
@@ -242,9 +243,9 @@ class Examination(PrivateFit):
         )
 
     def _check_wanted(self, offered: Iterable[str], model: Any, known: Iterable[str] = ()) -> None:
-        """Refuse scores of other kinds of models, before anything is charged.
+        """Raise, before anything is charged, if a score is not one of this kind of model.
 
-        Of those that are `known` and not offered, a later refusal says why.
+        Scores that are `known` but not offered are refused later, with the reason.
         """
         others = [name for name in self.wanted if name not in (*offered, *known)]
         if others:
@@ -254,7 +255,7 @@ class Examination(PrivateFit):
             )
 
     def _noise_source(self) -> NoiseSource:
-        """Return the source; a seeded one goes on where it was, so that no two scores have the same noise."""
+        """Return the source of noise; seeded noise continues its stream, so no two scores share noise."""
         if self.noise != "seeded":
             return super()._noise_source()
         source: NoiseSource | None = self.__dict__.get("_seeded_source")
@@ -274,7 +275,7 @@ def most_rows(model: Any, declared: int | None) -> Any:
     """Return how many records of a person a score uses: as declared or, by default, as in the model's fit."""
     ids = None if getattr(model, "schema_", None) is None else model.schema_.identifier
     if declared is not None or (ids is not None and ids.rows_per_person is not None):
-        return declared  # what the schema says need not be said again
+        return declared  # the schema declares it, so it need not be declared here
     return getattr(getattr(model, "privacy_", None), "records_per_person", None)
 
 

@@ -1,4 +1,4 @@
-"""Private scores of a model, all from one release."""
+"""The function `evaluate`: all private scores of a model from one release."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def evaluate(
     noise: str = "secure",
     random_state: Any = None,
 ) -> Evaluation:
-    """Score a fitted model on held-out records with differential privacy: one release for all scores.
+    """Score a fitted model on held-out records with differential privacy, with one release for all scores.
 
     Parameters
     ----------
@@ -38,48 +38,48 @@ def evaluate(
         A private estimator, a pipeline that ends in one, or a public scikit-learn model: a classifier with
         predict_proba or decision_function, or a regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
-        Held-out records in the form that the model predicts from: one for each person, unless
-        `rows_per_person` is set. If the model has a schema, a raw table or the path of one.
+        Held-out records in the form that `predict` takes: one for each person, unless `rows_per_person` is
+        set. If the model has a schema, a raw table or the path of one.
     y : array of shape (n_records,), optional
-        Their labels, or their targets if these are numbers. With a schema they are a column of the table,
-        unless given.
+        Their labels or, for a regressor, their targets. By default, with a schema, its label column.
     sample_weight : array of shape (n_records,), optional
         How much each record counts. Weights above `max_weight` count as `max_weight`; negative and missing
-        ones count as 0. With a schema they are its column of weights, if any, unless given.
+        ones count as 0. By default, with a schema, its column of weights, if it has one.
     groups : array of shape (n_records,), optional
-        An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
-        With a schema, its id column says this.
+        For each row, the id of its person, if `rows_per_person` is set. Rows without an id are left out. With
+        a schema, its id column is used.
     rho : float, optional
         The price in zero-concentrated differential privacy.
     epsilon, delta : float
-        The price as (epsilon, delta)-DP instead; by default epsilon is 0.1. With rho, delta serves to state
-        the promise.
+        The price as (epsilon, delta)-DP instead; by default epsilon is 0.1. With rho, delta only serves to
+        state the guarantee as (epsilon, delta)-DP.
     ledger : Ledger, optional
         The ledger of the people in X. By default that of the model, because people in a held-out part of a
-        table are people of that table. Without any ledger the score counts in the model's family of fits.
+        table belong to that table. Without any ledger the score counts in the model's family of fits.
     curves : bool
-        Of classifiers: whether to buy more than which labels are predicted, for log loss and Brier score and,
-        of two classes, AUC and curves. Without it accuracy, balanced accuracy and the confusion matrix of two
-        classes have about two thirds of the noise.
+        For classifiers: whether to also compute log loss and Brier score and, for two classes, AUC and
+        curves. With False, the noise of accuracy, balanced accuracy and the confusion matrix of two classes
+        is smaller by a third.
     n_records : int, optional
-        The number of held-out records if it is public. Otherwise it is estimated from what is bought, and
-        so it is if records have weights or people several records.
+        The number of held-out records if it is public. Otherwise, and if records have weights or people
+        several records, it is estimated from the release.
     log_loss_clip : float
-        For the log loss probabilities are clipped to this distance from 0 and 1. For the Poisson deviance
-        predictions are raised to this share of the target's upper bound.
+        For the log loss, probabilities are clipped to this distance from 0 and 1. For the Poisson deviance,
+        predictions are raised to at least this share of the target's upper bound.
     target_bounds : pair of float, optional
-        Of regressors: public bounds of the target. Targets and predictions beyond them count as the nearer
-        bound. By default those that the model declared or bought; a public model needs them. Noise grows
-        with their distance.
+        For regressors: public bounds of the target. Targets and predictions beyond them count as the nearer
+        bound. By default those of a private model; a public model needs them. The noise grows with their
+        distance.
     quantile : float, optional
-        Of regressors: which quantile is predicted, for the pinball loss. By default that of the model, if it
-        predicts one.
+        For regressors: the quantile that is predicted, for the pinball loss. By default that of the model, if
+        it predicts one.
     max_weight : float, optional
-        The largest weight of a record, a public number. By default that of the model; without any, it is
-        read off the data with a warning, and refused in strict mode. Noise grows with it.
+        The largest weight of a record, a public number. By default that of the model. If neither has one, it
+        is taken from the data with a warning, or refused in strict mode. The noise grows with it.
     rows_per_person : int, optional
-        How many records of a person are used at most. The promise is then about all records of a person. By
-        default as many as in the fit of the model, if `groups` or the id column of its schema say who is who.
+        The largest number of records of each person to use; the guarantee then covers all records of a
+        person. By default as in the fit of the model, if `groups` or the id column of its schema tell people
+        apart.
     noise : {"secure", "seeded"}
         "secure" draws noise from the operating system's entropy; "seeded" makes it reproducible, for research
         only.
@@ -89,12 +89,12 @@ def evaluate(
     Returns
     -------
     evaluation : TwoLabelEvaluation, ClassEvaluation or NumberEvaluation
-        Scores and, of two classes, curves with their noise and intervals, and the privacy statement.
+        The scores (for two classes also curves) with their noise and intervals, and the privacy statement.
 
     Raises
     ------
     BudgetExceeded
-        If the price does not fit into what is left of the ledger; then the records were not read.
+        If the ledger has less left than the price. The records are then not read.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Held-out records as they are given: rows, targets, weights and whose they are."""
+"""Held-out records as they are given: rows, targets, weights and people."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from privfit.schema.batches import batches_of
 from privfit.schema.frames import columns_of
 from privfit.schema.labelling import labels_in, weights_in
 from privfit.schema.people import People, people_in, records_used
-from privfit.schema.stored import coded
+from privfit.schema.taken import Taken, take
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +32,15 @@ class HeldOut:
     Attributes
     ----------
     X : array, sparse matrix or table
-        In the form that the model predicts from.
+        The rows, in the form that the model's `predict` takes.
     y : array
         Labels or numbers.
     weights : array, optional
-        How much each record counts, as it was given.
+        The given weight of each record.
     people : People, optional
-        Whose each record is.
+        The person of each record.
     assumption : str
-        What the privacy statement has to say about records that are left out, if any may be.
+        The sentence for the privacy statement about records that may be left out; empty if there are none.
     """
 
     X: Any
@@ -51,9 +51,9 @@ class HeldOut:
 
     @classmethod
     def given(cls, records: Records, schema: Schema | None, relation: Relation) -> HeldOut:
-        """Return the records that have a label, read as the model's schema says, or refuse them.
+        """Return the records that have a label, read by the model's schema; raise if they are invalid.
 
-        Without y the labels are those of a raw table. So are ids and weights, where the schema has them.
+        By default labels, ids and weights are columns of a raw table, if the schema declares them.
         """
         X, y, people = records.X, records.y, records.groups
         if schema is None:
@@ -61,8 +61,8 @@ class HeldOut:
                 raise ValueError("Scores need the true labels; give one label for each row, y=.")
             check_rows(X)
         else:
-            source = batches_of(X)
-            X = X if source is None else source.read_all(schema.names_in_fit, stored_as=coded)
+            source = batches_of(X)  # encoded in double precision, like tables in memory
+            X = X if source is None else take(source, schema, dtype=np.float64)
             if not isinstance(X, Mapping):
                 check_rows(X)
         rows = range(n_rows(X))
@@ -94,16 +94,16 @@ class HeldOut:
         )
 
     def classes(self, classes: NDArray[Any]) -> tuple[NDArray[np.intp], str]:
-        """Return the numbers of the records' classes among those of the model, and how these are known."""
+        """Return the number of each record's class, and how the classes are known."""
         encoded, encoder = encoded_labels(self.y, classes)
         numbers = encoded > 0.0 if len(classes) == 2 else encoded  # in sorted order
         return np.argsort(classes)[numbers.astype(np.intp)], encoder.assumption
 
     def used(self, columns: NDArray[np.float64], relation: Relation) -> NDArray[np.intp] | slice:
-        """Return which records are used: all, or at most so many of each person (Q30).
+        """Return which records are used: all, or a limited number of each person's (Q30).
 
-        A record is known by what is asked of it and by its weight. Records of a person that say the same are
-        numbered, so that each of them has the chance that others have.
+        The choice depends on the values that the scores read and on the weight of each record. Records of a
+        person with equal values are numbered, so that each has the same chance as others.
         """
         if self.people is None:
             return slice(None)
@@ -117,7 +117,7 @@ class HeldOut:
         copies[order] = np.arange(len(keys)) - firsts
         used = records_used(self.people, relation.records_per_person, said, copies)
         if not len(used):
-            raise ValueError("No record says whose it is, so that none can be used; give the ids.")
+            raise ValueError("No record has an id, so that none can be used; give the ids.")
         return used
 
 
@@ -130,4 +130,5 @@ def rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
     """Return a table of these rows; scikit-learn 1.6 cannot take them out of an Arrow table."""
     if isinstance(X, Mapping):
         return {name: rows_of(column, rows) for name, column in X.items()}
-    return X.take(rows) if type(X).__module__.startswith("pyarrow") else _safe_indexing(X, rows)
+    takes_rows = isinstance(X, Taken) or type(X).__module__.startswith("pyarrow")
+    return X.take(rows) if takes_rows else _safe_indexing(X, rows)

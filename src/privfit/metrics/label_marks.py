@@ -1,4 +1,4 @@
-"""What is asked of the records of two labels: in which bin their scores are."""
+"""What private scores read from records of two labels: the bin of the predicted score."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from privfit.curator import Measurement
 from privfit.estimators.statement import PrivacyStatement
 from privfit.metrics.applying import applied
-from privfit.metrics.cells import Cells
+from privfit.metrics.bin_counts import BinCounts
 from privfit.metrics.marks import AGREEMENT, Marks
 from privfit.metrics.strategies import LOGITS, MARGINS, Strategy, Vector
 from privfit.metrics.two_labels import TwoLabelEvaluation, check_bought
@@ -27,7 +27,7 @@ class TwoLabelMarks(Marks):
     classes : pair
         The labels.
     has_curves : bool
-        Whether bins tell more than which label is predicted.
+        Whether there are more bins than one for each predicted label.
     gives_probabilities : bool
         Whether the model gives probabilities.
     log_loss_clip : float
@@ -39,12 +39,12 @@ class TwoLabelMarks(Marks):
     gives_probabilities: bool
     log_loss_clip: float
 
-    def estimates(self, released: Measurement, *known: Any) -> Cells:
-        """Return what is known of the cells."""
-        return Cells.estimated(released, self.strategy, *known)
+    def estimates(self, released: Measurement, *known: Any) -> BinCounts:
+        """Return the estimated counts of the cells."""
+        return BinCounts.estimated(released, self.strategy, *known)
 
-    def evaluation(self, privacy: PrivacyStatement, estimates: Cells) -> TwoLabelEvaluation:
-        """Return the scores that these cells give."""
+    def evaluation(self, privacy: PrivacyStatement, estimates: BinCounts) -> TwoLabelEvaluation:
+        """Return the scores computed from these counts."""
         return TwoLabelEvaluation(
             privacy, estimates, self.classes, self.has_curves, self.gives_probabilities, self.log_loss_clip
         )
@@ -62,7 +62,7 @@ def marked_labels(
 ) -> TwoLabelMarks:
     """Apply a classifier of two classes to records whose classes have these numbers (M1).
 
-    Scores at an edge of a bin are computed of their record alone.
+    Scores near the edge of a bin are computed again from the record alone.
     """
     probabilities = gives_probabilities(model)
     for name in wanted:
@@ -71,7 +71,7 @@ def marked_labels(
     strategy = Strategy.of_curves(scale) if curves else Strategy.of_outcomes()
     edges = strategy.edges
     scores = applied(_logits if probabilities else _margins, model, X, partial(_near, edges))
-    bins = np.searchsorted(edges, np.clip(scores, -scale.reach, scale.reach), side="left")
+    bins = np.searchsorted(edges, np.clip(scores, -scale.outermost, scale.outermost), side="left")
     cells = bins + (len(edges) + 1) * numbers
     first, second = np.asarray(model.classes_).tolist()
     columns = cells.astype(np.float64)[:, None]
@@ -79,7 +79,7 @@ def marked_labels(
 
 
 def gives_probabilities(model: Any) -> bool:
-    """Tell whether a classifier gives probabilities; otherwise it gives scores."""
+    """Return whether a classifier gives probabilities; otherwise it gives scores."""
     if hasattr(model, "predict_proba"):
         return True
     if hasattr(model, "decision_function"):

@@ -1,4 +1,7 @@
-"""What is asked of held-out records: of each a cell and some numbers, all functions of the record alone."""
+"""Marks: what private scores read from held-out records, a cell and some numbers for each record.
+
+All of them are functions of one record alone.
+"""
 
 from __future__ import annotations
 
@@ -15,23 +18,23 @@ from privfit.metrics.estimates import Estimates
 from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.strategies import Strategy, Vector
 
-# Matrix products round a row's score in ways that depend on the rows around it. What is computed of a record
-# alone and among others is taken to differ by less than this, and closer to an edge it is computed alone.
+# The rounding of a row's score in a matrix product may depend on the rows around it. Scores computed from a
+# record alone and among others differ by less than this. Nearer to an edge, a score is computed again alone.
 AGREEMENT = 2.0**-20
 
 
 @dataclass(frozen=True, eq=False)
 class Marks(ABC):
-    """What `ScoreSums` reads of each record, and what is made of its answer.
+    """The table that `ScoreSums` reads, and the scores that are computed from its answer.
 
     Attributes
     ----------
     columns : array of shape (n_records, 1 + n_numbers)
         The number of each record's cell, and numbers between -1 and 1.
     strategy : Strategy
-        What cells and numbers add to the sums that are bought.
+        What cells and numbers add to the released sums.
     assumption : str
-        What the privacy statement has to say about how labels or bounds are known.
+        The sentence for the privacy statement about how labels or bounds are known.
     """
 
     columns: Vector
@@ -39,12 +42,12 @@ class Marks(ABC):
     assumption: str
 
     def estimates(self, released: Measurement, *known: Any) -> Estimates:
-        """Return what is known of the sums."""
+        """Return the estimated sums."""
         return Estimates.estimated(released, self.strategy, *known)
 
     @abstractmethod
     def evaluation(self, privacy: PrivacyStatement, estimates: Any) -> Evaluation:
-        """Return the scores that these estimates give."""
+        """Return the scores computed from these estimates."""
 
 
 def rounded(values: Vector, step: float) -> Vector:
@@ -54,5 +57,5 @@ def rounded(values: Vector, step: float) -> Vector:
 
 
 def between_steps(values: Vector, step: float, agreement: float = AGREEMENT) -> NDArray[np.bool_]:
-    """Tell which values may be rounded up or down, given how far they may differ from those alone."""
+    """Return which values could be rounded either way, given how far they may differ when computed alone."""
     return np.asarray(np.abs(values / step % 1.0 - 0.5) <= agreement / step)

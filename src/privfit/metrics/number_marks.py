@@ -1,4 +1,4 @@
-"""What is asked of records whose targets are numbers: sums of bounded functions of target and prediction."""
+"""What private scores read from records whose targets are numbers: functions of target and prediction."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from privfit.metrics.strategies import Strategy, Vector
 from privfit.models.links import LOG
 from privfit.models.targets import Counts, Interval
 
-# What a record adds for the ends of a number's range, beside 1 for itself. More of one is less of the others,
-# because noise grows with the norm of all. R^2 needs squares most: their range is the widest by far.
+# What a record adds at the ends of a number's range, in addition to 1 for the count. A larger factor for one
+# number means more noise for the others, because noise grows with the norm of all factors.
 FACTORS = {"targets": 0.5, "squared_targets": 0.5, "distances": 0.5, "pinball": 0.5, "entropies": 0.5}
 
 
@@ -37,13 +37,13 @@ class NumberMarks(Marks):
     bought : tuple of str
         The names of the scores.
     sums : tuple of str
-        What the columns are.
+        The names of the columns.
     target_bounds : pair of float
         The bounds of targets and predictions.
     quantile : float or None
-        Which quantile the pinball loss is of.
+        The quantile of the pinball loss.
     floor : float
-        For the deviance predictions are raised to this share of the upper bound.
+        For the deviance, predictions are raised to at least this share of the upper bound.
     """
 
     bought: tuple[str, ...]
@@ -60,7 +60,7 @@ class NumberMarks(Marks):
 
 
 def bounds_of(model: Any) -> Any:
-    """Return the bounds of the target that a private regressor declared or bought, None if there are none."""
+    """Return the declared or bought target bounds of a private regressor, or None."""
     target = getattr(model, "_target", None) if isinstance(model, PrivateFit) else None
     if isinstance(target, Counts):
         return 0.0, float(target.largest)
@@ -68,12 +68,12 @@ def bounds_of(model: Any) -> Any:
 
 
 def quantile_of(model: Any) -> Any:
-    """Return the quantile that a regressor predicts, None if it predicts something else."""
+    """Return the quantile that a regressor predicts, or None if it predicts no quantile."""
     return getattr(model, "quantile", None)
 
 
 def scores_of(model: Any, quantile: Any) -> tuple[str, ...]:
-    """Return the scores that suit a regressor: by what it predicts, which is public."""
+    """Return the scores for a regressor, which depend on what it predicts."""
     counts = getattr(model, "_link", None) is LOG or isinstance(model, PoissonRegressor)
     return (
         "r2",
@@ -96,8 +96,8 @@ def marked_numbers(
 ) -> NumberMarks:
     """Apply a regressor to records with these targets (M1).
 
-    Targets and predictions are clipped to the bounds and mapped to [0, 1]. Predictions are rounded, and where
-    they lie between two steps they are computed of their record alone.
+    Targets and predictions are clipped to the bounds and mapped to [0, 1]. Predictions are rounded to steps.
+    If one lies nearly between two steps, it is computed again from the record alone.
     """
     low, high = target_bounds
     if "mean_pinball_loss" in bought:

@@ -1,4 +1,4 @@
-"""Scores of a regressor: post-processing of one release."""
+"""Scores of a regressor, computed from one release."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from privfit.metrics.scores import Score, clipped, score
 from privfit.metrics.strategies import Vector
 
 UNKNOWN = Ratio(math.nan, -math.inf, math.inf)
-EXPLAINED = (-1.0, 1.0)  # an R^2 below -1 is reported as -1: how much worse than a constant is not told
-STEPS = 2**12  # between the bounds of the target, to which predictions are rounded
+EXPLAINED = (-1.0, 1.0)  # range of R^2; lower values are reported as -1
+STEPS = 2**12  # predictions are rounded to this many steps between the bounds of the target
 CENTRE = 0.5  # of the bounds, as a share of their distance
 
 # What is bought for each score. All are sums of functions of a record's target and prediction.
@@ -51,19 +51,19 @@ class NumberEvaluation(Evaluation):
     Attributes
     ----------
     privacy : PrivacyStatement
-        What was promised before the records were looked at.
+        The privacy statement, which was fixed before the records were read.
     estimates : Estimates
         The released number of records and sums, with their noise.
     bought : tuple of str
         The names of the scores.
     sums : tuple of str
-        What the sums are sums of.
+        The names of the sums.
     target_bounds : pair of float
         The bounds of targets and predictions.
     quantile : float or None
-        Which quantile the pinball loss is of.
+        The quantile of the pinball loss.
     floor : float
-        For the deviance predictions are raised to this share of the upper bound.
+        For the deviance, predictions are raised to at least this share of the upper bound.
     """
 
     estimates: Estimates
@@ -75,7 +75,7 @@ class NumberEvaluation(Evaluation):
 
     @property
     def r2(self) -> Score:
-        """Share of the targets' variance that the predictions explain; -1 stands for -1 and less."""
+        """Share of the targets' variance that the predictions explain; values below -1 count as -1."""
         self._need("r2")
         found, drawn = self._residual_share(sampled=False), self._residual_share(sampled=True)
         spread = float(self._mean("squared_targets").value) - self._centred_mean**2
@@ -97,17 +97,17 @@ class NumberEvaluation(Evaluation):
 
     @property
     def mean_pinball_loss(self) -> Score:
-        """Mean of q (y - f) where the target is above the prediction, and of (1 - q) (f - y) elsewhere."""
+        """Mean of q (y - f) if the target y is above the prediction f, and (1 - q) (f - y) otherwise."""
         return self._mean_score("mean_pinball_loss", "pinball", self._width)
 
     @property
     def mean_poisson_deviance(self) -> Score:
-        """Mean of 2 (y log(y / f) - y + f), predictions being raised to `floor` times the upper bound."""
+        """Mean of 2 (y log(y / f) - y + f), with f raised to at least `floor` times the upper bound."""
         return self._mean_score("mean_poisson_deviance", "deviances", self.target_bounds[1])
 
     @property
     def d2_poisson(self) -> Score:
-        """Share of the deviance of a constant that the predictions explain; -1 stands for -1 and less."""
+        """Share of a constant's deviance that the predictions explain; values below -1 count as -1."""
         self._need("d2_poisson")
         found, drawn = self._deviance_share(sampled=False), self._deviance_share(sampled=True)
         _, constant = self._null_deviance

@@ -1,4 +1,4 @@
-"""Private scores as scikit-learn's searches ask for them: scorer(estimator, X, y), greater is better."""
+"""Private scorers for scikit-learn's searches: scorer(estimator, X, y), greater is better."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from privfit.estimators.validation import shown
 from privfit.metrics.examination import Examination
 
-# scikit-learn's name of a scorer: our score, and its sign
+# by scikit-learn's name of a scorer: the name of our score, and its sign
 _SCORERS = {
     "accuracy": ("accuracy", 1.0),
     "balanced_accuracy": ("balanced_accuracy", 1.0),
@@ -29,18 +29,18 @@ _SCORERS = {
 
 @dataclass(frozen=True)
 class PrivateScorer:
-    """What `make_scorer` returns.
+    """The scorer that `make_scorer` returns.
 
     Parameters
     ----------
     names : tuple of str
-        What is scored.
+        The names of the scores.
     single : bool
-        Whether a call returns a number, and not a dictionary.
+        Whether a call returns a number instead of a dictionary.
     examination : Examination
-        How, and for what price.
+        The settings of the scores, such as the price.
     requests : mapping
-        Which of sample_weight and groups a search hands on; see `set_score_request`.
+        Which of sample_weight and groups a search passes on; see `set_score_request`.
     """
 
     names: tuple[str, ...]
@@ -51,12 +51,12 @@ class PrivateScorer:
     )
 
     def set_score_request(self, **requests: bool | str | None) -> PrivateScorer:
-        """Return a scorer that asks for weights or groups, where scikit-learn's metadata routing is on.
+        """Return a scorer that requests weights or groups, if scikit-learn's metadata routing is enabled.
 
         Parameters
         ----------
         **requests : bool or str
-            ``sample_weight=True`` and ``groups=True``, or the name under which a search is given them.
+            ``sample_weight=True`` and ``groups=True``, or the name under which a search gets them.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class PrivateScorer:
         return replace(self, requests={**self.requests, **requests})
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Return what is asked for, as scikit-learn's searches want it.
+        """Return the requests in the form that scikit-learn's searches need.
 
         Returns
         -------
@@ -96,24 +96,24 @@ class PrivateScorer:
 def make_scorer(metrics: str | Iterable[str], **settings: Any) -> PrivateScorer:
     """Return a scorer for scikit-learn's searches that pays for every number it returns.
 
-    It draws on the ledger of the estimator that it scores, on `ledger=` if that is given, or counts in the
-    estimator's family of fits. Each call is one release, however many metrics are read off it.
+    The ledger of the scored estimator pays, or `ledger=` if it is given. Without a ledger the scores count in
+    the estimator's family of fits. Each call is one release, for any number of metrics.
 
     Parameters
     ----------
     metrics : str or iterable of str
-        By scikit-learn's names. Of classifiers: accuracy, balanced_accuracy, roc_auc (two classes),
-        neg_brier_score, neg_log_loss. Of regressors: r2, neg_mean_absolute_error,
-        neg_root_mean_squared_error, neg_mean_poisson_deviance; besides, neg_mean_pinball_loss and d2_poisson,
-        which scikit-learn has no names for. Of several, a search gets a dictionary; say by ``refit=`` which
-        one chooses.
+        Scikit-learn's names. For classifiers: accuracy, balanced_accuracy, roc_auc (two classes),
+        neg_brier_score, neg_log_loss. For regressors: r2, neg_mean_absolute_error,
+        neg_root_mean_squared_error, neg_mean_poisson_deviance, and also neg_mean_pinball_loss and d2_poisson,
+        for which scikit-learn has no names. With several metrics, a search gets a dictionary; ``refit=`` of
+        the search names the metric that chooses.
     **settings : dict
-        As of `evaluate`, without `curves`: rho=0.01 for example.
+        Settings of `evaluate` except `curves`, such as rho=0.01.
 
     Returns
     -------
     scorer : callable
-        ``scoring=`` of a search; scorer(estimator, X, y) is a number, or a dictionary of several.
+        A value for ``scoring=`` of a search; scorer(estimator, X, y) returns a number, or a dictionary.
 
     Examples
     --------

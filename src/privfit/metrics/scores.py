@@ -1,4 +1,4 @@
-"""A private score: what it is estimated to be, and what is known of how far off that is."""
+"""Private scores: estimates with intervals."""
 
 from __future__ import annotations
 
@@ -21,21 +21,20 @@ class Score:
     value : float
         The estimate.
     interval : pair of float
-        Where the exact score on these records is, with a confidence of 95%; bins are allowed for.
+        A 95% confidence interval for the exact score on these records, including the error from bins.
     noise : float
-        Half-width of what the noise alone leaves open.
+        Half-width of the interval for the noise alone.
     binning : float
-        Half-width of what bins leave open, at worst: how scores in one bin are ordered, or where in it they
-        lie. 0 where only predicted labels count.
+        Largest possible error from bins: the order of scores within a bin, or their place in it, is unknown.
+        0 if the score depends on predicted labels only.
     population : pair of float
-        Where the score in the population is, with a confidence of 95%, if the records were drawn from it
-        independently: noise, bins and sampling.
+        A 95% confidence interval for the score in the population from which the records were drawn
+        independently. It includes noise, bins and sampling error.
     price : str
-        What this score alone cost, as epsilon at delta and rho; "" for one of the scores of an evaluation,
-        which has the price of them all.
+        The price of this score, as epsilon at delta and rho; "" for the scores of an evaluation, which have
+        one price together.
     known : bool
-        Whether anything is known: False if the interval is all that is possible. The value is then in its
-        middle, or what noise made of it, and says nothing.
+        False if the interval holds all possible values. The value then means nothing.
     """
 
     value: float
@@ -47,7 +46,7 @@ class Score:
     known: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the score as what JSON can hold.
+        """Return the score in a form that JSON can hold.
 
         Returns
         -------
@@ -66,7 +65,7 @@ class Score:
         bins = f", bins ±{self.binning:.3f}" if self.binning >= 5e-4 else ""
         price = f"; price: {self.price}" if self.price else ""
         if not self.known:
-            return f"nothing is known at this budget: it may be all of [{low:.3f}, {high:.3f}]{price}"
+            return f"unknown, because the noise is too large: in [{low:.3f}, {high:.3f}]{price}"
         return f"{self.value:.3f} in [{low:.3f}, {high:.3f}] (noise ±{self.noise:.3f}{bins}){price}"
 
     def __float__(self) -> float:
@@ -74,7 +73,7 @@ class Score:
 
 
 def score(middle: Ratio, least: Ratio, most: Ratio, within: Interval, population: Interval) -> Score:
-    """Return the score of which bins allow values from `least` to `most`, all of which lie `within`."""
+    """Return a score for which bins allow values from `least` to `most`; its range is `within`."""
     bottom, top = within
     value = (bottom + top) / 2.0 if math.isnan(middle.value) else middle.value
     interval = clipped(min(least.low, middle.low), max(most.high, middle.high), within)
@@ -96,7 +95,7 @@ def clipped(low: float, high: float, within: Interval) -> Interval:
 
 @dataclass(frozen=True, eq=False)
 class ConfusionMatrix:
-    """How many records of each label were predicted to have each label.
+    """The number of records with each true and each predicted label.
 
     Attributes
     ----------
@@ -105,12 +104,12 @@ class ConfusionMatrix:
     counts : array of shape (n_classes, n_classes)
         Estimates, which noise may make negative; sums of weights if records have weights.
     low, high : arrays of the same shape
-        Where each exact count is, with a confidence of 95%.
+        95% confidence intervals for each exact count.
     noise : float
-        Half-width of these intervals, the largest of all.
+        The largest half-width of these intervals.
     price : str
-        What this matrix alone cost, as epsilon at delta and rho; "" for that of an evaluation,
-        which has the price of them all.
+        The price of this matrix, as epsilon at delta and rho; "" for that of an evaluation, whose scores have
+        one price together.
     """
 
     labels: tuple[Any, ...]
@@ -125,7 +124,7 @@ class ConfusionMatrix:
         return float(np.max(self.high - self.low)) / 2.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the matrix as what JSON can hold.
+        """Return the matrix in a form that JSON can hold.
 
         Returns
         -------
@@ -138,7 +137,7 @@ class ConfusionMatrix:
 
 @dataclass(frozen=True, eq=False)
 class ClassScores:
-    """A share for each class, with an interval of 95% for each by itself.
+    """A share for each class, each with its own 95% confidence interval.
 
     Attributes
     ----------
@@ -147,7 +146,7 @@ class ClassScores:
     values : array of shape (n_classes,)
         Estimates.
     low, high : arrays of the same shape
-        Where each exact share is, with a confidence of 95%.
+        95% confidence intervals for each exact share.
     """
 
     labels: tuple[Any, ...]
@@ -156,7 +155,7 @@ class ClassScores:
     high: Vector
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the shares as what JSON can hold.
+        """Return the shares in a form that JSON can hold.
 
         Returns
         -------
@@ -169,7 +168,7 @@ class ClassScores:
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A curve with an interval of 95% at each of its points, for each point by itself.
+    """A curve in which each point has its own 95% confidence interval.
 
     Attributes
     ----------
@@ -177,10 +176,10 @@ class Curve:
         One entry for each point. ROC curve: threshold, fpr, fpr_low, fpr_high, tpr, tpr_low, tpr_high.
         Calibration curve: lowest, highest (the public bounds of a group of predicted probabilities),
         predicted (an estimate of their mean), observed, observed_low, observed_high (the share of the second
-        label), records. What noise hides is NaN, or everything from 0 to 1.
+        label), records. If the noise is too large, a value is NaN, or its interval is [0, 1].
     price : str
-        What this curve alone cost, as epsilon at delta and rho; "" for that of an evaluation,
-        which has the price of them all.
+        The price of this curve, as epsilon at delta and rho; "" for that of an evaluation, whose scores have
+        one price together.
     """
 
     columns: dict[str, Vector]
@@ -190,7 +189,7 @@ class Curve:
         return self.columns[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the curve as what JSON can hold.
+        """Return the curve in a form that JSON can hold.
 
         Returns
         -------

@@ -10,7 +10,10 @@ from privfit.metrics.scores import ConfusionMatrix, Curve, Score
 
 
 def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
-    """Return the share of records whose label is predicted, with privacy.
+    """Return the share of records whose label is predicted correctly, with privacy.
+
+    Unlike `sklearn.metrics.accuracy_score(y_true, y_pred)`, it takes the model and the records, because
+    privfit has to make sure that the prediction for a record depends on that record alone.
 
     Parameters
     ----------

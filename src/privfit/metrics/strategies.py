@@ -1,9 +1,9 @@
-"""What is bought of held-out records: public cells and numbers, and the sums of them that get the budget.
+"""Which sums over held-out records are released: counts of public cells, sums of cells, and sums of numbers.
 
-A histogram of labels and scores answers every question about a classifier, but the noise of single cells adds
-up in sums over many of them, and scores are such sums. So sums of cells are bought as well: halves, quarters,
-and so on down to the cells, and a slope, which is what most scores weight cells by. Cells are estimated from
-all of these together by least squares.
+A histogram of labels and scores is enough for every score of a classifier. But scores are sums over many
+cells, in which the noise of the cells adds up. So sums of cells are released, too: halves, quarters, and so
+on down to the cells, and a linear slope, which is similar to the weights of cells in most scores. Counts of
+cells are estimated from all of these together by least squares.
 """
 
 from __future__ import annotations
@@ -19,27 +19,29 @@ from privfit.questions.scores import SHARE_GRID, ScoreSums
 
 Vector = NDArray[np.float64]
 
-BINS = 64  # the noise grows with the logarithm of their number, what ties in a bin may hide falls with it
-# What a record adds to the count of its label, of the halves, quarters and so on that it is in, to the slope
-# and to the difference of the predicted labels. More of one is less of the others, because noise grows with
-# the norm of all; these keep both accuracy and AUC below their aims in benchmarks/scores.py.
+BINS = 64  # with more bins the noise grows (with their logarithm), and the error from ties in a bin falls
+# What a record adds to the count of its label, to those of its halves, quarters and so on, to the slope, and
+# to the difference of the predicted labels. A larger share for one means more noise in the others, because
+# noise grows with the norm of all. With these the errors of accuracy and AUC meet the aims in
+# benchmarks/scores.py.
 WHOLE, PART, SLOPE, SPLIT = 0.3, 0.4, 0.3, 0.3
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Where the bins of a kind of scores are: half of them within `middle`, the last ones at `reach`.
+    """Where the bins of a kind of scores are: half of them within `middle`, the last ones at `outermost`.
 
-    A score s lies at s / (middle + |s|) on a line that is cut evenly, so that small and large scores are told
-    apart; a model's scores may have any size. Zero, where predictions change, is an edge.
+    A score s is mapped to s / (middle + |s|), and the bins are equally wide there. So both small and large
+    scores are distinguished, because a model's scores may have any size. Zero, where predictions change, is
+    an edge.
     """
 
     middle: float
-    reach: float
+    outermost: float
 
     def edges(self, n_bins: int) -> Vector:
         """Return the ascending edges between the bins."""
-        places = np.linspace(-1.0, 1.0, n_bins + 1)[1:-1] * self.reach / (self.middle + self.reach)
+        places = np.linspace(-1.0, 1.0, n_bins + 1)[1:-1] * self.outermost / (self.middle + self.outermost)
         return np.asarray(self.middle * places / (1.0 - np.abs(places)))
 
 
@@ -49,7 +51,7 @@ MARGINS = Scale(1.0, 32.0)
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """What a record adds to the sums that are bought: for its cell, and for each of its numbers.
+    """What a record adds to the released sums for its cell, and for each of its numbers.
 
     Parameters
     ----------
@@ -67,18 +69,18 @@ class Strategy:
 
     @classmethod
     def of_outcomes(cls) -> Strategy:
-        """Return what tells how often each label was predicted for records of each label, and no more."""
+        """Return the strategy for the counts of true and predicted labels only."""
         return cls(np.eye(4), edges=np.zeros(1))
 
     @classmethod
     @cache  # all of it is public, and a scale's estimator takes a tenth of a second to compute
     def of_curves(cls, scale: Scale) -> Strategy:
-        """Return what tells how the scores of either of two labels are distributed.
+        """Return the strategy for the distributions of the scores of two labels.
 
         The sums of the first label come before those of the second, and so do the cells.
         """
         edges = scale.edges(BINS)
-        middles = (np.append(edges, scale.reach) + np.insert(edges, 0, -scale.reach)) / 2.0
+        middles = (np.append(edges, scale.outermost) + np.insert(edges, 0, -scale.outermost)) / 2.0
         halvings = [2**k for k in range(1, BINS.bit_length())]
         parts = [PART * np.kron(np.eye(n), np.ones(BINS // n)) for n in halvings]
         whole = np.full(BINS, WHOLE)
@@ -87,7 +89,7 @@ class Strategy:
         return cls(np.kron(np.eye(2), np.vstack([whole, *parts, slope, split]).T), edges=edges)
 
     def question(self, *, weighted: bool = False) -> ScoreSums:
-        """Return what is asked, with shares and factors on the grid that makes sums exact."""
+        """Return the question, with shares and factors on the grid that makes sums exact."""
         shares, factors = (
             np.round(np.asarray(given, dtype=np.float64) / SHARE_GRID) * SHARE_GRID
             for given in (self.shares, self.factors)
@@ -96,9 +98,9 @@ class Strategy:
 
     @cached_property
     def estimator(self) -> tuple[Vector, Vector]:
-        """What the sums are multiplied by to estimate the counts of cells and the sums of numbers.
+        """The matrix that turns the released sums into estimated counts and sums of numbers.
 
-        And their covariance for noise of size 1.
+        The second array is the covariance of the estimates for noise of size 1.
         """
         question = self.question()
         shares = block_diag(question.shares, np.diag(question.factors))

@@ -1,4 +1,4 @@
-"""Scores and curves of a classifier of two classes: post-processing of one release."""
+"""Scores and curves of a classifier of two classes, computed from one release."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.isotonic import isotonic_regression
 
-from privfit.metrics.cells import Cells
+from privfit.metrics.bin_counts import BinCounts
 from privfit.metrics.estimates import Ratio
 from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.scores import ConfusionMatrix, Curve, Score, clipped, score
@@ -28,7 +28,7 @@ OF_PROBABILITIES = ("brier_score", "log_loss", "calibration_curve")
 
 
 def check_bought(name: str, *, curves: bool, probabilities: bool) -> None:
-    """Refuse a score that cannot be told from what is bought."""
+    """Raise ValueError if a score cannot be computed from the release."""
     if name in OF_PROBABILITIES and not probabilities:
         raise ValueError(
             f"{name} needs probabilities, and this model has no predict_proba; use DPLogisticRegression, "
@@ -47,8 +47,8 @@ class TwoLabelEvaluation(Evaluation):
     Attributes
     ----------
     privacy : PrivacyStatement
-        What was promised before the records were looked at.
-    cells : Cells
+        The privacy statement, which was fixed before the records were read.
+    cells : BinCounts
         The released counts of labels and score bins, with their noise.
     classes : tuple
         The two labels; the second one is the positive class.
@@ -60,7 +60,7 @@ class TwoLabelEvaluation(Evaluation):
         Probabilities are clipped to this distance from 0 and 1 for the log loss.
     """
 
-    cells: Cells
+    cells: BinCounts
     classes: tuple[Any, Any]
     has_curves: bool
     has_probabilities: bool
@@ -70,13 +70,13 @@ class TwoLabelEvaluation(Evaluation):
 
     @property
     def accuracy(self) -> Score:
-        """Share of the records whose label is predicted."""
+        """Share of the records whose label is predicted correctly."""
         second = self._predicted_second
         return self._ratio(np.concatenate([~second, second]))
 
     @property
     def balanced_accuracy(self) -> Score:
-        """Mean of the shares of each label's records whose label is predicted."""
+        """Mean of the shares of each label's records that are predicted correctly."""
         second = self._predicted_second.astype(np.float64)
         return self._pairs(np.add.outer(second, 1.0 - second) / 2.0)
 
@@ -98,7 +98,7 @@ class TwoLabelEvaluation(Evaluation):
     def roc_auc(self) -> Score:
         """Share of pairs of records of either label whose scores are in the right order; ties count half.
 
-        In one bin any order is possible, which the interval allows for.
+        The order of scores within a bin is unknown, so the interval includes all possible orders.
         """
         self._need("roc_auc")
         ahead = np.tri(self.cells.n_bins, k=-1)
@@ -122,13 +122,13 @@ class TwoLabelEvaluation(Evaluation):
 
     @property
     def brier_score(self) -> Score:
-        """Mean squared distance between the predicted probability and what happened."""
+        """Mean squared distance between the predicted probability and the label (0 or 1)."""
         self._need("brier_score")
         return self._mean_loss(lambda p: (1.0 - p) ** 2, SHARE)
 
     @property
     def log_loss(self) -> Score:
-        """Mean of -log p of what happened, p being clipped to [log_loss_clip, 1 - log_loss_clip]."""
+        """Mean of -log p of the true label, with p clipped to [log_loss_clip, 1 - log_loss_clip]."""
         self._need("log_loss")
         clip = self.log_loss_clip
         within = -math.log1p(-clip), -math.log(clip)
@@ -136,7 +136,7 @@ class TwoLabelEvaluation(Evaluation):
 
     @property
     def calibration_curve(self) -> Curve:
-        """What happened where a probability was predicted, for groups of probabilities with public bounds."""
+        """Observed shares of the second label for groups of predicted probabilities with public bounds."""
         self._need("calibration_curve")
         edges, n = self._probability_edges, self.cells.n_bins
         groups = np.kron(np.eye(GROUPS), np.ones(n // GROUPS))
@@ -176,19 +176,19 @@ class TwoLabelEvaluation(Evaluation):
         return np.concatenate([[0.0], expit(self.cells.edges), [1.0]])
 
     def _mean_loss(self, loss: Any, within: tuple[float, float]) -> Score:
-        """Return the mean of a loss that falls with the probability of what happened."""
+        """Return the mean of a loss that decreases with the probability of the true label."""
         edges = self._probability_edges
         ends = [np.concatenate([loss(1.0 - edges[side]), loss(edges[side])]) for side in (_BELOW, _ABOVE)]
         least, most = np.minimum(*ends), np.maximum(*ends)
         return self._ratio((least + most) / 2.0, least, most, within=within)
 
     def _ratio(self, *weights: NDArray[Any], within: tuple[float, float] = SHARE) -> Score:
-        """Return the mean over records of what a cell counts: at the middle of bins, at least and at most."""
+        """Return a mean over records, with the value of a cell at the middle of its bin and at both ends."""
         ones = np.ones(len(self.cells.counts))
-        return self._score([(cell_weights, ones) for cell_weights in weights], Cells.ratio, within)
+        return self._score([(cell_weights, ones) for cell_weights in weights], BinCounts.ratio, within)
 
     def _pairs(self, *wins: NDArray[np.float64]) -> Score:
-        return self._score([(won,) for won in wins], Cells.pairs, SHARE)
+        return self._score([(won,) for won in wins], BinCounts.pairs, SHARE)
 
     def _score(self, arguments: list[tuple[Any, ...]], mean: Any, within: tuple[float, float]) -> Score:
         middle, *bounds = [mean(self.cells, *given) for given in arguments]
@@ -204,7 +204,7 @@ _BELOW, _ABOVE = slice(0, -1), slice(1, None)
 
 
 def _of_labels(weights: Any, bins: Vector) -> Vector:
-    """Return the cells of either label that these bins are, with a weight for each label."""
+    """Return the weights of the cells of both labels in these bins, given a weight for each label."""
     return np.asarray(np.outer(weights, bins).ravel(), dtype=np.float64)
 
 

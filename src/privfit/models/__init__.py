@@ -1,4 +1,4 @@
-"""A model as plain data: what it predicts, by which link, its weights; which kinds there are.
+"""Published models as plain data: target, link and weights; and the registry of kinds of models.
 
-Nothing is imported here, because `import privfit` passes through this package on its way to `converters`.
+Nothing is imported here, because `import privfit` imports `privfit.models.converters`, and has to be fast.
 """

@@ -1,14 +1,14 @@
-"""From a change in the words of the table to a contrast of the weights.
+"""Convert a change in the words of the table into a contrast of the weights.
 
-A contrast is a vector with an entry for each weight, the intercept last. Its product with the weights is how
-much the score changes.
+A contrast is a vector with an entry for each weight, the intercept last. Its product with the weights is the
+change of the score.
 """
 
 from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -22,7 +22,7 @@ from privfit.schema.column import Feature, Scale
 from privfit.schema.curved import Curved
 from privfit.schema.encoding import encode
 
-ROUNDING = 1e-9  # of a range: how far beyond a bound a number may be that was computed from it
+ROUNDING = 1e-9  # of a range: by so much a number that was computed from a bound may exceed it
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Change:
     Attributes
     ----------
     words : str
-        What changes, in the words of the table.
+        The change, in the words of the table.
     contrast : array
-        An entry for each weight, the intercept, if there is one, last.
+        An entry for each weight; the intercept, if there is one, is last.
     """
 
     words: str
@@ -65,18 +65,18 @@ def change_of(model: Published, given: Mapping[Any, Any]) -> Change:
     model : Published
         The model.
     given : mapping
-        By column: how much a number grows, the level that applies instead of the reference, or a pair of
-        values, from which to which the column changes.
+        The change by column: the increase of a number, the level that applies instead of the reference, or a
+        pair of values (from, to).
 
     Returns
     -------
     change : Change
-        All columns that are not named stay as they are.
+        The change. Columns that are not named do not change.
 
     Raises
     ------
     ValueError
-        If a column is not one of the model's, or a value does not fit its column. No value is quoted.
+        If the model has no such column, or a value does not fit its column. No value is quoted.
     """
     if not isinstance(given, Mapping) or not given:
         raise ValueError('A contrast names at least one column and its change, {"age": 10} for example.')
@@ -84,7 +84,7 @@ def change_of(model: Published, given: Mapping[Any, Any]) -> Change:
     contrast, words = zeros(model), []
     for name, value in given.items():
         if name not in columns:
-            raise ValueError(f"The model has no column {name!r}; its columns are {_listed(columns)}.")
+            raise ValueError(f"The model has no column {name!r}; its columns are {listed(columns)}.")
         column = columns[name]
         own, said = column.between(*value) if _is_pair(value) else column.changed_by(value)
         contrast[column.place] += own
@@ -100,7 +100,7 @@ def change_between(model: Published, before: Any, after: Any) -> Change:
     model : Published
         The model.
     before, after : dict, Series or frame of one row
-        Values by column. Both name the same columns; those that they do not name are the same in both.
+        Values by column. Both have the same columns; columns that they do not have do not change.
 
     Returns
     -------
@@ -129,11 +129,11 @@ def change_between(model: Published, before: Any, after: Any) -> Change:
 
 
 def _cells(row: Any, columns: Mapping[Any, _Column]) -> dict[Any, Any]:
-    """Return the cells of a row by column; a frame's columns that the model does not take are left out."""
+    """Return the cells of a row by column; columns of a frame that the model does not use are left out."""
     if isinstance(row, Mapping):
         unknown = next((name for name in row if name not in columns), None)
         if unknown is not None:
-            raise ValueError(f"The model has no column {unknown!r}; its columns are {_listed(columns)}.")
+            raise ValueError(f"The model has no column {unknown!r}; its columns are {listed(columns)}.")
         return dict(row)
     if hasattr(row, "columns"):
         if len(row) != 1:
@@ -144,7 +144,7 @@ def _cells(row: Any, columns: Mapping[Any, _Column]) -> dict[Any, Any]:
     else:
         raise ValueError("A row to compare must be a dict, a pandas Series or a frame of one row.")
     if not cells:
-        raise ValueError(f"A row to compare has no column of the model; its columns are {_listed(columns)}.")
+        raise ValueError(f"A row to compare has no column of the model; its columns are {listed(columns)}.")
     return cells
 
 
@@ -152,9 +152,23 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple | list) and len(value) == 2
 
 
-def _listed(columns: Mapping[Any, Any], most: int = 12) -> str:
-    names = [printable(str(name)) for name in columns]
-    return ", ".join(names[:most]) + (", ..." if len(names) > most else "")
+def listed(names: Iterable[Any], most: int = 12) -> str:
+    """Return names for a sentence, at most `most` of them.
+
+    Parameters
+    ----------
+    names : iterable
+        Columns, categories or classes.
+    most : int
+        The largest number of names.
+
+    Returns
+    -------
+    text : str
+        The names, separated by commas, with dots for those that are left out.
+    """
+    known = [printable(str(name)) for name in names]
+    return ", ".join(known[:most]) + (", ..." if len(known) > most else "")
 
 
 # -- columns ------------------------------------------------------------------------------------------------
@@ -180,7 +194,7 @@ def _columns(model: Published) -> dict[Any, _Column]:
 
 @dataclass(frozen=True)
 class _Column:
-    """A column, where its weights are, and the bounds that predictions clip what they multiply to."""
+    """A column, the place of its weights, and the bounds to which predictions clip its features."""
 
     name: str
     place: slice
@@ -188,15 +202,15 @@ class _Column:
     high: Vector
 
     def changed_by(self, value: Any) -> tuple[Vector, str]:
-        """Return the contrast of a change from anywhere, or from the reference, and what it is in words."""
+        """Return the contrast of an increase, or of a change from the reference, and its description."""
         raise NotImplementedError
 
     def between(self, before: Any, after: Any) -> tuple[Vector, str]:
-        """Return the contrast of a change from one value to another, and what it is in words."""
+        """Return the contrast of a change from one value to another, and its description."""
         raise NotImplementedError
 
     def _grown(self, value: Any, per_unit: float, unit: str) -> Vector:
-        """Return the contrast of a number that grows by so many units."""
+        """Return the contrast of a number that grows by this many units."""
         if not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value):
             raise ValueError(
                 f"The change of column {self.name!r} must be a finite number, or a pair (from, to)."
@@ -270,7 +284,7 @@ class _Declared(_Column):
         return own, f"from {said[0]} to {said[1]} {printable(fact.unit)}".rstrip()
 
     def _word(self, cell: Any) -> str:
-        """Return what a cell is called, or refuse one that is not missing and does not fit."""
+        """Return the name of a cell's value; raise if the cell is not missing and does not fit."""
         fact = self.fact
         if _is_missing(cell):
             if fact.missing == "refuse":
@@ -282,7 +296,7 @@ class _Declared(_Column):
             if math.isnan(said):
                 raise ValueError(
                     f"A value for column {fact.name!r} is none of those that it can have: "
-                    f"{_listed(dict.fromkeys(known))}."
+                    f"{listed(dict.fromkeys(known))}."
                 )
             return printable(known[int(said)])
         if isinstance(fact, Boolean):
@@ -300,7 +314,7 @@ class _Declared(_Column):
 
 
 def _more(value: float, unit: str, *, later: bool = False) -> str:
-    """Say by how much a number grows."""
+    """Return in words by how much a number grows."""
     words = ("later", "earlier") if later else ("more", "less")
     return f"{abs(value):g} {printable(unit)}".rstrip() + f" {words[value < 0]}"
 
@@ -310,5 +324,5 @@ def _is_missing(cell: Any) -> bool:
         return True
     try:
         return bool(cell != cell)
-    except (TypeError, ValueError):  # what pandas calls not available is neither equal nor unequal
+    except (TypeError, ValueError):  # pandas.NA is neither equal nor unequal to itself
         return True

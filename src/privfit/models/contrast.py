@@ -1,4 +1,4 @@
-"""One effect of a model in words: what changes, by how much, and how sure that is."""
+"""One effect of a model in words: the change, its estimate and its interval."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ TOO_LITTLE = "too little budget to say"
 
 @dataclass(frozen=True)
 class Reading:
-    """How the effects of a model are read, which follows from its link.
+    """How to read the effects of a model, which follows from its link.
 
     Attributes
     ----------
     changed : str
-        What an effect is a change of.
+        The quantity that an effect changes, such as "the log odds of ill".
     ratio : str
-        What e to the power of an effect is called; "" if it means nothing.
+        The name of e to the power of an effect, such as "odds ratio"; "" if it has no meaning.
     """
 
     changed: str
@@ -34,7 +34,7 @@ class Reading:
 
     @classmethod
     def of(cls, model: Published, schema: Schema | None, positive: object) -> Reading:
-        """Return how the effects of a model are read.
+        """Return how to read the effects of a model.
 
         Parameters
         ----------
@@ -43,7 +43,7 @@ class Reading:
         schema : Schema, optional
             Its schema.
         positive : object
-            The class that positive effects speak for; None if numbers are predicted.
+            The class whose odds positive effects increase; None if numbers are predicted.
 
         Returns
         -------
@@ -66,18 +66,18 @@ class Reading:
 
 @dataclass(frozen=True)
 class Contrast:
-    """How much a change of one or several columns changes a score, and how sure that is.
+    """How much a change of one or several columns changes a score, with its interval.
 
     Attributes
     ----------
     words : str
-        What changes, in the words of the table.
+        The change, in the words of the table.
     effect : Effect
-        The estimate and its standard error, or why it is refused.
+        The estimate and its standard error, or the reason why it is refused.
     reading : Reading
-        What the estimate is a change of.
+        The quantity that the estimate is a change of.
     level : float
-        The level of the interval that is printed.
+        The confidence level of the printed interval.
     """
 
     words: str
@@ -97,12 +97,12 @@ class Contrast:
 
     @property
     def sampling(self) -> float:
-        """The part of the standard error that other people in the table would change; squares add up."""
+        """The part of the standard error from sampling; its square and that of `privacy` add up."""
         return self.effect.sampling
 
     @property
     def privacy(self) -> float:
-        """The part of the standard error that is the noise of the fit; squares add up."""
+        """The part of the standard error from the noise of the fit."""
         return self.effect.privacy
 
     @property
@@ -117,7 +117,7 @@ class Contrast:
 
     @property
     def refused(self) -> str | None:
-        """Why the budget is too small to say how exact the estimate is; None if it is not."""
+        """The reason why the budget is too small for a standard error; None if there is one."""
         return self.effect.refused
 
     @property
@@ -127,7 +127,7 @@ class Contrast:
 
     @property
     def is_sure(self) -> bool:
-        """Whether the interval excludes that there is no effect."""
+        """Whether the interval excludes an effect of zero."""
         low, high = self.interval()
         return low > 0.0 or high < 0.0
 
@@ -137,8 +137,7 @@ class Contrast:
         Parameters
         ----------
         level : float, optional
-            In what share of repetitions the interval is to hold what is estimated; that of the contrast by
-            default.
+            The confidence level; by default that of the contrast.
 
         Returns
         -------
@@ -164,7 +163,7 @@ class Contrast:
         return (exp(low), exp(high)) if self.reading.ratio else None
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return what is printed, as names and texts.
+        """Return the printed facts, as names and texts.
 
         Returns
         -------
@@ -208,6 +207,23 @@ class Contrast:
             for name, text in self.facts()
         )
         return f"<table><caption>{escape(self.words)}</caption><tbody>{rows}</tbody></table>"
+
+
+class Contrasts(tuple[Contrast, ...]):
+    """The effects of one change on the odds of several classes against one class; they print together.
+
+    Each is a `Contrast`, in the order of the classes. `reading.changed` says which two classes it compares.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self))
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        return "".join(contrast._repr_html_() for contrast in self)
 
 
 def exp(x: float) -> float:

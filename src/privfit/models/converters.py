@@ -1,8 +1,7 @@
-"""What writes, shows and converts published models: found here by name, entered from above.
+"""The registry of functions that write, show and convert published models.
 
-The methods of an estimator end in functions that stand above the estimators: a model file is read back into
-an estimator, and a page shows private scores. An estimator asks for them by name and imports none of them;
-`privfit.converters` enters them.
+Methods of estimators need functions of packages that import the estimators, such as `privfit.report`, so
+estimators cannot import them. They find these functions here by name; `privfit.converters` registers them.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ CONVERTERS: dict[str, Callable[..., Any]] = {}
 
 
 def register_converter(convert: Callable[..., Any]) -> Callable[..., Any]:
-    """Enter a function of a `Published` model under its own name.
+    """Register a function of a `Published` model under its own name.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A small picture of a curve, without scripts: it follows the colours of the page that it stands on."""
+"""A small picture of a curve as SVG, without scripts, in the colours of the page around it."""
 
 from __future__ import annotations
 

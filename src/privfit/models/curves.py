@@ -11,8 +11,8 @@ from privfit.schema import Schema
 from privfit.schema.curve import Curve
 from privfit.schema.curved import Curved
 
-# A part of a curve that rises or falls by less than one of these shares is a wiggle: of the curve's own
-# height, and of the model's highest curve. By eye, such parts cannot be told from noise.
+# A part of a curve that rises or falls by less than one of these shares is a wiggle: a share of the curve's
+# own height, or of the model's highest curve. Such parts look the same as noise.
 WIGGLE_OF_ITS_HEIGHT, WIGGLE_OF_THE_HIGHEST = 0.1, 0.05
 
 
@@ -74,7 +74,7 @@ def _points(shape: Curve, weights: Matrix, ends: Vector) -> tuple[Vector, Matrix
 
 
 def curves_of(model: Published) -> Curves:
-    """Return the curves of a model; they speak for the schema's positive class, if it names one.
+    """Return the curves of a model, for the schema's positive class if it has one.
 
     Parameters
     ----------

@@ -1,17 +1,18 @@
-"""The effects of a model in the schema's words: a row for each number and category, with its interval."""
+"""The effects of a model in the words of the schema: a row for each number and category, with an interval."""
 
 from __future__ import annotations
 
 import datetime
 import math
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from privfit.models.changes import Change, change_between, change_of, zeros
-from privfit.models.contrast import Contrast, Reading
+from privfit.models.changes import Change, change_between, change_of, listed, zeros
+from privfit.models.contrast import Contrast, Contrasts, Reading
 from privfit.models.inference import Effect, Inference
 from privfit.models.published import Published, Vector
 from privfit.models.shown_scores import shown_scores
@@ -21,7 +22,7 @@ from privfit.schema.column import OTHER, Feature, Scale
 from privfit.schema.curved import Curved
 
 INTERCEPT = "(intercept)"
-DAYS_OF_A_DATE = 365.0  # a date's row is for so many days
+DAYS_OF_A_DATE = 365.0  # the row of a date is for a change of so many days
 NO_INFERENCE = "This model has no intervals, because it was fitted without inference=True."
 NOT_ASKED = "This effect was not asked for."
 OVERFLOWED = Effect(
@@ -31,7 +32,7 @@ OVERFLOWED = Effect(
 
 @dataclass(frozen=True)
 class EffectRow:
-    """An effect, and where it stands in a table.
+    """An effect as a row of a table.
 
     Attributes
     ----------
@@ -40,7 +41,7 @@ class EffectRow:
     level : str
         The category, or "" for a number.
     name : str
-        What the row is called where there is room for little.
+        A short name of the row.
     contrast : Contrast or None
         The effect; None for a reference level, with which the others are compared.
     label : str
@@ -55,14 +56,15 @@ class EffectRow:
 
 
 class Effects:
-    """What is known about the effects of a published model.
+    """The effects of a published model with their intervals.
 
     Parameters
     ----------
     model : Published
-        A model with an inference. Of several classes each is compared with the first.
+        A model with an inference. With several classes, each is compared with the first, unless `between` is
+        used.
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
 
     Raises
     ------
@@ -85,26 +87,58 @@ class Effects:
         bounds = model.bounds if self.schema is not None else None
         p = model.n_columns
         self.several = model.target.outputs > 1
-        self._block = 0  # of several classes: how many come before the one that is compared with the first
+        self._pair = (1, 0)  # of several classes: the places of the one that is spoken of and of the other
         if self.several:
-            self.reading = self._against_the_first("a class")
+            self.reading = _of_classes("a class", model.classes[0])
         self._starts = np.zeros(p) if bounds is None else np.clip(0.0, *bounds)
         self._ends = np.ones(p) if bounds is None else np.clip(1.0, *bounds)
 
     @property
     def inference(self) -> Inference:
-        """What was released about the effects."""
+        """The released numbers about the effects."""
         assert self.model.inference is not None
         return self.model.inference
 
-    def _against_the_first(self, label: str) -> Reading:
-        """Return how an effect of several classes is read."""
-        first = printable(str(self.model.classes[0]))
-        return Reading(f"the log odds of {label} against {first}", "odds ratio")
+    # -- several classes -----------------------------------------------------------------------------------
+
+    def between(self, of: int, against: int = 0) -> Effects:
+        """Return the effects on the odds of one class against another.
+
+        Parameters
+        ----------
+        of, against : int
+            The places of the two classes among those of the model.
+
+        Returns
+        -------
+        effects : Effects
+            The effects for these two classes.
+        """
+        found, classes = copy(self), self.model.classes
+        found._pair, found.reading = (of, against), _of_classes(classes[of], classes[against])
+        return found
+
+    def _of_each_class(self) -> Iterator[tuple[str, Effects]]:
+        """Yield the name of each class but the first, and the effects on its odds against the first."""
+        for place, label in enumerate(self.model.classes[1:], 1):
+            yield printable(str(label)), self.between(place)
+
+    def _place(self, label: Any, role: str) -> int:
+        """Return the place of a class that a caller named; raise if there is no such class."""
+        classes = self.model.classes
+        if not self.several:
+            raise ValueError(
+                f"{role} names one of several classes, and this model has one score; leave it out."
+            )
+        if label not in classes:
+            raise ValueError(f"{role} must be one of the classes, which are {listed(classes)}.")
+        return list(classes).index(label)
 
     # -- single effects ------------------------------------------------------------------------------------
 
-    def of(self, first: Any, second: Any = None) -> Contrast:
+    def of(
+        self, first: Any, second: Any = None, *, of: Any = None, against: Any = None
+    ) -> Contrast | Contrasts:
         """Return the effect of a change, or of the difference between two rows.
 
         Parameters
@@ -113,34 +147,50 @@ class Effects:
             A change by column or, if there is a second one, a row.
         second : row, optional
             The row that the first one is changed to.
+        of : object, optional
+            With several classes: the class whose odds change; by default each in turn.
+        against : object, optional
+            With several classes: the class with which it is compared; by default the first.
 
         Returns
         -------
-        contrast : Contrast
-            The effect in words.
+        contrast : Contrast or Contrasts
+            The effect in words; with several classes one for each class, unless `of` names one.
 
         Raises
         ------
         ValueError
-            If columns or values do not fit the model, or it treats both sides alike.
+            If columns, values or classes do not fit the model, or it treats both sides alike.
         """
-        if self.several:
-            raise ValueError(
-                "contrast is not known for several classes; inference_.effect(a) judges any sum of effects."
-            )
+        other = 0 if against is None else self._place(against, "against")
+        named = None if of is None else self._place(of, "of")
+        if named == other:
+            raise ValueError("of and against name the same class, so there is nothing to compare.")
         change = change_of(self.model, first) if second is None else change_between(self.model, first, second)
+        if not self.several:
+            return self._contrast(change)
+        if named is not None:
+            return self.between(named, other)._contrast(change)
+        places = (place for place in range(len(self.model.classes)) if place != other)
+        return Contrasts(self.between(place, other)._contrast(change) for place in places)
+
+    def _contrast(self, change: Change) -> Contrast:
         effect = self._effect(change.contrast)
         if effect.refused is None and not effect.std_err:
             raise ValueError("The model treats both sides alike, so there is nothing to compare.")
-        return Contrast(change.words, effect, self.reading, self.level)
+        words = change.words
+        if self.several:
+            named, other = (printable(str(self.model.classes[place])) for place in self._pair)
+            words = f"{words}, {named} against {other}"
+        return Contrast(words, effect, self.reading, self.level)
 
     def _effect(self, contrast: Vector) -> Effect:
-        """Return the effect of a contrast for the class that is shown, or of one that nobody asked for."""
-        inference, d = self.inference, len(contrast)
-        if self.several:
-            placed = np.zeros(len(inference))
-            placed[self._block * d : (self._block + 1) * d] = contrast
-            contrast = placed
+        """Return the effect of a contrast for the classes that are shown, or of one that nobody asked for."""
+        inference = self.inference
+        if self.several:  # the weights are differences from the first class, whose own are not there
+            placed = np.zeros((len(self.model.classes), len(contrast)))
+            placed[list(self._pair)] = contrast, -contrast
+            contrast = placed[1:].ravel()
         signed = self._sign * contrast
         if inference.chosen is not None:
             asked = [name in inference.chosen for name in inference.names]
@@ -150,7 +200,7 @@ class Effects:
         try:
             with np.errstate(all="ignore"):
                 effect = inference.effect(signed)
-        except (ArithmeticError, np.linalg.LinAlgError):  # a stranger's file may hold numbers of any size
+        except (ArithmeticError, np.linalg.LinAlgError):  # a file may hold numbers of any size
             return OVERFLOWED
         known = effect.refused is not None or math.isfinite(effect.std_err)
         return effect if known and math.isfinite(effect.estimate) else OVERFLOWED
@@ -163,12 +213,12 @@ class Effects:
         Parameters
         ----------
         per : mapping of str to float, optional
-            By column: how much a number grows, in its own unit; 1 by default, and 365 days for a date.
+            The change of a number by column, in its unit; by default 1, and 365 days for a date.
 
         Returns
         -------
         rows : list of EffectRow
-            In the order of the schema, the intercept last; of several classes, one class after the other.
+            The rows in the order of the schema, the intercept last; with several classes, class by class.
 
         Raises
         ------
@@ -176,22 +226,17 @@ class Effects:
             If `per` names a column that is not a number of the model, or has a curve.
         """
         per = dict(per or {})
-        numbers = None if self.schema is None else set(map(_line, self.schema.features))
         for name, amount in per.items():
-            if numbers is not None and name not in numbers:
+            if self.schema is not None and name not in (numbers := list(_lines(self.schema))):
+                known = f"which are {listed(numbers)}" if numbers else "of which this model has none"
                 raise ValueError(
-                    f"per can name columns of numbers and dates without a curve, which {name!r} is not."
+                    f"per can name columns of numbers and dates without a curve, {known}; {name!r} is none "
+                    "of them."
                 )
             change_of(self.model, {name: amount})  # refuses what is no change of it
         if not self.several:
             return self._rows(per)
-        found, reading = list[EffectRow](), self.reading
-        for block, label in enumerate(printable(str(label)) for label in self.model.classes[1:]):
-            self._block = block
-            self.reading = self._against_the_first(label)
-            found += [replace(row, label=label) for row in self._rows(per)]
-        self.reading = reading
-        return found
+        return [replace(row, label=label) for label, each in self._of_each_class() for row in each._rows(per)]
 
     def _rows(self, per: dict[str, float]) -> list[EffectRow]:
         rows = list(self._of_columns(per) if self.schema is None else self._of_schema(self.schema, per))
@@ -203,10 +248,16 @@ class Effects:
         Returns
         -------
         rows : list of EffectRow
-            Their sizes can be compared. In the order of the schema, without the intercept.
+            Rows whose sizes can be compared, in the order of the schema, without the intercept; with several
+            classes, class by class.
         """
         if self.several:
-            raise ValueError("Effects over whole ranges are not known for several classes.")
+            return [
+                replace(row, label=label) for label, each in self._of_each_class() for row in each._ranges()
+            ]
+        return self._ranges()
+
+    def _ranges(self) -> list[EffectRow]:
         return list(self._of_columns(None) if self.schema is None else self._of_schema(self.schema, None))
 
     def _intercept(self) -> list[EffectRow]:
@@ -262,8 +313,10 @@ class Effects:
     def _of_number(self, fact: Scale, place: slice, per: dict[str, float] | None) -> Iterator[EffectRow]:
         """Yield a row for a number or for each piece of its curve, and one for cells without a number.
 
-        The pieces of a curve lie between public edges. A row for each stretch over which the curve rises or
-        falls, as in `weights_`, would be chosen by looking at the estimates, and its interval too narrow.
+        A column of two words has a row for each of them; the first is the reference.
+
+        The pieces of a curve lie between public edges. Rows for stretches over which the curve rises or
+        falls, as in `weights_`, would be chosen by the estimates, so their intervals would be too narrow.
         """
         name, ends = printable(fact.name), self._ends - self._starts
         for j, level in enumerate(fact.levels, place.start):
@@ -276,6 +329,11 @@ class Effects:
             elif isinstance(fact, Curved) and fact.shape is not None:
                 unit = f" {printable(fact.unit)}" if fact.unit else ""
                 yield self._row(fact.name, level, f"{name}, {level}{unit}", Change(words, contrast))
+            elif isinstance(fact, Boolean):
+                no, yes = map(printable, fact.span)
+                yield EffectRow(fact.name, no, f"{name} = {no}", None)
+                change = Change(f"{name}: {yes} instead of {no}", contrast)
+                yield self._row(fact.name, yes, f"{name} = {yes}", change)
             else:
                 yield self._of_line(fact, j, per)
 
@@ -283,12 +341,6 @@ class Effects:
         """Return the row of a number without a curve; over its range if `per` is None."""
         contrast, name = zeros(self.model), printable(fact.name)
         low, high = fact.ends
-        if isinstance(fact, Boolean):
-            contrast[j] = (self._ends - self._starts)[j]
-            no, yes = map(printable, fact.span)
-            return self._row(
-                fact.name, "", f"{name} = {yes}", Change(f"{name}: {yes} instead of {no}", contrast)
-            )
         unit, one = printable(fact.unit), 1.0
         if isinstance(fact, Date):
             unit, one = "days", DAYS_OF_A_DATE
@@ -305,7 +357,7 @@ class Effects:
         return self._row(fact.name, "", named, Change(f"{name}: {amount:+g} {unit}".rstrip(), contrast))
 
     def _until(self, fact: Feature, j: int) -> str:
-        """Say from which value on a number no longer changes a score, if a fit bought a bound for it."""
+        """Return in words the value above which a number no longer changes a score, if there is one."""
         end = float(self._ends[j])
         if end >= 1.0 or isinstance(fact, Ordinal):
             return ""
@@ -317,6 +369,14 @@ class Effects:
         )
 
 
-def _line(fact: Feature) -> str | None:
-    """Return the name of a column of numbers or dates without a curve, None for others."""
-    return fact.name if isinstance(fact, Curved) and fact.shape is None else None
+def _lines(schema: Schema) -> Iterator[str]:
+    """Yield the names of columns of numbers or dates without a curve."""
+    for fact in schema.features:
+        if isinstance(fact, Curved) and fact.shape is None:
+            yield fact.name
+
+
+def _of_classes(label: Any, other: Any) -> Reading:
+    """Return how to read an effect of several classes."""
+    named, against = printable(str(label)), printable(str(other))
+    return Reading(f"the log odds of {named} against {against}", "odds ratio")

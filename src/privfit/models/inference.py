@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,12 +14,16 @@ from scipy.special import stdtr, stdtrit
 
 Vector = NDArray[np.float64]
 
-KNOWN_CURVATURE = 3.0  # times its noise: a curvature below may be noise alone, and counts as unknown
-DOUBT_LIMIT = 0.25  # relative error of a standard error beyond which an effect is refused
-INFLATION_FACTOR = 1.5  # how much of the shift of a noisy inverse counts as such an error
-MOST_FREEDOM = 1e9  # beyond it a t distribution is normal
+KNOWN_CURVATURE = 3.0  # times its noise; a smaller curvature counts as unknown, because it may be noise
+DOUBT_LIMIT = 0.25  # relative error of a standard error above which an effect is refused
+INFLATION_FACTOR = 1.5  # times the shift of a noisy inverse is added to this error
+MOST_FREEDOM = 1e9  # degrees of freedom; with more, a t distribution is normal
 
 TOO_SMALL = "The budget is too small to say how exact this effect is."
+UNSTEADY = (
+    "The budget is too small to say how exact some effects are: noise hides how much they vary between "
+    "samples, and twice the epsilon would not change that."
+)
 HIDDEN = (
     "The budget is too small to say how exact some effects are: noise hides them altogether. Look for "
     "columns that hardly vary, levels that hardly anybody has, and columns that say the same. Without a "
@@ -30,20 +34,20 @@ _NAN = math.nan
 
 @dataclass(frozen=True)
 class Effect:
-    """One effect of a model: its estimate, and how far it may be from what it estimates.
+    """One effect of a model: its estimate and its standard error.
 
     Attributes
     ----------
     estimate : float
-        How much the score changes.
+        The change of the score.
     sampling, privacy : float
-        The two parts of the standard error: other people might have been in the table, and the noise that
-        protects those who are. NaN if the effect is refused.
+        The two parts of the standard error: sampling (other people might have been in the table), and privacy
+        (the noise that protects the people in it). NaN if the effect is refused.
     refused : str or None
-        Why the budget is too small to say how exact the estimate is, in one sentence.
+        The reason, in one sentence, why the budget is too small for a standard error.
     freedom : float
-        Degrees of freedom of the t distribution that intervals and p-values are made with: the fewer, the
-        noisier the standard error itself is.
+        Degrees of freedom of the t distribution for intervals and p-values. There are fewer if the standard
+        error itself is noisy.
     """
 
     estimate: float
@@ -59,12 +63,12 @@ class Effect:
 
     @property
     def z(self) -> float:
-        """The estimate in standard errors; NaN if refused, or for a reference level."""
+        """The estimate divided by its standard error; NaN if refused, or for a reference level."""
         return self.estimate / self.std_err if self.std_err > 0.0 else _NAN
 
     @property
     def pvalue(self) -> float:
-        """The probability of an estimate at least as far from 0 if the effect were 0; NaN as `z` is."""
+        """The probability of an estimate at least as far from 0 if the effect were 0; NaN if `z` is NaN."""
         return float(2.0 * stdtr(min(self.freedom, MOST_FREEDOM), -abs(self.z)))
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
@@ -73,7 +77,7 @@ class Effect:
         Parameters
         ----------
         level : float
-            In what share of repetitions the interval is to hold what is estimated; between 0 and 1.
+            The confidence level, between 0 and 1.
 
         Returns
         -------
@@ -92,50 +96,59 @@ class Effect:
         return self.estimate - width, self.estimate + width
 
 
-REFERENCE = Effect(0.0, 0.0, 0.0)  # a level is compared with the reference; of itself nothing is left
+class _Judged(NamedTuple):
+    """The two variances of an effect, the relative error of their sum, and that of the standard error."""
+
+    sampling: float
+    privacy: float
+    error: float
+    doubt: float
+
+
+REFERENCE = Effect(0.0, 0.0, 0.0)  # of a reference level, which is compared with itself
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Inference:
-    """What was released about the effects of a model, and what follows from it.
+    """The released numbers about the effects of a model, from which standard errors are computed.
 
-    A model was corrected by a last Newton step from released weights, whose gradient sum g, curvature sum H
-    and sum V of squared scores were released with Gaussian noise. With v = H^-1 a the variance of the effect
-    a.w is v'Vv (sampling), and v'(s^2 I + sigma_H^2/2 (|u|^2 I + u u'))v and the square of what the step may
-    have left to go (privacy); s and sigma_H are the noises' scales and u is the step. All matrices are in
-    coordinates of q free directions, in which the noise is isotropic; `directions` maps these to the
-    weights.
+    A last Newton step corrected the model. At the released weights before the step, the gradient sum g, the
+    curvature sum H and the sum V of squared scores were released with Gaussian noise. Let v = H^-1 a. The
+    sampling variance of the effect a.w is v'Vv. Its privacy variance is
+    v'(s^2 I + sigma_H^2/2 (|u|^2 I + u u'))v, plus the square of the remaining error after the step. Here s
+    and sigma_H are the scales of the noise, and u is the step. All matrices are in coordinates of q free
+    directions, in which the noise is isotropic; `directions` maps these to the weights.
 
     The noise of H and V makes the variance itself uncertain. Its relative standard deviation k gives the
-    degrees of freedom, 2 / k^2 (Satterthwaite). An effect is refused where k / 2, the shift of the noisy
-    inverse and what is left to go, together, may move its standard error by more than DOUBT_LIMIT.
+    degrees of freedom, 2 / k^2 (Satterthwaite). An effect is refused if k / 2, the shift of the noisy inverse
+    and the remaining error together may change its standard error by more than DOUBT_LIMIT.
 
     Parameters
     ----------
     names : tuple of str
-        The effects: a name for each column of `coef_`, the intercept, if any, last.
+        The names of the effects, one for each column of `coef_`; the intercept, if any, is last.
     estimate : array of shape (d,)
-        The weights; a level's weight is its difference from the reference level, whose weight is 0. That of
-        an effect that is not refused is the centre of its interval.
+        The weights. The weight of a level is its difference from the reference level, whose weight is 0. The
+        weight of an effect that is not refused is the centre of its interval.
     is_reference : array of bool of shape (d,)
-        Which weights are those of reference levels.
+        Whether each weight belongs to a reference level.
     directions : array of shape (d, q)
-        How much each weight changes along each of the free directions.
+        The change of each weight along each of the free directions.
     curvature, spread : arrays of shape (q, q)
         The released H, the penalty's part included, and V.
     sigma_curvature, sigma_spread, sigma_gradient : float
-        The noises' scales of H, V and g.
+        The scales of the noise in H, V and g.
     step : array of shape (q,)
         The last step u.
     mass : float
-        The sum of the second derivatives of the losses, as it was released.
+        The released sum of the second derivatives of the losses.
     remainder : float
-        Of u'Hu: what a last step u leaves to go, for the loss; 0 if its Newton step leaves nothing.
+        The remaining error after a Newton step u, as a share of u'Hu; 0 if a Newton step is exact.
     chosen : tuple of str, optional
-        The effects of interest; the others are not judged. None: all.
+        The effects of interest; the others have no standard errors. None for all effects.
     corrected : array of shape (d,), optional
-        The weights after the last step, which contrasts that are not refused are estimated with. The others'
-        are noise where an effect is refused, so a model may keep those of its solver. By default `estimate`.
+        The weights after the last step, which give the estimates of contrasts. For refused effects they are
+        only noise, so a model may keep the solver's weights in `estimate`. By default `estimate`.
     """
 
     names: tuple[str, ...]
@@ -183,13 +196,13 @@ class Inference:
         Parameters
         ----------
         a : int, str or array of shape (d,)
-            The number or the name of a weight, or how often each weight is in a sum of weights, which is
-            judged by itself: the difference of two levels, or ten years of age.
+            The number or the name of a weight, or the coefficients of a linear combination of weights, such
+            as the difference of two levels, or ten years of age.
 
         Returns
         -------
         effect : Effect
-            Its estimate and standard error, or why it is refused.
+            The estimate and standard error, or the reason why it is refused.
 
         Raises
         ------
@@ -203,30 +216,46 @@ class Inference:
         estimate = float(a @ self.estimate)
         if not along.any():
             return replace(REFERENCE, estimate=estimate)
+        found = self._judged(along)
+        if found.doubt > DOUBT_LIMIT:
+            return Effect(estimate, _NAN, _NAN, refused=self._reason(along, found.doubt))
+        freedom = 2.0 / found.error**2 if found.error > 0.0 else math.inf
+        centre = estimate if self.corrected is None else float(a @ self.corrected)
+        return Effect(centre, math.sqrt(found.sampling), math.sqrt(found.privacy), freedom=freedom)
+
+    def _judged(self, along: Vector, noise: float = 1.0) -> _Judged:
+        """Return the variances of an effect, and the possible error of its standard error.
+
+        `noise` is a factor for all noise, to compute what would result with less noise.
+        """
         v = self._inverse @ along
-        sampling, privacy = float(v @ self.spread @ v), float(v @ self._privacy @ v)
+        sampling, privacy = float(v @ self.spread @ v), noise**2 * float(v @ self._privacy @ v)
         left = self._left_to_go(float(along @ v))
         privacy += left**2
-        sampling = max(sampling, 0.0)  # noise may have made it negative where it is small
+        sampling = max(sampling, 0.0)  # noise may have made it negative
         total, length = sampling + privacy, float(v @ v)
         b = self._inverse @ (self.spread @ v)
         of_curvature = 2.0 * self.sigma_curvature**2 * (float(b @ b) * length + float(b @ v) ** 2)
-        error = math.sqrt(of_curvature + (self.sigma_spread * length) ** 2) / total
+        error = noise * math.sqrt(of_curvature + (self.sigma_spread * length) ** 2) / total
         shift = self.sigma_curvature**2 * float(np.trace(self._inverse)) * length / (2.0 * float(along @ v))
-        if 0.5 * error + INFLATION_FACTOR * shift + left**2 / (2.0 * total) > DOUBT_LIMIT:
-            return Effect(estimate, _NAN, _NAN, refused=HIDDEN if self._is_hidden else TOO_SMALL)
-        freedom = 2.0 / error**2 if error > 0.0 else math.inf
-        centre = estimate if self.corrected is None else float(a @ self.corrected)
-        return Effect(centre, math.sqrt(sampling), math.sqrt(privacy), freedom=freedom)
+        doubt = 0.5 * error + INFLATION_FACTOR * noise**2 * shift + left**2 / (2.0 * total)
+        return _Judged(sampling, privacy, error, doubt)
+
+    def _reason(self, along: Vector, doubt: float) -> str:
+        """Return why an effect is refused, and whether a larger budget would help."""
+        if self._is_hidden:
+            return HIDDEN
+        # less noise makes the privacy part of the variance small, and what is left rests on noisy squares
+        return TOO_SMALL if self._judged(along, 0.5).doubt < doubt else UNSTEADY
 
     @property
     def effects(self) -> tuple[Effect, ...]:
-        """The effects of all weights, in order; those that are not of interest are refused."""
+        """The effects of all weights, in order; effects that were not asked for are refused."""
         return tuple(self.effect(j) if self._is_chosen(j) else self._unasked(j) for j in range(len(self)))
 
     @property
     def covariance(self) -> Vector:
-        """The covariance of the weights: NaN in rows and columns of refused ones, 0 for reference levels."""
+        """The covariance of the weights: NaN for refused effects, and 0 for reference levels."""
         around = self._inverse @ (self.spread + self._privacy) @ self._inverse
         found: Vector = self.directions @ around @ self.directions.T
         effects = self.effects
@@ -260,11 +289,11 @@ class Inference:
 
     @cached_property
     def _is_hidden(self) -> bool:
-        """Whether noise hides the curvature in some direction, so that `_inverse` counts it as unknown."""
+        """Whether noise hides the curvature in some direction, so that `_inverse` treats it as unknown."""
         return bool(np.linalg.eigvalsh(self.curvature)[0] < KNOWN_CURVATURE * self.sigma_curvature)
 
     def _left_to_go(self, inverse: float) -> float:
-        """Return how far an effect may be from where further steps would take it; `inverse` is a.v."""
+        """Return the possible remaining error of an effect after the last step; `inverse` is a.v."""
         if not self.remainder:
             return 0.0
         gone = float(self.step @ np.linalg.solve(self._inverse, self.step))
@@ -273,7 +302,7 @@ class Inference:
     # -- other units, and files ------------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all that was released, as numbers and lists, for a model file.
+        """Return all released numbers for a model file.
 
         Returns
         -------

@@ -1,6 +1,6 @@
 """Links: how the scores of a linear model become predictions.
 
-A score is linear in the columns. Whoever reads a published model asks for its link, never for its name.
+A score is linear in the columns. Code that reads a published model uses its link, and never its name.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ class Link:
     Attributes
     ----------
     name : str
-        What model files call it.
+        The name of the link in model files.
     mean : callable, optional
-        Of scores: the predicted numbers. None if labels are predicted.
+        A function that turns scores into predicted numbers. None if labels are predicted.
     probabilities : callable, optional
-        Of scores: the probability of every class, a column each. None if there are none.
+        A function that turns scores into probabilities, with a column for each class. None if there are none.
     has_odds : bool
-        Whether e to the power of a weight is what the odds of the positive class are multiplied by.
+        Whether e to the power of a weight is a factor for the odds of the positive class.
     of_several : Link, optional
-        The link of the same kind of model if every class has a score of its own; itself by default.
+        The link of the same kind of model if every class has a score; by default the link itself.
     """
 
     name: str
@@ -40,12 +40,12 @@ class Link:
     of_several: Link | None = None
 
     def for_scores(self, count: int) -> Link:
-        """Return the link of the same kind of model with so many scores for each record.
+        """Return the link of the same kind of model with this many scores for each record.
 
         Parameters
         ----------
         count : int
-            How many scores a record has.
+            The number of scores of a record.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Where a release comes from: which data set, which ledger, when, and how many records, if that is public."""
+"""The origin of a release: data set, ledger, day, and number of records, as far as they are public."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Origin:
-    """Facts about a release that were declared or stand in its ledger; None where there is no such fact.
+    """Facts about a release that were declared or are in its ledger; None for unknown facts.
 
     Attributes
     ----------
@@ -17,7 +17,7 @@ class Origin:
     ledger : str or None
         The random identifier of the shared ledger that paid. Releases with the same one were paid from it.
     day : str or None
-        The day of the first charge, in UTC, as YYYY-MM-DD: how long a fit takes has no part in it.
+        The day of the first charge, in UTC, as YYYY-MM-DD. It does not depend on how long the fit takes.
     records : int or None
         The number of records, if it was declared as public.
     """
@@ -28,7 +28,7 @@ class Origin:
     records: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the facts that there are, by name."""
+        """Return the known facts by name."""
         return {name: fact for name, fact in asdict(self).items() if fact is not None}
 
 

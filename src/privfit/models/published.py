@@ -1,9 +1,10 @@
-"""Everything of a fit that may be published, and nothing else."""
+"""Published models: everything of a fit that may be published, and nothing else."""
 
 from __future__ import annotations
 
 import platform
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -13,14 +14,15 @@ from numpy.typing import NDArray
 from privfit.models.inference import Inference
 from privfit.models.links import Link
 from privfit.models.targets import Classes, Target, TwoLabels
+from privfit.version import __version__
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
-# With this assumption a promise about one record is one about a person. Statements make it unless the schema
-# declares an id column, because then a person may have several records.
+# With this assumption a promise about one record is a promise about one person. Statements include it unless
+# the schema declares an id column, because a person may then have several records.
 ONE_RECORD_EACH = "each person has at most one record"
-SEEDED = "SEEDED NOISE"  # so begins the assumption of a fit whose noise can be removed
+SEEDED = "SEEDED NOISE"  # the beginning of the assumption of a fit whose noise can be removed
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Published:
     Attributes
     ----------
     kind : str
-        Which estimator it is of: a key of `registry.MODELS`.
+        The kind of estimator: a key of `registry.MODELS`.
     link : Link
         How scores become predictions.
     target : Target
@@ -38,34 +40,38 @@ class Published:
     weights : array of shape (number of scores, number of encoded columns)
         A row for each score.
     intercepts : array
-        One for each score, to which it is added; 0 if there is none.
+        The intercept of each score; 0 if there is none.
     has_intercept : bool
-        Whether a row has a 1 for the intercept, which counts where rows are scaled to norm 1.
+        Whether a row has a 1 for the intercept, which matters if rows are scaled to norm 1.
     feature_names : tuple of str, optional
-        Of the columns that were given to the fit, if they had names.
+        The names of the columns in the fit, if they had names.
     columns : tuple of str, optional
-        Names of the weights, where a schema makes several of one column.
+        The names of the weights, if a schema encodes columns.
     bounds : pair of arrays, optional
-        What columns are clipped to.
+        The bounds to which columns are clipped.
     unit_rows : bool
         Whether rows are scaled to norm 1.
     schema : dict, optional
         How a raw table becomes columns of numbers.
     steps : tuple of dict
-        What each iteration released and cost.
+        The released values and the price of each iteration.
     privacy : dict
         The statement: promise, assumptions, spending, words.
     versions : dict
-        Of privfit and of what it was made with.
+        Versions of privfit and of the libraries it used.
     covariance : array, optional
-        Of the weights: row by row, the intercept, if there is one, after the weights of its row.
+        The covariance of the weights: row by row; the intercept, if there is one, after the weights of its
+        row.
     settings : dict of str to float
-        Settings of the estimator that say what is predicted, such as the quantile.
+        Settings of the estimator that define what is predicted, such as the quantile.
     weighting : dict
-        How much records counted, if not alike: the largest weight (None: read off the data), how far weights
-        were moved towards their mean, that mean (None: bought), and the weights of classes, largest 1.
+        Weights of records, if there are any: the largest weight (None if it was taken from the data), the
+        shrinkage, the mean weight (None if it was bought), and the weights of classes, of which the largest
+        is 1.
     inference : Inference, optional
-        What was released about how sure the weights are.
+        The released numbers for standard errors.
+    evidence : dict, optional
+        What an outsider needs to judge the promise (`privfit.estimators.evidence`).
     """
 
     kind: str
@@ -86,6 +92,7 @@ class Published:
     settings: dict[str, float] = field(default_factory=dict)
     weighting: dict[str, Any] = field(default_factory=dict)
     inference: Inference | None = None
+    evidence: dict[str, Any] | None = None
 
     @property
     def classes(self) -> tuple[Any, ...]:
@@ -98,12 +105,12 @@ class Published:
         return int(self.weights.shape[1])
 
     def misfit(self) -> str | None:
-        """Return what does not fit together, as a clause without a subject's name; None if all does.
+        """Return an inconsistency of these facts as a clause; None if there is none.
 
         Returns
         -------
         clause : str or None
-            It can follow a colon.
+            A clause that can follow a colon.
         """
         scores = self.target.outputs
         described = f"a model of {self.target.type!r} with {scores} score{'s' * (scores > 1)} for each record"
@@ -128,16 +135,22 @@ class Published:
 
     @property
     def has_seeded_noise(self) -> bool:
-        """Whether whoever knows the seed can remove the noise, so that it is not for publication."""
+        """Whether anybody who knows the seed can remove the noise, so the model must not be published."""
         return any(SEEDED in text for text in self.privacy["assumptions"])
 
     @property
     def weight_names(self) -> tuple[str, ...] | None:
-        """Names of the numbers that weights are multiplied with, if they have any."""
+        """The names of the features that weights are multiplied with, if they have names."""
         return self.feature_names if self.columns is None else self.columns
 
 
 def versions() -> dict[str, str]:
-    """Return what a model is being made with."""
-    packages = ("privfit", "numpy", "scipy", "scikit-learn")
-    return {"python": platform.python_version(), **{name: version(name) for name in packages}}
+    """Return the versions of the libraries that make a model."""
+    packages = {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
+    return {"python": platform.python_version(), "privfit": __version__, **packages}
+
+
+@cache
+def versions_of_release() -> dict[str, str]:
+    """Return the same, with the libraries that compile the sums and draw the noise."""
+    return versions() | {name: version(name) for name in ("numba", "cryptography", "opendp")}

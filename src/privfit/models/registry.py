@@ -1,4 +1,4 @@
-"""Which models exist. The estimator classes enter themselves here when they are defined."""
+"""The registry of models. Estimator classes register themselves when they are defined."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class Model:
     Attributes
     ----------
     kind : str
-        What model files and the command line call it.
+        Its name in model files and on the command line.
     title : str
-        What people call it.
+        Its name in text.
     link : Link
         How its scores become predictions.
     estimator : type
         The class that fits it, and that `load` returns.
     needs_loss : bool
-        Whether its loss is an object that only Python can pass, so that no command trains it.
+        Whether its loss is a Python object, so that no command can train it.
     """
 
     kind: str
@@ -37,7 +37,7 @@ MODELS: dict[str, Model] = {}
 
 
 def register(model: Model) -> None:
-    """Enter a kind of model.
+    """Register a kind of model.
 
     Parameters
     ----------
@@ -59,17 +59,17 @@ def register(model: Model) -> None:
 
 
 def title_of(kind: str) -> str:
-    """Return what people call a kind of model.
+    """Return the name of a kind of model in text.
 
     Parameters
     ----------
     kind : str
-        What its file calls it.
+        Its name in model files.
 
     Returns
     -------
     title : str
-        The kind itself if no class of it is defined here.
+        The title, or the kind itself if no class of it is defined.
     """
     return MODELS[kind].title if kind in MODELS else kind
 

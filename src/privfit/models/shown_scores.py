@@ -1,4 +1,4 @@
-"""The scores of a model as they are shown to people: for the positive class, or against the other classes."""
+"""The scores of a model in the form that people see: for the positive class, or relative to all classes."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from privfit.schema import Label, Schema
 
 @dataclass(frozen=True)
 class ShownScores:
-    """Weights and intercepts whose signs and sizes mean something to people.
+    """Weights and intercepts in a form in which signs and sizes have a meaning.
 
     Attributes
     ----------
     weights : array of shape (number of scores, number of encoded columns)
-        A row for each score. With a schema, how much the score changes while an encoded column goes from 0 to
-        1; what lies beyond the model's bounds counts as the bound.
+        A row for each score. With a schema, the change of the score while an encoded column goes from 0 to 1;
+        values beyond the model's bounds count as the bound.
     intercepts : array
         One for each score.
     ends : array of shape (number of encoded columns,)
-        Where on its way from 0 to 1 an encoded column no longer changes the scores: 1, or the model's bound.
+        The value, between 0 and 1, above which an encoded column no longer changes the scores: 1, or the
+        model's bound.
     classes : tuple
         If every class has a score: the classes.
     positive : object
-        The class that positive weights speak for; None if there are several scores, or numbers are predicted.
+        The class whose score positive weights raise; None if there are several scores, or for numbers.
     """
 
     weights: Matrix
@@ -39,10 +40,10 @@ class ShownScores:
 
 
 def shown_scores(model: Published, schema: Schema | None, most_classes: int | None = None) -> ShownScores:
-    """Return the scores of a model as they are shown.
+    """Return the scores of a model in the form that people see.
 
-    The scores of a softmax mean something compared with one another only: a number that is added to the
-    weights of all classes changes no probability. Shown are the weights less their mean over the classes.
+    Only differences between the scores of a softmax have a meaning: adding a number to the weights of all
+    classes changes no probability. So the mean over the classes is subtracted from the weights.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ def shown_scores(model: Published, schema: Schema | None, most_classes: int | No
     schema : Schema, optional
         Its schema, which may name the positive class.
     most_classes : int, optional
-        If every class has a score: the scores of so many classes at most, the first ones.
+        If every class has a score: at most this many classes, the first ones.
 
     Returns
     -------

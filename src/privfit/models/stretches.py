@@ -1,4 +1,4 @@
-"""A curve in few words: the stretches over which it rises or falls, without its small wiggles."""
+"""The stretches of a curve: parts over which it rises or falls, without small wiggles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-MOST_STRETCHES = 4  # of a curve: stretches are left out, the lowest first, until there are so many
+MOST_STRETCHES = 4  # per curve; the lowest stretches are left out until there are so few
 
 
 def turning_points(heights: Numbers, wiggle: float) -> list[int]:
@@ -20,7 +20,7 @@ def turning_points(heights: Numbers, wiggle: float) -> list[int]:
     heights : array of shape (number of curves, number of knots)
         The heights of curves that share their knots. Several curves share their stretches, too.
     wiggle : float
-        How high a stretch has to be, unless it is the only one.
+        The least height of a stretch, unless it is the only one.
 
     Returns
     -------
@@ -46,13 +46,13 @@ def _turns(curve: Numbers, wiggle: float) -> list[int]:
         lowest = int(heights.argmin())
         if heights[lowest] >= wiggle:
             break
-        # a stretch inside goes with both of its ends, because its neighbours go on in one direction
+        # both ends of an inner stretch are removed, because its neighbours then form one stretch
         del places[max(lowest, 1) : min(lowest + 2, len(places) - 1)]
     return places
 
 
 def halfway(knots: Numbers, curve: Numbers) -> float:
-    """Return where a curve has first made half of its way from the first of its knots to the last.
+    """Return the point at which a curve first reaches half of its total change.
 
     Parameters
     ----------

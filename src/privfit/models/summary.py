@@ -9,12 +9,11 @@ from itertools import zip_longest
 from textwrap import fill, wrap
 from typing import TYPE_CHECKING, Any
 
-from privfit.accounting.amounts import written_up
 from privfit.models.contrast import TOO_LITTLE, Contrast, number_text, pvalue_text, ratio_texts, size_text
-from privfit.models.effects import INTERCEPT, NOT_ASKED, EffectRow, Effects
-from privfit.models.inference import TOO_SMALL
+from privfit.models.effects import NOT_ASKED, EffectRow, Effects
 from privfit.models.published import Published
 from privfit.models.registry import title_of
+from privfit.models.summary_words import footnotes, header
 from privfit.printable import printable
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ WIDTH = 100  # columns of a terminal
 SHORTEST_NAME = 16  # columns, for names that are broken into lines
 REFERENCE = "(reference)"
 LEFT = "not asked for"
-FOR_THE_EFFECTS = "for the effects"  # so ends what questions about standard errors are called in the ledger
 
 
 class Summary(tuple[EffectRow, ...]):
@@ -33,19 +31,19 @@ class Summary(tuple[EffectRow, ...]):
     Attributes
     ----------
     level : float
-        Of the intervals.
+        The confidence level of the intervals.
     changed : str
-        What an effect is a change of.
+        The quantity that an effect changes.
     ratio : str
         "odds ratio" or "rate ratio"; "" if the model has none.
     title : str
-        What kind of model it is.
+        The kind of model.
     facts : tuple of pairs of str
         Names and texts of the header: what is predicted, the number of records if it is public, the promise.
     notes : tuple of str
-        Sentences that say how the table is read.
+        Sentences about how to read the table.
     first : str
-        Of several classes the one that the others are compared with; "" if there is one score.
+        With several classes, the class with which the others are compared; "" if there is one score.
     """
 
     level: float
@@ -67,7 +65,7 @@ class Summary(tuple[EffectRow, ...]):
         level : float
             Of the intervals.
         per : mapping of str to float, optional
-            By column: how much a number grows, in its own unit, instead of 1.
+            By column: the increase that its row is about, in the column's unit; 1 by default.
 
         Returns
         -------
@@ -80,9 +78,9 @@ class Summary(tuple[EffectRow, ...]):
         summary.changed, summary.ratio = effects.reading.changed, effects.reading.ratio
         kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
         summary.title = f"{title_of(model.kind)} {kept}"
-        summary.facts = tuple(_facts(model, effects))
+        summary.facts = tuple(header(model, effects))
         summary.first = printable(str(model.classes[0])) if effects.several else ""
-        summary.notes = tuple(_notes(effects, summary))
+        summary.notes = tuple(footnotes(effects, summary))
         return summary
 
     @property
@@ -146,6 +144,37 @@ class Summary(tuple[EffectRow, ...]):
             pvalue_text(contrast.pvalue),
             *last,
         )
+
+    def top(self, count: int) -> Summary:
+        """Return the table with so many of the effects, those with the largest z.
+
+        Parameters
+        ----------
+        count : int
+            How many effects are kept.
+
+        Returns
+        -------
+        summary : Summary
+            In the order of this one. The references of columns that are kept stay; refused effects are kept
+            last.
+        """
+        order = sorted(
+            (place for place, row in enumerate(self) if row.contrast is not None),
+            key=lambda place: -_size(self[place].contrast),
+        )
+        kept = set(order[:count])
+        columns = {(self[place].label, self[place].column) for place in kept}
+        summary = Summary(
+            row
+            for place, row in enumerate(self)
+            if place in kept or (row.contrast is None and (row.label, row.column) in columns)
+        )
+        vars(summary).update(vars(self))
+        left = len(order) - len(kept)
+        if left:
+            summary.notes += (f"{left:,} effects with smaller z, or without one, are left out.",)
+        return summary
 
     # -- a terminal ----------------------------------------------------------------------------------------
 
@@ -304,75 +333,6 @@ def _aligned(facts: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{(name + ':').ljust(width)} {text}" for name, text in facts]
 
 
-# -- words --------------------------------------------------------------------------------------------------
-
-
-def _facts(model: Published, effects: Effects) -> Sequence[tuple[str, str]]:
-    """Return what the header says, all of it public or released."""
-    privacy, facts = model.privacy, []
-    label = None if effects.schema is None else effects.schema.label.name
-    if label is not None:
-        facts.append(("Predicts", printable(label)))
-    if effects.several:
-        facts.append(("Compared with", printable(str(model.classes[0]))))
-    elif effects.positive is not None:
-        facts.append(("Positive class", printable(str(effects.positive))))
-    records = privacy.get("origin", {}).get("records") or (model.schema or {}).get("records")
-    counted = "number not declared as public" if records is None else f"{records:,}"
-    facts.append(("Records", f"{counted}, weighted" if model.weighting else counted))
-    facts.append(("Intervals", f"{100.0 * effects.level:g}%"))
-    promise = privacy["promise"]
-    if promise is None:
-        return [*facts, ("Privacy", "none")]
-    most = privacy.get("records_per_person")
-    unit = "one record" if most is None else f"one person, up to {most:,} records each"
-    facts.append(("Unit of privacy", unit))
-    if promise["epsilon"] is not None:
-        facts += [("Epsilon", written_up(promise["epsilon"])), ("Delta", written_up(promise["delta"]))]
-    if model.has_seeded_noise:
-        facts.append(("Noise", "seeded: not for publication"))
-    spending = privacy["spending"]
-    bought = sum(rho for what, rho in spending.items() if what.endswith(FOR_THE_EFFECTS))
-    if bought:
-        facts.append(("Spent on intervals", f"{bought / sum(spending.values()):.0%} of the budget"))
-    return facts
-
-
-def _notes(effects: Effects, rows: Sequence[EffectRow]) -> Sequence[str]:
-    """Return sentences that say how the table is read."""
-    ratio = effects.reading.ratio
-    number = (
-        "A number's row is for the growth that stands beside its name, in its own unit"
-        if effects.schema is not None
-        else "A row is for the growth that stands beside the column's name"
-    )
-    categories = any(row.contrast is None for row in rows)
-    change = f"coef is the change of {effects.reading.changed}, other columns being the same. {number}."
-    if categories:
-        change += " A category's row compares it with the reference of its column."
-    if rows and rows[-1].name == INTERCEPT and rows[-1].contrast is not None:
-        change += (
-            f" The intercept is no change: it is {effects.reading.changed} of {rows[-1].contrast.words}."
-        )
-    notes = [change]
-    if ratio:
-        percent = f"{100.0 * effects.level:g}%"
-        notes.append(
-            f"The {ratio} is e to the power of coef; the last two columns are its {percent} interval."
-        )
-    notes.append(
-        "std err has two parts, whose squares add up: sampling, and privacy, the noise of the fit. Intervals "
-        "and p-values count both. They hold for many records, not for few: see docs/inference.md of privfit."
-    )
-    if any(_is_refused(row.contrast) for row in rows):
-        notes.append(
-            f'"{TOO_LITTLE}": noise hides how exact the effect is, so that no interval would be right. More '
-            "records, a larger epsilon or fewer columns help."
-        )
-        reasons = dict.fromkeys(row.contrast.refused for row in rows if row.contrast is not None)
-        notes += [reason for reason in reasons if reason not in (None, NOT_ASKED, TOO_SMALL)]
-    return notes
-
-
-def _is_refused(contrast: Contrast | None) -> bool:
-    return contrast is not None and contrast.refused not in (None, NOT_ASKED)
+def _size(contrast: Contrast | None) -> float:
+    """Return how many standard errors an effect is from 0; refused ones come last."""
+    return abs(contrast.z) if contrast is not None and math.isfinite(contrast.z) else -1.0

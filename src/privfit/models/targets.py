@@ -1,4 +1,4 @@
-"""What a published model predicts: one of two labels or of several classes, a number, or a count."""
+"""The target of a published model: one of two labels, one of several classes, a number, or a count."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class TwoLabels:
-    """One of two labels; a positive score means the second.
+    """One of two labels; a positive score predicts the second.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class TwoLabels:
 
 @dataclass(frozen=True)
 class Classes:
-    """One of several classes, each of which has a score; the largest score wins.
+    """One of several classes, each of which has a score; the class with the largest score is predicted.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Classes:
 
 @dataclass(frozen=True)
 class Interval:
-    """A number. Targets beyond the bounds counted as the nearer bound in the fit; predictions may be beyond.
+    """A number. In the fit, targets were clipped to the bounds; predictions may lie outside.
 
     Attributes
     ----------

@@ -11,7 +11,7 @@ from privfit.printable import printable
 
 
 def signed(weight: float) -> str:
-    """Write a weight with its sign, and without an exponent where it counts thousands of something.
+    """Write a weight with its sign, and without an exponent if it is in the thousands.
 
     Parameters
     ----------
@@ -46,9 +46,9 @@ class Weight(NamedTuple):
     reference : str
         The category with which the weight compares, "" for a number. The reference's own weight is 0.
     odds_ratio : float or None
-        By what the odds of the positive class are multiplied: e^weight. None if the model has no odds.
+        The factor for the odds of the positive class, e^weight. None if the model has no odds.
     rate_ratio : float or None
-        By what the predicted count is multiplied: e^weight. None if the model predicts no counts.
+        The factor for the predicted count, e^weight. None if the model predicts no counts.
     label : object
         The class whose score it changes; None if a record has one score.
     """
@@ -64,7 +64,7 @@ class Weight(NamedTuple):
 
     @property
     def is_number(self) -> bool:
-        """Whether it is of a number, or of a stretch of its curve."""
+        """Whether it is the weight of a number, or of a stretch of its curve."""
         return not self.level and not self.reference
 
     @property
@@ -73,21 +73,21 @@ class Weight(NamedTuple):
         return f"{self.column} = {self.level}" if self.level else self.column
 
 
-class Weights(tuple[Weight, ...]):
+class WeightTable(tuple[Weight, ...]):
     """The weights of a model: a tuple of `Weight` that prints as a table.
 
     Attributes
     ----------
     positive : object
-        The class for which positive weights speak; None if there are several classes, or none.
+        The class whose score positive weights raise; None if there are several classes, or none.
     classes : tuple
         If every class has a score: the classes. The weights of all classes then follow one another for each
         column and level, in this order.
     intercept : float or dict
-        What a score is before any of these weights is added; of several classes, one for each by its name.
-        With a schema, `intercept_` of the model and the references' entries of `coef_` add up to it.
+        The score without any of these weights; with several classes, one for each class by its name. With a
+        schema it is the sum of the model's `intercept_` and the entries of `coef_` for references.
     meaning : tuple of str
-        Sentences that say what the numbers mean; the last one is about the intercept.
+        Sentences about the meaning of the numbers; the last one is about the intercept.
     """
 
     positive: Any
@@ -103,7 +103,7 @@ class Weights(tuple[Weight, ...]):
         classes: tuple[Any, ...] = (),
         intercept: float | dict[Any, float] = 0.0,
         meaning: tuple[str, ...] = (),
-    ) -> Weights:
+    ) -> WeightTable:
         """Make the table of its rows."""
         weights = super().__new__(cls, rows)
         weights.positive, weights.classes = positive, classes
@@ -116,7 +116,7 @@ class Weights(tuple[Weight, ...]):
         width = max(len(self.classes), 1)
         return [self[start : start + width] for start in range(0, len(self), width)]
 
-    def with_lines(self, lines: Iterable[Sequence[Weight]]) -> Weights:
+    def with_lines(self, lines: Iterable[Sequence[Weight]]) -> WeightTable:
         """Return a table with some of the lines, or with all in another order.
 
         Parameters
@@ -126,10 +126,10 @@ class Weights(tuple[Weight, ...]):
 
         Returns
         -------
-        weights : Weights
+        weights : WeightTable
             With the same words.
         """
-        return Weights(
+        return WeightTable(
             (row for line in lines for row in line),
             positive=self.positive,
             classes=self.classes,
@@ -137,7 +137,7 @@ class Weights(tuple[Weight, ...]):
             meaning=self.meaning,
         )
 
-    def of_class(self, label: Any) -> Weights:
+    def of_class(self, label: Any) -> WeightTable:
         """Return the weights of one class, as a table of their own.
 
         Parameters
@@ -147,19 +147,19 @@ class Weights(tuple[Weight, ...]):
 
         Returns
         -------
-        weights : Weights
+        weights : WeightTable
             Those that change the score of this class.
         """
         place = self.classes.index(label)
         assert isinstance(self.intercept, dict)
-        return Weights(
+        return WeightTable(
             (line[place] for line in self.lines),
             positive=label,
             intercept=self.intercept[label],
             meaning=self.meaning,
         )
 
-    def by_size(self) -> Weights:
+    def by_size(self) -> WeightTable:
         """Return the same table, the line with the largest weight first; a curve's lines stay together."""
         lines = self.lines
         sizes = [max(abs(row.weight) for row in line) for line in lines]

@@ -1,4 +1,4 @@
-"""The weights of a model in the schema's words: each category against its column's reference."""
+"""The weights of a model in the words of the schema: each category against the reference of its column."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from privfit.models.fitted_curve import Stretch
 from privfit.models.links import LOG, SOFTMAX
 from privfit.models.published import Published
 from privfit.models.shown_scores import ShownScores, shown_scores
-from privfit.models.weight_table import Weight, Weights, signed
+from privfit.models.weight_table import Weight, WeightTable, signed
 from privfit.printable import printable
 from privfit.schema import Categorical, Date, Numeric, Schema
 from privfit.schema.column import OTHER, Feature
@@ -21,19 +21,19 @@ from privfit.schema.quantities import Quantity
 MOST_INTERCEPTS = 6  # in a sentence
 
 
-def weights_of(model: Published, most_classes: int | None = None) -> Weights:
-    """Return the weights of a model as a table; they speak for the schema's positive class, if it names one.
+def weights_of(model: Published, most_classes: int | None = None) -> WeightTable:
+    """Return the weights of a model as a table, for the schema's positive class if it has one.
 
     Parameters
     ----------
     model : Published
         The model.
     most_classes : int, optional
-        If every class has a score: the table is of so many classes at most, the first ones.
+        If every class has a score: at most this many classes, the first ones.
 
     Returns
     -------
-    weights : Weights
+    weights : WeightTable
         With a schema a line for each category and each number; otherwise one for each column. If every class
         has a score, a line has a weight for each class.
     """
@@ -44,7 +44,7 @@ def weights_of(model: Published, most_classes: int | None = None) -> Weights:
     if shown.classes:
         return _of_classes(model, schema, tables, dict(zip(shown.classes, own, strict=True)))
     (rows,), (intercept,) = tables, own
-    return Weights(
+    return WeightTable(
         _with_ratios(model, rows),
         positive=shown.positive,
         intercept=intercept,
@@ -60,7 +60,7 @@ def weights_of(model: Published, most_classes: int | None = None) -> Weights:
 
 def _of_classes(
     model: Published, schema: Schema | None, tables: Sequence[Sequence[Weight]], own: dict[Any, float]
-) -> Weights:
+) -> WeightTable:
     """Return a line of weights for each class, with the intercepts by class."""
     compared = ", compared with the mean of all classes," if model.link is SOFTMAX else ""
     doubled = "Where the scores of two classes differ by 0.69, one is twice as probable as the other."
@@ -68,7 +68,7 @@ def _of_classes(
     if len(own) <= MOST_INTERCEPTS:
         scores = (f"{value:+.4g} for {printable(str(label))}" for label, value in own.items())
         start += f": {', '.join(scores)}"
-    return Weights(
+    return WeightTable(
         (
             row._replace(label=label)
             for line in zip(*tables, strict=True)
@@ -91,7 +91,7 @@ def _of_classes(
 
 
 def _change(model: Published, schema: Schema | None) -> str:
-    """Say what a weight is a change of; for a number in the units of the target."""
+    """Return what a weight changes, in words; for numbers in the units of the target."""
     if model.link.predicts_classes or model.unit_rows:
         return "how much a person's score changes"
     if model.link is LOG:
@@ -116,7 +116,7 @@ def _when(model: Published, schema: Schema | None) -> str:
 
 
 def _start(model: Published, schema: Schema | None) -> str:
-    """Say for which record a score is the intercept alone."""
+    """Return in words the record whose score is the intercept alone."""
     if schema is not None:
         return "every reference category, and every number at its lowest declared value"
     if model.bounds is not None:
@@ -174,7 +174,7 @@ def _exp(x: float) -> float:
 def _tables(
     model: Published, schema: Schema | None, shown: ShownScores
 ) -> tuple[list[list[Weight]], list[float]]:
-    """Return the rows of each score, and what is added to its intercept for them."""
+    """Return the rows of each score, and what has to be added to its intercept."""
     if schema is not None:
         curves = curves_in(schema, shown)
         stretches = {name: curve.stretches for name, curve in curves.items()}
@@ -200,10 +200,10 @@ def _in_words(
 ) -> tuple[list[Weight], float]:
     """Return a row for each level of each column, and what the references add to every score.
 
-    The weights of a column's categories mean nothing alone, because one of them applies to each record: a
-    number that is added to all of them and taken from the intercept changes no score. Their differences from
-    the reference mean something, and the reference's weight goes into the intercept. A
-    curve is 0 at the lowest declared value, and has a row for each stretch over which it rises or falls.
+    The weights of a column's categories have no meaning by themselves: one category applies to each record,
+    so adding a number to all of them and subtracting it from the intercept changes no score. Differences from
+    the reference have a meaning, and the weight of the reference is added to the intercept. A curve is 0 at
+    the lowest declared value, and has a row for each stretch over which it rises or falls.
     """
     rows, added, left = [], 0.0, zip(raw, ends, strict=True)
     for fact in schema.features:
@@ -237,7 +237,7 @@ def _in_words(
 
 
 def _until(fact: Feature, end: float) -> str:
-    """Say from which value on a number no longer changes a score, if a fit bought a bound for it."""
+    """Return in words the value above which a number no longer changes a score, if there is one."""
     if end >= 1.0 or not isinstance(fact, Numeric | Date):
         return ""
     low, high = fact.ends
@@ -247,7 +247,7 @@ def _until(fact: Feature, end: float) -> str:
 
 
 def _over_ranges(model: Published, raw: Sequence[float]) -> tuple[list[Weight], float]:
-    """Return a row for each column that is clipped to bounds, and what the lowest values add to a score."""
+    """Return a row for each column that is clipped to bounds, and the score of the lowest values."""
     assert model.bounds is not None
     low, high = (side.tolist() for side in model.bounds)
     rows = [

@@ -1,4 +1,4 @@
-"""What is added to the mean loss: regularisers, and sets that the weights must stay in."""
+"""Penalties: regularisers that are added to the mean loss, and sets in which the weights must stay."""
 
 from privfit.penalties.ball import Ball
 from privfit.penalties.box import Box

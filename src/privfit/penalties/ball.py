@@ -10,9 +10,11 @@ import numpy as np
 from privfit.penalties.convex_set import ConvexSet
 from privfit.penalties.penalty import Vector
 
-SIZES = 1e-60, 1e60  # of radii
-SHY = 1.0 - 2.0**-40  # how much of the radius a projected point uses, so that every way to add up holds it
-MOST_ITERATIONS = 100  # Newton's steps to the root; about ten are taken
+RADII = 1e-60, 1e60  # the smallest and the largest radius
+RADIUS_SHARE = (
+    1.0 - 2.0**-40
+)  # how much of the radius a projected point uses, so that every way to add up holds it
+MOST_NEWTON_STEPS = 100  # about ten are taken
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,9 @@ class Ball(ConvexSet):
     radius: float
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.radius, int | float) and SIZES[0] <= self.radius <= SIZES[1]):
+        if not (isinstance(self.radius, int | float) and RADII[0] <= self.radius <= RADII[1]):
             raise ValueError(
-                f"The radius of a Ball must be a number between {SIZES[0]:g} and {SIZES[1]:g}, "
+                f"The radius of a Ball must be a number between {RADII[0]:g} and {RADII[1]:g}, "
                 f"got {self.radius!r}."
             )
 
@@ -46,13 +48,13 @@ class Ball(ConvexSet):
         return f"the norm of the weights is at most {self.radius:g}"
 
     def holds(self, w: Vector) -> bool:
-        """Tell whether the norm is at most the radius."""
+        """Return whether the norm is at most the radius."""
         return math.hypot(*w) <= self.radius
 
     def nearest(self, w: Vector, metric: Vector) -> Vector:
-        """Return v_j = m_j w_j / (m_j + k), the metric being m, with the k for which v has the radius's norm.
+        """Return v_j = m_j w_j / (m_j + k), where m is the metric and k makes the norm of v the radius.
 
-        Newton's method finds k as in trust-region methods: the reciprocal norm is concave in k, so that the
+        Newton's method finds k, as in trust-region methods. The reciprocal norm is concave in k, so Newton's
         steps from 0 never overshoot.
         """
         if self.holds(w):
@@ -60,7 +62,7 @@ class Ball(ConvexSet):
         finite = np.isfinite(metric)
         m = np.where(finite, metric, 1.0) / np.max(metric[finite])
         w, k = np.where(finite, w, 0.0), 0.0
-        for _ in range(MOST_ITERATIONS):
+        for _ in range(MOST_NEWTON_STEPS):
             v = m * w / (m + k)
             norm = math.hypot(*v)
             step = (norm / self.radius - 1.0) * norm**2 / float(np.sum(v * v / (m + k)))
@@ -68,7 +70,7 @@ class Ball(ConvexSet):
             if step <= 1e-14 * k:
                 break
         v = m * w / (m + k)
-        nearest: Vector = v * (SHY * self.radius / math.hypot(*v))
+        nearest: Vector = v * (RADIUS_SHARE * self.radius / math.hypot(*v))
         return nearest
 
     def scaled(self, factor: float) -> Ball:

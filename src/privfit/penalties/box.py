@@ -1,4 +1,4 @@
-"""Weights that lie between public bounds, each by itself."""
+"""Weights that each lie between public bounds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Box(ConvexSet):
     Parameters
     ----------
     low, high : float or sequence of float
-        The bounds, in the units of `coef_`: one for all columns, or one for each. Infinite: no bound.
+        The bounds, in the units of `coef_`: one for all columns, or one for each. Infinity means no bound.
 
     Examples
     --------
@@ -59,15 +59,15 @@ class Box(ConvexSet):
         return "every weight lies between the bounds declared for its column"
 
     def holds(self, w: Vector) -> bool:
-        """Tell whether every weight lies between its bounds."""
+        """Return whether every weight lies between its bounds."""
         return bool(np.all((w >= self.low) & (w <= self.high)))
 
     def nearest(self, w: Vector, metric: Vector) -> Vector:
-        """Return every weight moved to its nearer bound if it lies beyond: whatever the metric is."""
+        """Return the weights clipped to their bounds, which is the nearest point in any metric."""
         return w if self.holds(w) else np.clip(w, self.low, self.high)
 
     def scaled(self, factor: float) -> Box:
-        """Return the box whose bounds are so many times as large."""
+        """Return the box with all bounds multiplied by this factor."""
         low, high = (factor * np.asarray(bound) for bound in (self.low, self.high))
         return Box(low.tolist(), high.tolist())
 
@@ -82,7 +82,7 @@ class Box(ConvexSet):
 
 
 def _numbers(bound: Bound) -> float | tuple[float, ...] | None:
-    """Return a bound as a number or a tuple of numbers, neither of them NaN; None if it is neither."""
+    """Return a bound as a number or a tuple of numbers without NaN, or None if that is not possible."""
     try:
         numbers = np.asarray(bound, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Columns that may move a score in one direction only."""
+"""Weights of monotone columns, which may change a score in one direction only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Monotone(Box):
     Parameters
     ----------
     signs : tuple of int
-        For each weight 1 if it must not be negative, -1 if it must not be positive, 0 if it may be both.
+        For each weight: 1 if it must not be negative, -1 if it must not be positive, 0 if it may be either.
 
     Examples
     --------

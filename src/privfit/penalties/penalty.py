@@ -1,4 +1,4 @@
-"""What a penalty is: a public function of the raw weights, and what else is public about them."""
+"""The protocol of penalties: public functions of the raw weights, with an optional constraint and start."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ Vector = NDArray[np.float64]
 
 
 class Penalty(Protocol):
-    """A convex function of the raw weights, the intercept's included, and a convex set for the others.
+    """A convex function of all raw weights, and a convex set for all but the intercept.
 
-    It knows no records, so nothing of it costs anything.
+    It does not depend on the records, so it costs no privacy budget.
 
     """
 
     @property
     def alpha(self) -> float:
-        """Strength of its part alpha/2 ||w||^2, for solvers whose formulas know only this part."""
+        """The alpha of its part alpha/2 ||w||^2, for solvers whose formulas use only this part."""
         ...
 
     @property
@@ -34,16 +34,16 @@ class Penalty(Protocol):
 
     @property
     def is_cone(self) -> bool:
-        """Whether the set holds all multiples, from 0 on, of the weights that it holds."""
+        """Whether the set holds all non-negative multiples of each of its points."""
         ...
 
     @property
     def start(self) -> Vector | None:
-        """Public raw weights, the intercept last, from which a search starts; None: none were declared."""
+        """Public raw weights, the intercept last, from which a search starts; None if none were declared."""
         ...
 
     def value(self, w: Vector) -> float:
-        """Return what is added to the mean loss at these raw weights."""
+        """Return the value at these raw weights, which is added to the mean loss."""
         ...
 
     def gradient(self, w: Vector) -> Vector:
@@ -51,13 +51,16 @@ class Penalty(Protocol):
         ...
 
     def retargeted(self, center: float, scale: float) -> Penalty:
-        """Return the same for raw weights of (targets - center) / scale; without intercept center is 0."""
+        """Return the same penalty for raw weights of (targets - center) / scale.
+
+        Without an intercept, center is 0.
+        """
         ...
 
     def nearest(self, w: Vector, metric: Vector) -> Vector:
         """Return the point of the set nearest to these raw weights, the intercept's left out.
 
-        Distances are the root of sum metric_j (w_j - v_j)^2. A point of the set is returned as it is, the
-        same array.
+        The distance of v is the root of sum metric_j (w_j - v_j)^2. If the weights belong to the set, the
+        same array is returned.
         """
         ...

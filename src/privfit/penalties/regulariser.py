@@ -1,4 +1,4 @@
-"""A penalty as a solver meets it: in the weights of a view instead of the raw ones."""
+"""A penalty in terms of the weights of a view, which solvers use, instead of the raw weights."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ class View(Protocol):
 
     @property
     def column_scales(self) -> Vector:
-        """What a weight of the view is multiplied by to be the raw weight of its column."""
+        """The factors that turn weights of the view into raw weights of the columns."""
         ...
 
     @property
     def stretch(self) -> float:
-        """How much longer than the view's weights the raw ones can be."""
+        """How much longer the raw weights can be than the view's weights."""
         ...
 
     def raw_weights(self, w: Vector) -> Vector:
-        """Return the raw weights that say what w says of the view's features."""
+        """Return the raw weights with the same predictions as the view's weights w."""
         ...
 
     def viewed_weights(self, raw: Vector) -> Vector:
-        """Return the view's weights that say what these raw ones say."""
+        """Return the view's weights with the same predictions as these raw weights."""
         ...
 
     def pulled_back(self, gradient: Vector) -> Vector:
-        """Return the gradient with respect to the view's weights, given that of the raw ones."""
+        """Return the gradient with respect to the view's weights, given that of the raw weights."""
         ...
 
 
 @dataclass(frozen=True)
 class Regulariser:
-    """What a solver adds to its gradients, where its steps start, and where they must end.
+    """The penalty's gradient, start and constraint set, in terms of the weights that a solver changes.
 
     Parameters
     ----------
     penalty : Penalty
-        A function of the raw weights, and their set.
+        A function of the raw weights, and the set in which they must stay.
     view : View
-        The map between them and the weights that the solver moves.
+        The map between raw weights and the weights that the solver changes.
     """
 
     penalty: Penalty
@@ -60,26 +60,26 @@ class Regulariser:
 
     @property
     def longest_step(self) -> float:
-        """The longest gradient step on the penalty alone that surely does not overshoot."""
+        """The longest gradient step that cannot overshoot the minimum of the penalty alone."""
         steepest = self.penalty.smoothness * self.view.stretch**2
         return 1.0 / steepest if steepest > 0.0 else math.inf
 
     def start(self, otherwise: Vector) -> Vector:
-        """Return where a search starts: at the declared weights, otherwise as given, moved into the set."""
+        """Return the declared start, or `otherwise` if none was declared, moved into the set."""
         declared = self.penalty.start
         return self.nearest(otherwise if declared is None else self.view.viewed_weights(declared))
 
     def nearest(self, w: Vector) -> Vector:
-        """Return the weights, of those that the penalty's set allows, that are nearest to w.
+        """Return the weights in the penalty's set that are nearest to w.
 
-        A gradient step moves the view's weights, so it is their distance that counts. A Euclidean
-        projection of the raw weights would let such steps stop at a point that is not the best of the set.
-        The set says nothing of the intercept, which every step may move freely, so it stays.
+        The distance is measured in the view's weights, because gradient steps change these. After a Euclidean
+        projection of the raw weights, such steps could stop at a point that is not the minimum over the set.
+        The set does not constrain the intercept, so the intercept does not change.
         """
         if not self.penalty.is_constraint:
             return w
         scales = self.view.column_scales
-        kept = scales > 0.0  # a column that the view drops has the raw weight 0, whatever w says
+        kept = scales > 0.0  # a column that the view drops has the raw weight 0 for every w
         columns = np.flatnonzero(kept)
         raw = self.view.raw_weights(w)[: len(scales)]
         with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""The regulariser alpha/2 ||w||^2, like SGDClassifier's."""
+"""The regulariser alpha/2 ||w||^2, as in scikit-learn's SGDClassifier."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from privfit.penalties.penalty import Vector
 
 @dataclass(frozen=True)
 class Ridge:
-    """Half the squared norm of the raw weights, the intercept's included, times alpha; no set.
+    """Half the squared norm of the raw weights, including the intercept, times alpha; no constraint.
+
+    It is added to the mean loss over the records, so `alpha` means the same as in scikit-learn's
+    `SGDClassifier`, except that the intercept is penalised, too.
 
     Parameters
     ----------
     alpha : float
-        Its strength; 0 is no regulariser.
+        The strength; 0 for no regulariser.
     start : array, optional
         Public raw weights, the intercept last, from which a search starts.
     """

@@ -48,5 +48,5 @@ class Within(Ridge):
 
 
 def moved_into(constraint: ConvexSet, w: Vector) -> Vector:
-    """Return weights that the set surely holds: those given, but for rounding on the way to their units."""
+    """Return weights that belong to the set even if a change of units has rounded them."""
     return constraint.nearest(w, np.ones_like(w))

@@ -1,4 +1,4 @@
-"""What to expect before any data are touched: forecasts from simulations on people who do not exist."""
+"""Planning: forecast the accuracy of private models by simulation, before any data are read."""
 
 from privfit.planning.forecast import Forecast, Plan, plan
 from privfit.planning.people import PeopleNeeded, people_needed

@@ -1,4 +1,4 @@
-"""What a plan is told of a table: by its caller, or by the schema. Nonsense is refused here."""
+"""The assumptions of a plan, from its caller or from a schema, and checks of them."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from privfit.schema.curved import Curved
 
 OF_CLASSES, OF_NUMBERS = ("logistic", "svm"), ("linear", "huber")
 POSITIVES, AUC, R2 = 0.5, 0.8, 0.5  # if nothing is said
-LARGEST = 200_000_000  # cells of a table that are simulated: 800 MB
-BEST = 0.9995  # AUC up to which one can be asked for: with more, labels are certain
+MOST_SIMULATED_CELLS = 200_000_000  # of one simulated table, which takes 800 MB
+LARGEST_AUC = 0.9995  # that can be assumed; with more, labels would be certain
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """What is assumed of a table and its target, and how models are fitted to it.
+    """The assumptions about a table and its target, and how models are fitted to it.
 
     Parameters
     ----------
     n : int or None
         Number of people.
     n_features, numbers : int, and int or None
-        Number of encoded columns, and how many of them are numbers; None: half.
+        Number of encoded columns, and how many of them are numbers; None for half of them.
     target : Target
-        What is predicted, and how well without privacy.
+        What is predicted, and how well a model without privacy predicts it.
     model : str
         The kind of model.
     rows_per_person : int
-        Rows that each person has, all of which are used.
+        The number of rows of each person, all of which are used.
     curves : bool or int
-        As the estimators' setting.
+        The same as the estimators' setting.
     delta, runs, seed
         As in `plan`.
     """
@@ -74,12 +74,12 @@ class Assumptions:
         curves: bool | int | None,
         schema: Schema | str | PathLike[str] | None,
     ) -> Assumptions:
-        """Check what was said and read the rest off the schema."""
+        """Check the given assumptions, and take the others from the schema."""
         numbers = None
         if schema is not None:
             schema = Schema.of(schema)
             if n_features is not None:
-                raise ValueError("The schema tells the number of features; leave n_features out.")
+                raise ValueError("The schema declares the features; leave n_features out.")
             plain = schema.without_curves()
             n_features = len(plain.feature_names)
             numbers = sum(isinstance(column, Curved) for column in plain.features)
@@ -90,7 +90,7 @@ class Assumptions:
                 n = schema.records // (rows_per_person or 1)  # the schema declares rows
             classes, model = _by_label(schema, classes, positives, model)
         if n_features is None:
-            raise ValueError("Say how many encoded columns there are, n_features=20, or give a schema.")
+            raise ValueError("Give the number of encoded columns, such as n_features=20, or a schema.")
         check_whole("n_features", n_features, 1)
         check_whole("runs", runs, 2)
         check_positive("delta", delta)
@@ -112,20 +112,20 @@ class Assumptions:
         )
 
     def check_size(self, n: int) -> None:
-        """Refuse a number of people that cannot be simulated."""
+        """Raise ValueError if there are too many people to simulate."""
         check_whole("n", n, 10)
         cells = self.n_features * self.rows_per_person
-        if n * cells > LARGEST:
+        if n * cells > MOST_SIMULATED_CELLS:
             raise ValueError(
-                f"{n:,} x {cells} cells are too many to simulate; plan for {LARGEST // cells:,} people: with "
-                "more people it only gets better."
+                f"{n:,} x {cells} cells are too many to simulate; plan for "
+                f"{MOST_SIMULATED_CELLS // cells:,} people: with more people the model only gets better."
             )
 
 
 def _by_label(
     schema: Schema, classes: Any, positives: float | None, model: str | None
 ) -> tuple[Any, str | None]:
-    """Return the classes and the kind of model that the schema's label asks for."""
+    """Return the classes and the kind of model for the schema's label."""
     label = schema.label
     if isinstance(label, CountLabel):
         raise ValueError(
@@ -143,7 +143,7 @@ def _by_label(
 
 
 def _target(model: str, positives: float | None, auc: float | None, classes: Any, r2: float | None) -> Target:
-    """Return what is predicted, or refuse a model that is not planned, or what does not go with it."""
+    """Return the target; raise if the kind of model is not supported, or an assumption does not fit it."""
     if model not in OF_CLASSES + OF_NUMBERS:
         known = MODELS.get(model)
         why = "" if known is None else f" {known.title} cannot be planned yet."
@@ -166,23 +166,23 @@ def _target(model: str, positives: float | None, auc: float | None, classes: Any
     share = POSITIVES if positives is None else positives
     check_share("positives", share, 0.0)
     shares = (1.0 - share, share) if classes is None else shares_of(classes)
-    return Classes(shares, min(AUC if auc is None else auc, BEST))
+    return Classes(shares, min(AUC if auc is None else auc, LARGEST_AUC))
 
 
 def check_whole(name: str, value: Any, least: int) -> None:
-    """Refuse what is no whole number, or too small a one."""
+    """Raise ValueError unless this is a whole number of at least `least`."""
     if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}.")
 
 
 def check_positive(name: str, value: Any) -> float:
-    """Return a positive number, or refuse it."""
+    """Return a number; raise ValueError unless it is positive and finite."""
     if not isinstance(value, (int, float, np.number)) or not 0.0 < value < math.inf:
         raise ValueError(f"{name} must be positive and finite, got {value!r}.")
     return float(value)
 
 
 def check_share(name: str, value: Any, above: float) -> None:
-    """Refuse what is not between a number and 1."""
+    """Raise ValueError unless this is a number between `above` and 1."""
     if not isinstance(value, (int, float, np.number)) or not above < value < 1.0:
         raise ValueError(f"{name} must be between {above:g} and 1, got {value!r}.")

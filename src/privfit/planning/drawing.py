@@ -1,4 +1,4 @@
-"""The picture of a plan: accuracy, or R², over epsilon, between a constant and no privacy at all."""
+"""The chart of a plan: accuracy, or R², against epsilon, with a constant and a model without privacy."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from privfit.planning.forecast import Plan
 
-BLUE, GREY = "#0072B2", "#555555"  # Okabe and Ito's blue, which everybody can tell from grey
+BLUE, GREY = "#0072B2", "#555555"  # Okabe and Ito's blue, which colour-blind people can tell from grey
 
 
 def draw(plan: Plan, path: Path) -> None:

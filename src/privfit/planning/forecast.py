@@ -1,4 +1,4 @@
-"""What a private model of a table of a given shape will be like, found by training on invented tables."""
+"""Forecasts of private models of tables of a given shape, by training on simulated tables."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from privfit.planning.scene import Scene
 from privfit.planning.targets import Classes, Numbers
 from privfit.schema import Schema
 
-CONFIDENCE = 0.9  # that the score of one fit is within the range that is stated
+CONFIDENCE = 0.9  # probability that the score of one fit is within the stated range
 WIDEST = 80  # characters of a line
 CAUTION = (
-    "Simulated on invented tables with the real solver. Yours will differ: nobody knows beforehand how well "
-    "a model without privacy does, nor how much columns go together."
+    "Simulated tables, trained with the real solver. Your table will differ: how well a model without "
+    "privacy does, and how strongly columns are correlated, is not known beforehand."
 )
 
 Progress = Callable[[int, int], None]
@@ -31,22 +31,22 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Forecast:
-    """What one epsilon gives: means over simulated fits, on people whom the model has not seen.
+    """The forecast for one epsilon: means over simulated fits, on people whom the model has not seen.
 
     Attributes
     ----------
     epsilon, delta : float
         The promise.
     accuracy, auc, log_loss : float
-        Of a model of classes; the AUC of several classes is the mean of each against the rest. `log_loss` is
-        NaN if the model has no probabilities, and all three are NaN for a model of numbers.
+        Scores of a model of classes; with several classes, the AUC is the mean of each class against the
+        rest. `log_loss` is NaN if the model has no probabilities. All three are NaN for a model of numbers.
     r2, mean_absolute_error : float
-        Of a model of numbers, the error in units of the target's standard deviation; otherwise NaN.
+        Scores of a model of numbers, with the error in units of the target's standard deviation; otherwise
+        NaN.
     low, high : float
-        The accuracy, or the R², of a single fit is between these in 90 of 100 cases, as far as this many runs
-        can tell.
+        A 90% range for the accuracy, or the R², of a single fit, estimated from this many runs.
     seconds : float
-        A fit with secure noise took so long on this machine.
+        The time of a fit with secure noise on this machine.
     """
 
     epsilon: float
@@ -68,26 +68,27 @@ class Forecast:
 
 @dataclass(frozen=True)
 class Plan:
-    """Forecasts for several epsilons, with what they are to be held against.
+    """Forecasts for several epsilons, with reference scores.
 
     Attributes
     ----------
     n, n_features : int
         Size of the table.
     shares : tuple of float or None
-        What was assumed of the classes: how frequent each is; None for numbers.
+        The assumed shares of the classes; None for numbers.
     auc, r2 : float or None
-        What was assumed of the model without privacy: its AUC, or the R² of a model of numbers.
+        The assumed AUC, or R² for a model of numbers, of the model without privacy.
     model : str
         The kind of model, such as "logistic" or "linear".
     rows_per_person : int
-        Rows that each person has.
+        The number of rows of each person.
     curves : bool or int
-        Whether scores may bend along numbers.
+        Whether numbers have curves.
     runs : int
         Simulated fits for each epsilon.
     without_privacy, constant : float
-        Accuracy, or R², of the same model without privacy and of a constant: the commonest class, or a mean.
+        Accuracy, or R², of the same model without privacy, and of a constant: the most frequent class, or the
+        mean.
     forecasts : tuple of Forecast
         One for each epsilon, smallest first.
     """
@@ -112,12 +113,12 @@ class Plan:
 
     @property
     def majority(self) -> float | None:
-        """The accuracy of the commonest class; None for numbers."""
+        """The accuracy of predicting the most frequent class; None for numbers."""
         return None if self.shares is None else self.constant
 
     @property
     def score_name(self) -> str:
-        """What forecasts are about: "accuracy", or "R²" of a model of numbers."""
+        """The name of the score in forecasts: "accuracy", or "R²" for a model of numbers."""
         return "R²" if self.shares is None else "accuracy"
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,7 +165,7 @@ class Plan:
 
     @property
     def heading(self) -> str:
-        """What was assumed, and what the forecasts are to be held against."""
+        """The assumptions and the reference scores, in words."""
         rows = f" with {self.rows_per_person} rows each" if self.rows_per_person > 1 else ""
         curves = ", curves" if self.curves else ""
         about = f"{self.n:,} people{rows}, {self.n_features} features{curves}"
@@ -225,40 +226,40 @@ def plan(
     schema: Schema | str | PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Plan:
-    """Forecast what private models of a table of this shape will be like. No data are needed or read.
+    """Forecast how accurate private models of a table of this shape will be. No data are needed or read.
 
     Parameters
     ----------
     n, n_features : int
-        Number of people to train on, and of encoded columns, without the edges of curves. A schema tells the
-        second, and the first if it declares the number of records, which is divided by `rows_per_person`.
+        Number of people to train on, and of encoded columns, without the edges of curves. A schema declares
+        the columns. If it also declares the number of records, n is that number divided by `rows_per_person`.
     epsilons : iterable of float
-        The budgets to compare.
+        The privacy budgets to compare.
     delta : float
-        As in the estimators.
+        The same as in the estimators.
     positives : float, optional
-        Share of positive labels, between 0 and 1: public knowledge, or a guess. 0.5 by default.
+        Share of positive labels, between 0 and 1, known or assumed. By default 0.5.
     auc : float, optional
-        How well the same model without privacy, trained on as many people, tells the classes apart: a guess.
-        0.7 is a hard problem, 0.8 a usual one and the default, 0.9 an easy one. Of several classes it is the
-        mean of each class against the rest.
+        The assumed AUC of the same model without privacy, trained on as many people: 0.7 for a hard problem,
+        0.8 (the default) for a typical one, 0.9 for an easy one. With several classes it is the mean of each
+        class against the rest.
     model : {"logistic", "svm", "linear", "huber"}, optional
-        Which estimator will be used: by default "logistic", or "linear" for numbers.
+        The kind of model: by default "logistic", or "linear" for numbers.
     runs : int
-        Simulated fits for each epsilon, each on other people and with other noise.
+        The number of simulated fits for each epsilon, each with other people and other noise.
     seed : int
-        The same seed gives the same forecasts, times aside.
+        The seed. The same seed gives the same forecasts, except for times.
     classes : int or sequence of float, optional
-        The number of classes, all as frequent, or the share of each. Two by default.
+        The number of classes, all equally frequent, or the share of each class. By default two classes.
     r2 : float, optional
-        Of a model of numbers: the R² that the same model reaches without privacy, a guess. 0.5 by default.
+        For a model of numbers: the assumed R² of the same model without privacy. By default 0.5.
     rows_per_person : int, optional
-        Rows that each person has, all of which are used; n is still the number of people.
+        The number of rows of each person, all of which are used; n is still the number of people.
     curves : bool or int, optional
-        Whether scores bend along numbers, as the estimators' setting. The AUC, or the R², is then that of a
-        model with curves.
+        Whether numbers have curves, like the estimators' setting. The AUC, or the R², is then that of a model
+        with curves.
     schema : Schema, str or path, optional
-        The schema of the table, which tells the features, the kind of label, curves, and rows of a person.
+        The schema of the table, which declares features, label, curves, and rows per person.
     progress : callable, optional
         Called as progress(done, total) after each fit.
 
@@ -283,7 +284,7 @@ def plan(
         schema=schema,
     )
     if assumed.n is None:
-        raise ValueError("Say how many people there are, n=5000, or in the schema, by records.")
+        raise ValueError("Give the number of people, such as n=5000, or records in the schema.")
     n = assumed.n
     assumed.check_size(n)
     epsilons = sorted({check_positive("epsilons", e) for e in epsilons})
@@ -320,14 +321,14 @@ def plan(
 
 
 def _forecast(scene: Scene, n: int, epsilon: float, tick: Callable[[], None]) -> Forecast:
-    """Fit as often as `runs` says, and once with secure noise to see how long it takes."""
+    """Fit `runs` times, and once with secure noise to measure the time."""
     found = scene.scores(n, epsilon, tick)
     seconds = scene.seconds(n, epsilon)
     tick()
     runs, delta, name = scene.assumed.runs, scene.assumed.delta, scene.assumed.target.score
     means = {each: float(np.mean([scores[each] for scores in found])) for each in found[0]}
     sd = float(np.std([scores[name] for scores in found], ddof=1))
-    reach = float(stats.t.ppf(0.5 + 0.5 * CONFIDENCE, runs - 1)) * sd * math.sqrt(1.0 + 1.0 / runs)
-    low = means[name] - reach
+    half_width = float(stats.t.ppf(0.5 + 0.5 * CONFIDENCE, runs - 1)) * sd * math.sqrt(1.0 + 1.0 / runs)
+    low = means[name] - half_width
     low = max(low, 0.0) if name == "accuracy" else low
-    return Forecast(epsilon, delta, low, min(means[name] + reach, 1.0), seconds, **means)
+    return Forecast(epsilon, delta, low, min(means[name] + half_width, 1.0), seconds, **means)

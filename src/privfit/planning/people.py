@@ -1,4 +1,4 @@
-"""How many people a model needs: the smallest table on which the forecast is good enough."""
+"""The number of people that a model needs: the smallest table with a sufficient forecast."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from privfit.planning.scene import REFERENCE, Scene
 from privfit.planning.targets import Numbers
 from privfit.schema import Schema
 
-FEWEST = 100
-LARGEST = 50_000_000  # cells of a table that is tried: five fits of it take about a minute on two cores
-STEPS_PER_DOUBLING = 2  # forecasts of tables closer in size than this cannot be told apart
+FEWEST_PEOPLE = 100
+MOST_TRIED_CELLS = 50_000_000  # of a table that is tried; five fits of it take about a minute on two cores
+STEPS_PER_DOUBLING = 2  # forecasts of tables closer in size than one step cannot be told apart
 STRIDE = 2 * STEPS_PER_DOUBLING  # steps from one table to the next on the way up
 
 
 @dataclass(frozen=True)
 class PeopleNeeded:
-    """How many people it takes, and the forecasts that say so.
+    """The number of people that are needed, and the forecasts behind it.
 
     Attributes
     ----------
     n : int or None
-        The smallest number tried that was enough; None if none was.
+        The smallest number tried that was sufficient; None if none was.
     epsilon : float
-        The privacy budget that was asked for.
+        The privacy budget.
     accuracy, r2 : float or None
-        What was asked for: this accuracy, or R² of a model of numbers, on people whom the model has not seen.
+        The wanted accuracy, or R² for a model of numbers, on people whom the model has not seen.
     tried : tuple of (int, float)
-        Numbers of people that were simulated, with the mean accuracy, or R², that they gave.
+        The numbers of people that were simulated, with the mean accuracy, or R², of each.
     """
 
     n: int | None
@@ -88,22 +88,22 @@ def people_needed(
     schema: Schema | str | PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> PeopleNeeded:
-    """Find how many people a private model needs to be right about so many of them.
+    """Find how many people a private model needs to reach an accuracy, or an R².
 
-    Tables of up to 50 million cells are tried, so of 5 million people with 10 features.
+    Tables of up to 50 million cells are tried, such as 5 million people with 10 features.
 
     Parameters
     ----------
     n_features : int
-        Number of encoded columns, unless a schema tells it.
+        Number of encoded columns; not needed with a schema.
     accuracy : float, optional
-        What is wanted of a model of classes, on people whom the model has not seen.
+        The wanted accuracy of a model of classes, on people whom the model has not seen.
     wanted_r2 : float, optional
-        The same of a model of numbers: the R² that is wanted, which is below `r2`.
+        The wanted R² of a model of numbers, which has to be below `r2`.
     epsilon, delta : float
         The promise.
     positives, auc, model, runs, seed, classes, r2, rows_per_person, curves, schema
-        As in `plan`. The AUC, or the R², without privacy is that of a model of 20,000 people.
+        The same as in `plan`. The AUC, or the R², without privacy is that of a model of 20,000 people.
     progress : callable, optional
         Called as progress(done, total) after each fit; `total` is the most that may still be needed, and
         falls as the search goes on.
@@ -136,7 +136,7 @@ def people_needed(
         needed = "wanted_r2, of a model of numbers" if of_numbers else "accuracy, of a model of classes"
         raise ValueError(f"Say what is wanted: {needed}, and nothing else.")
     cells = assumed.n_features * assumed.rows_per_person
-    reference = min(LARGEST // cells, REFERENCE)
+    reference = min(MOST_TRIED_CELLS // cells, REFERENCE)
     scene = Scene.of(assumed, reference)
     best = scene.reference(reference)
     if not 0.0 < score < best:
@@ -150,9 +150,9 @@ def people_needed(
             f"{scene.constant:.0%} of the commonest label the same model without privacy is right about "
             f"{best:.3f}; ask for less, or assume a larger auc."
         )
-    doublings = math.log2(LARGEST / cells / FEWEST)
+    doublings = math.log2(MOST_TRIED_CELLS / cells / FEWEST_PEOPLE)
     sizes = [
-        int(round(FEWEST * 2.0 ** (k / STEPS_PER_DOUBLING), -1))
+        int(round(FEWEST_PEOPLE * 2.0 ** (k / STEPS_PER_DOUBLING), -1))
         for k in range(int(doublings * STEPS_PER_DOUBLING) + 1)
     ]
     tried: dict[int, float] = {}
@@ -170,7 +170,7 @@ def people_needed(
         tried[sizes[k]] = scene.mean_score(sizes[k], epsilon, tick)
         return tried[sizes[k]] >= score
 
-    # Upwards in large strides, because large tables take longest; then halve what is left.
+    # first upwards in large strides, because large tables take longest; then bisection
     low, high = -1, 0
     halvings = STRIDE.bit_length() - 1
     while not enough(high, math.ceil((len(sizes) - 1 - high) / STRIDE) + halvings):

@@ -1,11 +1,11 @@
-"""People who do not exist: records of a given shape, with a target that is one more column.
+"""Simulated people: records of a given shape, with a target.
 
-Half the columns are yes/no, from rare to common, the others numbers between 0 and 1, unless it is said how
-many are numbers. As in most tables, columns go together because they have causes in common: the k-th cause
-explains a share of all variance that is proportional to 1/k (Zipf's law). The target goes together with the
-same causes by the same law, as if it were one of the columns: people of different classes differ in their
-causes, and numbers hang on them. So the directions in which records differ most also tell most about the
-target. How strongly they do is set by how good the model without privacy is (`scene`).
+By default half of the columns are yes/no, from rare to common, and the others are numbers between 0 and 1. As
+in most tables, columns are correlated because they have common causes (factors). The k-th cause explains a
+share of the variance proportional to 1/k (Zipf's law). The target depends on the same causes in the same way,
+as if it were one of the columns: classes differ in their mean causes, and numbers are linear in the features.
+So the directions in which records vary most are also the most informative about the target. The strength of
+this dependence follows from the assumed score of the model without privacy (`scene`).
 """
 
 from __future__ import annotations
@@ -20,31 +20,32 @@ from scipy.special import ndtri
 Vector = NDArray[np.float64]
 Table = NDArray[np.float32]
 
-MOST_CAUSES = 50  # in common; what the later ones explain is each column's own
+MOST_CAUSES = 50  # common causes; the variance that later ones would explain is independent in each column
 RAREST, COMMONEST = 0.02, 0.5  # shares of yes in yes/no columns
-SPREAD = 6.0  # standard deviations that the declared bounds of a number span
-BEND = 3.0  # if scores may bend along numbers: the power of what a score is straight in
-ALIKE = 0.5  # share of the variance of causes that rows of a person have in common
-JUDGED_ON = 20_000  # people from whom the columns' standard deviations are known
-SMALLEST_SPREAD = 1e-3  # of a column: rarer yes/no columns tell nothing
+SPREAD = 6.0  # standard deviations between the declared bounds of a number
+CURVE_POWER = 3.0  # with curves, numbers are shown to the model raised to this power
+SHARED_VARIANCE = 0.5  # share of the variance of causes that rows of a person have in common
+JUDGED_ON = 20_000  # people from whom the standard deviations of columns are estimated
+SMALLEST_SPREAD = 1e-3  # of a column, so that rarer yes/no columns are not scaled up
 
 
 @dataclass(frozen=True)
 class Population:
-    """A distribution of records, and how they go together with their targets.
+    """A distribution of records, and the dependence of targets on them.
 
     Parameters
     ----------
     loadings : array of shape (n_causes, n_features)
-        What the common causes do to each column.
+        The effect of each common cause on each column.
     thresholds : array of shape (n_features,)
-        Where a yes/no column says yes; NaN for numbers.
+        The threshold above which a yes/no column says yes; NaN for numbers.
     weights, center : array of shape (n_features,), and float
-        Numbers hang on scores: features times weights, less the centre. Their standard deviation is 1.
+        Scores on which targets that are numbers depend: features times weights, minus the centre. Their
+        standard deviation is 1.
     classes : array of shape (n_classes, n_causes)
-        How the causes of people of each class differ, on average, from those of all.
+        The difference between the mean causes of each class and those of all people.
     power : float
-        Numbers are shown raised to this power.
+        Numbers are shown to the model raised to this power.
     """
 
     loadings: Table
@@ -88,7 +89,7 @@ class Population:
             (weights / spread).astype(np.float32),
             float(scores.mean()) / spread,
             classes,
-            BEND if bent else 1.0,
+            CURVE_POWER if bent else 1.0,
         )
 
     @property
@@ -105,7 +106,10 @@ class Population:
         if rows > 1:
             of_person = np.repeat(causes, rows, axis=0)
             of_row = rng.standard_normal(of_person.shape, dtype=np.float32)
-            causes = np.float32(ALIKE**0.5) * of_person + np.float32((1.0 - ALIKE) ** 0.5) * of_row
+            causes = (
+                np.float32(SHARED_VARIANCE**0.5) * of_person
+                + np.float32((1.0 - SHARED_VARIANCE) ** 0.5) * of_row
+            )
         spread = np.ones(self.loadings.shape[1], np.float32)
         if shift is not None:
             causes += shift.astype(np.float32)

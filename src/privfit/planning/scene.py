@@ -1,4 +1,4 @@
-"""A population with people to test on, and models that are fitted to others of it."""
+"""A simulated population with test people, and models that are fitted to other people of it."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from privfit.planning.population import Population, Table
 from privfit.planning.targets import Classes
 from privfit.schema import Label, NumberLabel, Numeric, Schema
 
-TESTED_ON, MOST_TESTED = 20_000, 40_000_000  # people whom models are tried on, and cells of their table
-REFERENCE, MOST_REFERRED = 20_000, 20_000_000  # people whom the model without privacy learns from, and cells:
-# more people hardly help it
-FIRST_STRENGTH, WEAKEST, STRONGEST = 2.0, 0.01, 1000.0  # of how targets and columns go together
-HALVINGS = 5  # of the interval that the strength is in, the first of which is a factor of two
+TESTED_ON, MOST_TESTED = 20_000, 40_000_000  # number of test people, and most cells of their table
+# Number of people for training the model without privacy, and most cells; more people hardly improve it.
+REFERENCE, MOST_REFERRED = 20_000, 20_000_000
+FIRST_STRENGTH, WEAKEST, STRONGEST = 2.0, 0.01, 1000.0  # of the dependence between targets and columns
+HALVINGS = 5  # bisection steps for the strength, from an interval of a factor of two
 
 Quiet = Callable[[], None]
 
 
 @dataclass(frozen=True)
 class Scene:
-    """How good models are that learn from some people, tried on others.
+    """Trains models on some simulated people and tests them on others.
 
     Parameters
     ----------
     assumed : Assumptions
-        Of the table.
+        The assumptions about the table.
     population : Population
-        Of people who do not exist.
+        The population of simulated people.
     strength : float
-        How strongly scores tell targets.
+        The strength of the dependence of targets on features.
     tests : pair
-        Features and targets of the people whom models are tried on.
+        Features and targets of the test people.
     """
 
     assumed: Assumptions
@@ -49,10 +49,10 @@ class Scene:
 
     @classmethod
     def of(cls, assumed: Assumptions, n: int) -> Scene:
-        """Set the scene so that the model without privacy is as good as assumed if it learns from n people.
+        """Return a scene in which the model without privacy, trained on n people, is as good as assumed.
 
-        What is told of a table is how good a model of it is, and not how good the best rule would be: from
-        few people with many columns less is learnt. So labels are drawn more and more clearly until it is.
+        The assumption is about a fitted model, not about the best possible rule, which is better if there are
+        few people and many columns. So the strength of the dependence is increased until it is met.
         """
         rng = np.random.default_rng([assumed.seed, assumed.n_features])
         target = assumed.target
@@ -88,11 +88,11 @@ class Scene:
 
     @property
     def constant(self) -> float:
-        """The score of a constant on the people whom models are tried on."""
+        """The score of a constant on the test people."""
         return self.assumed.target.constant(self.tests[1])
 
     def quality(self, fitted: Any) -> float:
-        """Return of a fitted model what was assumed of the one without privacy."""
+        """Return the score of a fitted model about which the assumption is."""
         return self.assumed.target.quality(fitted, self._shown(self.tests[0]), self.tests[1])
 
     def scores_of(self, fitted: Any) -> dict[str, float]:
@@ -112,7 +112,7 @@ class Scene:
         return self._fit(n, 0, solver="nonprivate", alpha=1.0 / n)
 
     def warm_up(self) -> None:
-        """Fit once with secure noise, because the first fit on a machine compiles, which is not its time."""
+        """Fit once with secure noise, so that the time of compiling is not part of the measured time."""
         self._fit(1_000, 0)
 
     def scores(self, n: int, epsilon: float, tick: Quiet) -> list[dict[str, float]]:
@@ -127,7 +127,7 @@ class Scene:
         return found
 
     def seconds(self, n: int, epsilon: float) -> float:
-        """Return how long a fit with secure noise takes, the time to invent its people included."""
+        """Return the time of a fit with secure noise, including the simulation of its people."""
         started = time.perf_counter()
         self._fit(n, 0, epsilon=epsilon)
         return time.perf_counter() - started
@@ -152,7 +152,7 @@ class Scene:
             declared.pop("classes", None)
             declared.pop("target_bounds", None)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they speak of people's data, and there are none here
+            warnings.simplefilter("ignore")  # they are about people's data, and these are simulated
             estimator = MODELS[assumed.model].estimator(**declared, **settings)
             return estimator.fit(self._shown(self.population.shown(features)), y, **given)
 

@@ -1,4 +1,4 @@
-"""What a plan assumes of the targets: classes that can be told apart so well, or numbers explained so far."""
+"""The assumed targets of a plan: classes with an AUC, or numbers with an R²."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from sklearn.metrics import log_loss, mean_absolute_error, r2_score, roc_auc_sco
 
 from privfit.planning.population import Population, Table
 
-TARGET_SPREAD = 10.0  # standard deviations that the declared bounds of a number span
+TARGET_SPREAD = 10.0  # standard deviations between the declared bounds of the target
 
 
 @dataclass(frozen=True)
 class Target(ABC):
-    """What is predicted. `score` is what forecasts are about, `quality` what is assumed of it."""
+    """The target. `score` is the score of forecasts, and `quality` the score of the assumption."""
 
     score: ClassVar[str]
 
     @property
     @abstractmethod
     def assumed(self) -> float:
-        """What the model without privacy is said to reach."""
+        """The assumed score of the model without privacy."""
 
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What is declared of it to an estimator."""
+        """The settings of an estimator that declare it."""
 
     @abstractmethod
     def draw(

@@ -1,4 +1,4 @@
-"""scikit-learn transformers: encoding by a schema, and bounds that are bought."""
+"""scikit-learn transformers: encoding by a schema, and private bounds of columns."""
 
 from privfit.preprocessing.bounds import PrivateBounds
 from privfit.preprocessing.encoder import SchemaEncoder

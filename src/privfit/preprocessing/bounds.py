@@ -1,4 +1,4 @@
-"""Bounds of columns whose bounds are not public, bought with differential privacy."""
+"""Private bounds of columns, for columns without public bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from privfit.estimators.tables import check_table
 from privfit.estimators.validation import check_finite, shown
 from privfit.questions import Histograms
 from privfit.solvers.base import BudgetWarning
-from privfit.surroundings import look_around
+from privfit.surroundings import look_around, one_thread_in_workers
 
 # The first grid: [-2^40, -2^39), ..., [-2^-30, -2^-31), zero and what is smaller, (2^-31, 2^-30], ...
 _POWERS = np.exp2(np.arange(-31.0, 41.0))
@@ -30,16 +30,17 @@ _BOTTOMS = np.concatenate([-_POWERS[:0:-1], [0.0], _POWERS[:-1]])
 _TOPS = np.concatenate([-_POWERS[-2::-1], [0.0], _POWERS[1:]])
 _EDGES = np.concatenate([np.nextafter(-_POWERS[-2::-1], -np.inf), _POWERS[:-1]])
 
-_RESOLVED = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
-_CERTAIN = 2.0  # standard deviations; inside the right power of two, an error costs little
-_PARTS = 16  # that each end's power of two is cut into; more parts are finer and hold fewer records each
+_VISIBLE_DEVIATIONS = 5.0  # standard deviations; one bin of pure noise in 3.5 million reaches it
+_VISIBLE_DEVIATIONS_INSIDE = 2.0  # the same inside the right power of two, where an error does little harm
+_PARTS = 16  # of the linear grid in a power of two; with more parts, each holds fewer records
 
 
 class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type: ignore[misc]  # untyped
-    """Learn bounds of numeric columns with differential privacy, and rescale by them.
+    """Learn bounds of numeric columns with differential privacy, and rescale the columns by them.
 
-    Two noisy histograms of every column are bought, each for half of the budget: one over powers of two, and
-    one over a linear grid inside the two powers where the quantiles were found. The bounds are read off them.
+    The transformer computes two noisy histograms of every column, each for half of the privacy budget: one
+    over powers of two, and one over a linear grid inside the two powers that hold the quantiles. The bounds
+    are taken from these histograms.
 
     Parameters
     ----------
@@ -48,15 +49,15 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         record is added or removed. By default epsilon is 0.1.
     rho : float, optional
         The privacy budget in zero-concentrated differential privacy instead of epsilon; delta then only
-        serves to state the result as (epsilon, delta).
+        serves to state the guarantee as (epsilon, delta)-DP.
     quantiles : pair of float
-        The shares of each column's values below which its low and its high bound are wanted. Values beyond
-        the bounds are clipped.
+        The quantiles of each column that become its low and its high bound. Values beyond the bounds are
+        clipped.
     rows_per_person : int, optional
-        How many records of one person are used at most, who is who being said by ``groups`` of `fit`. The
-        promise is then about all records of a person.
+        The largest number of records of each person to use; ``groups`` of `fit` tells people apart. The
+        guarantee then covers all records of a person.
     ledger : Ledger, optional
-        A ledger to draw on, shared with the fits that use the bounds.
+        The ledger that pays, shared with the fits that use the bounds.
     noise : {"secure", "seeded"}
         "secure" draws noise from the operating system's entropy; "seeded" makes it reproducible, for research
         only.
@@ -69,16 +70,16 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         The low and the high bound of every column, for ``feature_bounds=`` of an estimator. Those of a sparse
         matrix include 0.
     privacy_ : PrivacyStatement
-        What was promised.
+        The privacy statement.
     ledger_ : Ledger
         The ledger of this fit.
 
     Notes
     -----
-    A bin in which the noise hides what it holds counts as empty, so where the budget is small, quantiles are
-    those of the values in bins that stand out. A column without any such bin, or in which only zeros stand
-    out, gets the bounds -1 and 1, and a `BudgetWarning` names it. The noise of a histogram grows with the
-    root of the number of columns: leave out columns whose bounds are known.
+    A bin whose count cannot be told from noise counts as empty. So with a small privacy budget, the quantiles
+    are those of the values in clearly visible bins. A column without a visible bin, or with only zeros in
+    visible bins, gets the bounds -1 and 1, and a `BudgetWarning` names it. The noise of a histogram grows
+    with the square root of the number of columns, so leave out columns whose bounds are known.
 
     Examples
     --------
@@ -122,15 +123,15 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         y : ignored
             Not used; present because pipelines pass it.
         groups : array of shape (n_records,), optional
-            An id for each row that says whose it is, with `rows_per_person`. Rows without an id are left out.
-            The name of a column is that of the id, which a shared ledger compares.
+            For each row, the id of its person, if `rows_per_person` is set. Rows without an id are left out.
+            If the ids have a name, a shared ledger compares it.
 
         Returns
         -------
         self : object
             The fitted transformer.
         """
-        with self._as_strictly_as_made():
+        with self._as_strictly_as_made(), one_thread_in_workers():
             return self._fit(Records.given(X, None, None, groups))
 
     @property
@@ -144,7 +145,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         terms = self._terms(Gaussian.of, relation=relation)
         self._check_quantiles()
         surroundings = look_around(self)
-        # only what is wrong with the records themselves is left to be refused
+        # from here on, errors can only come from the records themselves
         records = records.with_features(self._validated(records.X, reset=True))
         records, _ = records.of_people(relation)
         X = records.X
@@ -185,7 +186,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         p = curator.n_features
         coarse = curator.measure(Histograms(np.tile(_EDGES, (p, 1))), budget / 2)
         bins = coarse.value.reshape(p, -1)
-        bins = np.where(bins > _RESOLVED * coarse.sigma, bins, 0.0)
+        bins = np.where(bins > _VISIBLE_DEVIATIONS * coarse.sigma, bins, 0.0)
         first, last = self._ends(bins, np.zeros(bins.shape[1]))
         unresolved = (bins.sum(axis=1) == 0.0) | (_BOTTOMS[first] == _TOPS[last])
 
@@ -195,7 +196,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         fine = curator.measure(Histograms(grid[:, 1:-1]), budget / 2)
         bins = fine.value.reshape(p, -1)
         noise = fine.sigma * np.sqrt(np.arange(1, bins.shape[1] + 1))  # of the sum of so many bins
-        begin, end = self._ends(bins, _CERTAIN * noise)
+        begin, end = self._ends(bins, _VISIBLE_DEVIATIONS_INSIDE * noise)
         columns = np.arange(p)
         low, high = grid[columns, begin], grid[columns, end + 1]
         low, high = np.where(low < high, (low, high), (_BOTTOMS[first], _TOPS[last]))
@@ -204,8 +205,8 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
     def _ends(self, bins: Vector, doubt: Vector) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the bins of each row that hold the two quantiles.
 
-        They are the first from either side by which more was counted than is wanted beyond the quantile, and
-        more than `doubt`.
+        They are the first bins from either end at which the count exceeds the share beyond the quantile, and
+        `doubt`.
         """
         total = bins.sum(axis=1, keepdims=True)
         shares = (self.quantiles[0], 1.0 - self.quantiles[1])

@@ -1,4 +1,4 @@
-"""Records to numbers in [0, 1], by the schema alone."""
+"""Encode records as numbers in [0, 1], by the schema alone."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class SchemaEncoder(TransformerMixin, PickledForOneVersion):  # type: ignore[mis
     """Rescale numbers to [0, 1] and one-hot encode categories, learning nothing from the data.
 
     Guarantee: each encoded row is a function of what was written in that row and the schema (claim C1 of
-    docs/privacy.md), so encoding before a private fit costs no privacy. Cells are read by what they say, not
-    by how their column is stored: 1, 1.0, "01" and True are the same. Numbers are clipped to their bounds and
-    a missing one becomes the middle of its range; a missing or unknown category leaves its block of
-    indicators at zero, unless the schema says otherwise with ``missing`` and ``fill``. No warning is given,
-    because a warning would tell something about the records. Columns that cannot hold what the schema
-    declares are refused by their dtype.
+    docs/privacy.md), so encoding before a private fit costs no privacy. The value of a cell does not depend
+    on how its column is stored: 1, 1.0, "01" and True are the same. Numbers are clipped to their bounds, and
+    a missing number becomes the middle of its range. A missing or unknown category leaves its block of
+    indicators at zero, unless the schema declares ``missing`` or ``fill``. There are no warnings, because a
+    warning would reveal something about the records. Columns whose dtype cannot hold what the schema
+    declares raise an error.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class SchemaEncoder(TransformerMixin, PickledForOneVersion):  # type: ignore[mis
         return np.array([column.name for column in Schema.of(self.schema).features], dtype=object)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check that X has the schema's columns, by their dtypes; nothing else is looked at or kept.
+        """Check that X has the schema's columns, by their dtypes; nothing is learnt from the data.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class SchemaEncoder(TransformerMixin, PickledForOneVersion):  # type: ignore[mis
         Returns
         -------
         self : object
-            The encoder, as it was.
+            The encoder itself.
         """
         features = Schema.of(self.schema).features
         columns_of(opened(X, [fact.name for fact in features]), features)

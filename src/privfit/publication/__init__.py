@@ -1,4 +1,4 @@
-"""What leaves the house: a fitted model as a document, as a plain scikit-learn model, as a file of NumPy."""
+"""Publication: a fitted model as a model file, a plain scikit-learn model, a NumPy file or an ONNX graph."""
 
 from privfit.models.published import Published
 from privfit.publication.document import from_json, json_schema, to_json

@@ -1,4 +1,4 @@
-"""CSV files that spreadsheets may open: no cell of text is taken for a formula."""
+"""CSV files that are safe for spreadsheets: no cell of text is read as a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model file: one JSON document with a published schema, read as if a stranger had written it."""
+"""Model files: JSON documents with a published JSON Schema. Reading them trusts nothing in the file."""
 
 from __future__ import annotations
 
@@ -82,6 +82,7 @@ def to_json(model: Published) -> str:
         "privacy": model.privacy,
         "steps": list(model.steps),
         "versions": model.versions,
+        **({} if model.evidence is None else {"evidence": model.evidence}),
     }
     text = json.dumps(written, allow_nan=False, indent=1, ensure_ascii=False) + "\n"
     if not _is_unicode(text):
@@ -107,8 +108,34 @@ def from_json(text: str) -> Published:
     ValueError
         If it is not a model file; the message completes a sentence that begins with the file's name.
     """
-    from jsonschema import Draft202012Validator  # imported late: only reading a file needs it
+    written = parsed(text)
+    if not isinstance(written, dict) or written.get("format") != FORMAT:
+        raise ValueError("it holds no privfit model.")
+    version = written.get("version")
+    if type(version) is not int or version not in _SCHEMAS:
+        raise ValueError("its format is not version 1 or 2, which this privfit reads; update privfit.")
+    check_against(json_schema(version), written)
+    return _checked(written if version == VERSION else _as_version_2(written))
 
+
+def parsed(text: str) -> Any:
+    """Read JSON that all programs read alike.
+
+    Parameters
+    ----------
+    text : str
+        What a file holds.
+
+    Returns
+    -------
+    written : object
+        Without NaN, infinities, repeated keys and halves of surrogate pairs.
+
+    Raises
+    ------
+    ValueError
+        If it is not such JSON; the message completes a sentence that begins with the file's name.
+    """
     try:
         written = json.loads(
             text,
@@ -121,22 +148,36 @@ def from_json(text: str) -> Published:
         raise ValueError(str(error)) from None
     except (ValueError, RecursionError):
         raise ValueError("it is not whole JSON; was it cut off, or edited by hand?") from None
-    if not isinstance(written, dict) or written.get("format") != FORMAT:
-        raise ValueError("it holds no privfit model.")
-    version = written.get("version")
-    if type(version) is not int or version not in _SCHEMAS:
-        raise ValueError("its format is not version 1 or 2, which this privfit reads; update privfit.")
     if not _is_unicode(json.dumps(written, ensure_ascii=False)):
         raise ValueError(f"a text in it {LONE_SURROGATE}.")
-    worst = next(iter(Draft202012Validator(json_schema(version)).iter_errors(written)), None)
+    return written
+
+
+def check_against(schema: dict[str, Any], written: Any) -> None:
+    """Raise ValueError unless a document is as a JSON Schema says.
+
+    Parameters
+    ----------
+    schema : dict
+        Of draft 2020-12.
+    written : object
+        The document.
+
+    Raises
+    ------
+    ValueError
+        If it is not; the message completes a sentence that begins with the file's name.
+    """
+    from jsonschema import Draft202012Validator  # imported late: only reading a file needs it
+
+    worst = next(iter(Draft202012Validator(schema).iter_errors(written)), None)
     if worst is not None:
         where = printable("/".join(map(str, worst.absolute_path)))[:200] or "the document"
         raise ValueError(f"its entry {where} breaks the rule {worst.validator!r} of the format.")
-    return _checked(written if version == VERSION else _as_version_2(written))
 
 
 def _as_version_2(written: dict[str, Any]) -> dict[str, Any]:
-    """Return what a file of version 1 says, as version 2 says it."""
+    """Return a document of version 1 in the form of version 2."""
     return {
         **written,
         "link": _LINKS_OF_VERSION_1[written["kind"]],
@@ -183,7 +224,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _checked(written: dict[str, Any]) -> Published:
-    """Return the model, having checked what a JSON Schema cannot say."""
+    """Return the model after the checks that a JSON Schema cannot express."""
     prepared = written["preprocessing"]
     weights = _matrix("weights", written["weights"])
     n_columns = weights.shape[1]
@@ -219,6 +260,7 @@ def _checked(written: dict[str, Any]) -> Published:
         covariance=None if covariance is None else _matrix("covariances", covariance),
         settings={name: float(value) for name, value in written.get("settings", {}).items()},
         inference=_inference(written.get("inference")),
+        evidence=written.get("evidence"),
     )
     misfit = model.misfit()
     if misfit is not None:
@@ -227,7 +269,7 @@ def _checked(written: dict[str, Any]) -> Published:
 
 
 def _inference(written: dict[str, Any] | None) -> Inference | None:
-    """Return what was released about how sure the weights are, if a file has it and it makes sense."""
+    """Return the released numbers for standard errors, if the file has them; raise if they are invalid."""
     if written is None:
         return None
     for name in ("directions", "curvature", "spread"):

@@ -1,7 +1,7 @@
-"""The encoding of raw frames by parts of scikit-learn alone, set up from the schema and fitted to nothing.
+"""Encode raw frames with transformers of scikit-learn alone, set up from the schema and not fitted to data.
 
-Gaps are filled by a KNNImputer with one made-up neighbour, because skops loads it without being told to trust
-anything, unlike a SimpleImputer.
+Missing values are filled by a KNNImputer with one artificial neighbour, because skops loads it by default,
+unlike a SimpleImputer.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Binarizer, MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from privfit.models.published import Published, Vector
-from privfit.publication.cells import Cells, cells_of, for_other_programs
+from privfit.publication.raw_columns import RawColumn, for_other_programs, raw_columns_of
 
-_BEYOND = 2.0  # what gaps become for a moment, so that they can be told from numbers between 0 and 1
+_BEYOND = 2.0  # temporary value of missing cells, which differs from all numbers between 0 and 1
 
 
 def frame_encoder(model: Published) -> ColumnTransformer:
@@ -34,7 +34,7 @@ def frame_encoder(model: Published) -> ColumnTransformer:
         One part for each column, numbered from 0, because scikit-learn takes not every name of a column for
         the name of a part; columns that it does not know are left out.
     """
-    columns = cells_of(model)
+    columns = raw_columns_of(model)
     names = [f"column {j}" for j in range(len(columns))]
     encoder = ColumnTransformer([(name, "passthrough", [j]) for j, name in enumerate(names)])
     encoder.fit(np.zeros((1, len(names))))  # it learns how many columns there are
@@ -51,13 +51,13 @@ def frame_encoder(model: Published) -> ColumnTransformer:
     return encoder
 
 
-def _named(column: Cells) -> list[Any]:
+def _named(column: RawColumn) -> list[Any]:
     steps = _indicators(column) if column.ends is None else _number(column)
     steps[0].feature_names_in_ = np.array([column.name], dtype=object)
     return steps
 
 
-def _number(column: Cells) -> list[Any]:
+def _number(column: RawColumn) -> list[Any]:
     assert column.ends is not None  # asked for only then
     low, high = column.ends
     steps: list[Any] = [] if column.words is None else [_places(column, np.array(column.words))]
@@ -72,7 +72,7 @@ def _number(column: Cells) -> list[Any]:
     return [*steps, *pieces]
 
 
-def _pieces(column: Cells) -> list[Any]:
+def _pieces(column: RawColumn) -> list[Any]:
     """Return what cuts a number between 0 and 1 into the pieces of a curve, if the column has one."""
     if column.pieces is None:
         return []
@@ -81,7 +81,7 @@ def _pieces(column: Cells) -> list[Any]:
     return [copies.fit(np.zeros((1, 1))), _scale(starts, lengths), _between_0_and_1(len(starts))]
 
 
-def _indicators(column: Cells) -> list[Any]:
+def _indicators(column: RawColumn) -> list[Any]:
     """Return what makes indicators of categories, with one for gaps or a category for them if there is."""
     words = np.array(column.words)
     # scikit-learn takes numbers in rising order only, and any order of text
@@ -108,7 +108,7 @@ def _one_hot(values: Any, unknown: str) -> OneHotEncoder:
     return encoder.fit(values.reshape(-1, 1))
 
 
-def _places(column: Cells, values: Any) -> OrdinalEncoder:
+def _places(column: RawColumn, values: Any) -> OrdinalEncoder:
     """Return what numbers the words; a gap is not a number, unless the schema refuses it."""
     if not column.is_text and (np.diff(values) < 0.0).any():
         raise ValueError(

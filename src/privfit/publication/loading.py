@@ -1,4 +1,4 @@
-"""From a model file to an estimator that predicts the same."""
+"""Load a model file as an estimator with the same predictions."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def load(path: str | Path) -> Any:
     Returns
     -------
     model : DPLogisticRegression, DPLinearSVC or another estimator
-        It predicts as the saved one did, and states the same promise.
+        An estimator with the same predictions and the same privacy statement as the saved one.
     """
     path = Path(path)
     try:
         if path.stat().st_size > LARGEST_FILE:
             raise ValueError("it is too large for one.")
         facts = from_json(path.read_text(encoding="utf-8-sig"))  # some editors put a mark in front
-        statement = statement_from_dict(facts.privacy)
+        statement = statement_from_dict(facts.privacy, facts.evidence)
         if facts.kind not in MODELS:
             known = ", ".join(sorted(MODELS))
             raise ValueError(f"its kind of model is none of those that this privfit has: {known}.")
@@ -50,7 +50,7 @@ def load(path: str | Path) -> Any:
         settings = {name: facts.settings[name] for name in estimator._loss_settings if name in facts.settings}
         model = estimator(**declaring, **settings)
         if settings:
-            model._loss_of_fit()  # refuses settings that make no sense
+            model._loss_of_fit()  # raises ValueError for invalid settings
         if statement.promise is not None:
             model.set_params(epsilon=statement.epsilon, delta=statement.delta)
         return restored(model, facts, statement)

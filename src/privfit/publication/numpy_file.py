@@ -1,4 +1,4 @@
-"""The model as a file of Python that needs NumPy only, for places where nothing else may be installed."""
+"""Write a model as a Python file that needs only NumPy, for places where nothing else may be installed."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def write_numpy(model: Published, path: str | Path) -> None:
 
 
 def _promise(model: Published) -> str:
-    """Return text that cannot end the docstring it stands in, whoever wrote the model file."""
+    """Return the promise as text that cannot end the docstring around it, for any model file."""
     text = " ".join(model.privacy["text"].split(" In plain words")[0].split())
     return text.replace('"', "'").replace("\\", "/")
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from privfit.models.published import Published
-from privfit.publication.cells import encoded_alone, listed, pieces_of
+from privfit.publication.raw_columns import encoded_alone, listed, pieces_of
 from privfit.schema import Boolean, Date, Integer, Numeric, Schema
 from privfit.schema.cells import reading
 from privfit.schema.column import Feature

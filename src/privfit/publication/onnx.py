@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from privfit.models.links import LOG
 from privfit.models.published import Published, Vector
-from privfit.publication.cells import Cells, cells_of
 from privfit.publication.plain import without_idle_clipping
+from privfit.publication.raw_columns import RawColumn, raw_columns_of
 
 OPSETS = {"": 17, "ai.onnx.ml": 2}  # old enough for runtimes of 2022
 IR_VERSION = 8
@@ -46,7 +46,7 @@ def to_onnx(model: Published, *, encoded: bool = False) -> bytes:
         features = graph.input("X", np.float64, model.n_columns)
     else:
         model = without_idle_clipping(model)
-        columns = [_raw(graph, column) for column in cells_of(model)]
+        columns = [_raw(graph, column) for column in raw_columns_of(model)]
         features = graph.node("Concat", columns, axis=1)
     _scored(graph, model, features)
     return graph.serialised()
@@ -104,7 +104,7 @@ class _Graph:
         return self._onnx.helper.make_tensor_value_info(name, kind, shape)
 
 
-def _raw(graph: _Graph, column: Cells) -> str:
+def _raw(graph: _Graph, column: RawColumn) -> str:
     """Return the features of a raw column."""
     cell = graph.input(column.name, str if column.is_text else np.float64, 1)
     n_levels = len(column.fact.levels)
@@ -137,7 +137,7 @@ def _zero(graph: _Graph) -> Any:
     return graph._onnx.numpy_helper.from_array(np.zeros(1))
 
 
-def _listed(graph: _Graph, cell: str, column: Cells, missing: Vector) -> str:
+def _listed(graph: _Graph, cell: str, column: RawColumn, missing: Vector) -> str:
     """Return the features of a column of words: those of the word, or those of a missing cell."""
     assert column.words is not None
     values: NDArray[np.float64] = np.arange(float(len(column.words)))

@@ -1,6 +1,6 @@
-"""What may be asked of records: public parameters, the sum they name, and beside it its bound.
+"""Questions: statistics that a solver may ask for, with public parameters and a proven sensitivity.
 
-A question is asked of a problem or its table, of a point, or of a line. To add one, add a file here.
+A question is asked of a problem, of its table, of a point, or of a line. Each file defines one kind.
 """
 
 from privfit.questions.comparisons import LossDifferences

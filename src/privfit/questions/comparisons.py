@@ -1,4 +1,4 @@
-"""By how much several models' losses differ on held-out records."""
+"""The differences between the losses of several models on held-out records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
     from privfit.engine.problem import Problem
     from privfit.engine.table import Table
 
-ROUNDING = 2.0**-40  # of a clipped norm, for fewer than 2^11 models
+CLIP_ROUNDING = 2.0**-40  # relative rounding error of a clipped norm, for fewer than 2^11 models
 
 
 @dataclass(frozen=True)
@@ -25,9 +25,9 @@ class LossDifferences:
 
     The table has a column for each model: the record's loss as a share of its public range, from 0 to 1. Let
     m be the mean of a record's losses. The record adds `level`, `level` (2 m - 1), and for each model its
-    loss less m; the vector of these differences is shortened to norm `clip` first. With `weighted` the last
-    column is a weight between 0 and 1, by which all that the record adds is multiplied. What is not a number
-    counts as 0.
+    loss minus m; the vector of these differences is clipped to norm `clip` first. With `weighted`, the last
+    column is a weight between 0 and 1, by which everything that the record adds is multiplied. NaN counts as
+    0.
     """
 
     what: ClassVar[str] = "held-out losses"
@@ -54,7 +54,7 @@ class LossDifferences:
                 of.table.predictions(np.eye(of.table.n_weights)[:, : count + self.weighted])
             )
             losses = np.clip(columns[:, :count], 0.0, 1.0)
-            # column by column, so that what is computed of a record does not depend on where it stands
+            # column by column, so that a record's result does not depend on the number of its row
             means = sum((losses[:, j] for j in range(count)), np.zeros(len(losses))) / count
             differences = losses - means[:, None]
             squares = sum((differences[:, j] ** 2 for j in range(count)), np.zeros(len(losses)))
@@ -71,5 +71,5 @@ class LossDifferences:
             total: FloatArray = (np.round(shares / SHARE_GRID) * SHARE_GRID).sum(axis=0)
             return total
 
-        longest = self.clip * (1.0 + ROUNDING) + math.sqrt(count) * SHARE_GRID / 2.0
+        longest = self.clip * (1.0 + CLIP_ROUNDING) + math.sqrt(count) * SHARE_GRID / 2.0
         return Bounded(look, math.hypot(self.level, self.level, longest) * (1.0 + 2.0**-50), "Q35")

@@ -9,7 +9,7 @@ import numpy as np
 
 from privfit.engine.bounded import Bounded
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.persons import Persons
     from privfit.engine.problem import Problem
     from privfit.engine.table import Table
@@ -28,18 +28,18 @@ class Count:
 
 @dataclass(frozen=True)
 class PeopleCount:
-    """The number of people, where it is known whose the records are (Q27)."""
+    """The number of people, for records that have ids of people (Q27)."""
 
     what: ClassVar[str] = "number of people"
 
     def bounded(self, of: Problem) -> Bounded:
-        """Return the count. Sensitivity: 1, whatever number of records a person has."""
+        """Return the count. Sensitivity to a whole person: 1, however many records a person has."""
         persons = persons_of(of)
         return Bounded(lambda: np.array([float(persons.count)]), 1.0, "Q27", unit="person")
 
 
 def persons_of(problem: Problem) -> Persons:
-    """Return whose the records are, or refuse a question about people if that is not known."""
+    """Return which records belong to which person; raise ValueError if that is not known."""
     if problem.persons is None:
         raise ValueError("Questions about people need records of which it is known whose they are.")
     return problem.persons

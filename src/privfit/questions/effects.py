@@ -1,13 +1,14 @@
-"""Sums for standard errors: gradient, curvature and squared scores at given weights, long records shrunk.
+"""Sums for standard errors: gradient, curvature and squared scores at given weights.
 
-A record whose features (z, bias) are longer than `radius` counts radius^2 / |(z, bias)|^2 < 1 times, and one
-whose predicted mean m is larger than `mean` counts mean / |m| times. The product of both, f, is a function of
-the features and of the weights alone: a clip that depended on the target would move even the coefficients
-of a right model. Predictions are those of the record as it is. So the sums belong to the model that
-minimises the sum of f times the loss.
+A record whose features (z, bias) are longer than `radius` is multiplied by radius^2 / |(z, bias)|^2 < 1. A
+record whose predicted mean m is larger than `mean` is multiplied by mean / |m|. The product of both factors,
+f, depends on the features and the weights alone. If it depended on the target, it would bias the coefficients
+even of a correctly specified model. Predictions use the features as they are. So the sums belong to the model
+that minimises the sum of f times the loss.
 
-Of several classes (softmax) a record has a slope for each, p - e_y, and its second derivatives are the matrix
-diag(p) - pp'. There is then a weight for each column and class, those of a column side by side (Q40).
+With several classes (softmax) a record has one slope for each class, p - e_y, and its second derivatives are
+the matrix diag(p) - pp'. There is then a weight for each column and class; the weights of one column are next
+to each other (Q40).
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
 
 @dataclass(frozen=True)
 class EffectGradient:
-    """The sum of f r (z, bias), r being the slope of a record's loss (Q33).
+    """The sum of f r (z, bias), where r is the slope of a record's loss (Q33).
 
-    Its share is at most `slope` in size once long records and large means are shrunk.
+    r is clipped to `slope` in size after records with large means have been shrunk.
     """
 
     what: ClassVar[str] = "gradient for the effects"
@@ -50,15 +51,19 @@ class EffectGradient:
         clip = self.slope * self.radius
         bound, table = of.problem.gradient_bound(clip), of.problem.table
         return Bounded(
-            lambda: table.combination_sums(_scores(of, self), clip), bound, _claim(of), fold=table.folded
+            lambda: table.combination_sums(_scores(of, self), clip),
+            bound,
+            _claim(of),
+            finish=table.viewed_sums,
         )
 
 
 @dataclass(frozen=True)
 class EffectCurvature:
-    """The sum of f l'' (z, bias)(z, bias)', l'' being the second derivative of a record's loss (Q33).
+    """The sum of f l'' (z, bias)(z, bias)', where l'' is the second derivative of a record's loss (Q33).
 
-    It is at most `curvature` once large means are shrunk. It is released as a `triangle`.
+    l'' is at most `curvature` after records with large means have been shrunk. The matrix is released as a
+    `triangle`.
     """
 
     what: ClassVar[str] = "curvature for the effects"
@@ -88,7 +93,7 @@ class EffectCurvature:
         return product_multiples(table, np.sqrt(parts * of.second_derivatives()), self._longest(of))
 
     def _longest(self, of: Point) -> float:
-        """Return the norm to which rows are clipped; those of classes are shorter, whatever they are."""
+        """Return the norm to which rows are clipped; the rows of several classes are always shorter."""
         return self.radius * (math.sqrt(self.curvature) if of.problem.loss.outputs == 1 else 1.0)
 
     def bounded(self, of: Point) -> Bounded:
@@ -100,16 +105,16 @@ class EffectCurvature:
             if self.curvature < problem.loss.smoothness:
                 raise ValueError(f"curvature must be at least {problem.loss.smoothness} for several classes")
             bound = class_curvature_bound(self.radius, problem.n_weights, problem.loss.outputs)
-        fold = partial(released, radius=longest)
-        return Bounded(lambda: self.multiples(of), bound, _claim(of), fold=fold)
+        finish = partial(released, radius=longest)
+        return Bounded(lambda: self.multiples(of), bound, _claim(of), finish=finish)
 
 
 @dataclass(frozen=True)
 class EffectSpread:
     """The sum of f^2 r^2 (z, bias)(z, bias)', the squares of what records add to the gradient (Q33).
 
-    r is the slope of a record's loss, at most `slope` in size once large means are shrunk. It is released
-    as a `triangle`.
+    r is the slope of a record's loss, clipped to `slope` in size after records with large means have been
+    shrunk. The matrix is released as a `triangle`.
     """
 
     what: ClassVar[str] = "squared scores for the effects"
@@ -138,16 +143,17 @@ class EffectSpread:
         """Return the triangle. Sensitivity: the square of `slope` times `radius`, and rounding."""
         _check(of, self.mean)
         bound = product_bound(self.slope * self.radius, of.problem.n_weights * of.problem.loss.outputs)
-        fold = partial(released, radius=self.slope * self.radius)
-        return Bounded(lambda: self.multiples(of), bound, _claim(of), fold=fold)
+        finish = partial(released, radius=self.slope * self.radius)
+        return Bounded(lambda: self.multiples(of), bound, _claim(of), finish=finish)
 
 
 @dataclass(frozen=True)
 class PersonSpread:
-    """The sum over people of G G', G being the sum of a person's f r (z, bias) (Q34).
+    """The sum over people of G G', where G is the sum of f r (z, bias) over a person's records (Q34).
 
-    The parameters are those of `EffectSpread`. A person with k records has a G of up to k times `slope` times
-    `radius`: its square is k^2, not k, times as large as a record's. It is released as a `triangle`.
+    The parameters are those of `EffectSpread`. The G of a person with k records is up to k `slope` `radius`
+    long, so its square is up to k^2, not k, times as large as that of a record. The matrix is released as a
+    `triangle`.
     """
 
     what: ClassVar[str] = "squared scores for the effects"
@@ -179,8 +185,8 @@ class PersonSpread:
             raise ValueError("squared scores of people are known of losses with one output only")
         longest = self.longest(of)
         bound = product_bound(longest, of.problem.n_weights)
-        fold = partial(released, radius=longest)
-        return Bounded(lambda: self.multiples(of), bound, "Q34", unit="person", fold=fold)
+        finish = partial(released, radius=longest)
+        return Bounded(lambda: self.multiples(of), bound, "Q34", unit="person", finish=finish)
 
 
 def _claim(of: Point) -> str:
@@ -188,13 +194,13 @@ def _claim(of: Point) -> str:
 
 
 def _long(of: Point, radius: float) -> FloatArray:
-    """Return how much each record counts, by the length of its features."""
+    """Return the factor by which each record is multiplied because of the length of its features."""
     lengths = np.minimum(1.0, radius * of.problem.table.reciprocals)
     return lengths * lengths
 
 
 def _large(of: Point, slopes: FloatArray, mean: float) -> FloatArray | float:
-    """Return how much each record counts, by the mean that is predicted for it: the slope plus the target."""
+    """Return the factor by which each record is multiplied because of its predicted mean, slope + target."""
     if mean == math.inf:
         return 1.0
     with np.errstate(divide="ignore", over="ignore"):
@@ -203,7 +209,7 @@ def _large(of: Point, slopes: FloatArray, mean: float) -> FloatArray | float:
 
 
 def _scores(of: Point, question: EffectGradient | EffectSpread | PersonSpread) -> FloatArray:
-    """Return what multiplies (z, bias) in a record's part of the gradient: f times its weighted slopes."""
+    """Return the factor of (z, bias) in each record's share of the gradient: f times its weighted slopes."""
     from privfit.engine.combination import shrunk
 
     slopes = np.nan_to_num(of.slopes())
@@ -215,7 +221,7 @@ def _scores(of: Point, question: EffectGradient | EffectSpread | PersonSpread) -
 
 
 def _probabilities(of: Point) -> FloatArray:
-    """Return the probabilities of each record's classes, whose sum is 1, or all 0 if they are no numbers."""
+    """Return the probabilities of each record's classes, which add up to 1; all of them 0 instead of NaN."""
     p = of.slopes()
     p[np.arange(len(p)), of.problem.targets.astype(np.intp)] += 1.0
     p = np.fmax(p, 0.0)

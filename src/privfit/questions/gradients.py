@@ -10,7 +10,7 @@ from privfit.engine.bounded import Bounded
 from privfit.engine.exact.grids import FloatArray
 from privfit.questions.count import persons_of
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.points import Point
     from privfit.engine.problem import Problem
 
@@ -25,8 +25,8 @@ class Gradient:
 
     def bounded(self, of: Point) -> Bounded:
         """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
-        bound, fold = of.problem.gradient_bound(self.clip), of.problem.table.folded
-        return Bounded(lambda: of.gradient_sums(self.clip), bound, "Q1", fold=fold)
+        bound, finish = of.problem.gradient_bound(self.clip), of.problem.table.viewed_sums
+        return Bounded(lambda: of.gradient_sums(self.clip), bound, "Q1", finish=finish)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +40,8 @@ class GradientAt:
 
     def bounded(self, of: Problem) -> Bounded:
         """Return the sum. Sensitivity: `clip` plus rounding. One pass over the data."""
-        bound, fold = of.gradient_bound(self.clip), of.table.folded
-        return Bounded(lambda: of.gradient_sums_at(self.w, self.clip), bound, "Q1", fold=fold)
+        bound, finish = of.gradient_bound(self.clip), of.table.viewed_sums
+        return Bounded(lambda: of.gradient_sums_at(self.w, self.clip), bound, "Q1", finish=finish)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,6 @@ class PersonGradientAt:
     def bounded(self, of: Problem) -> Bounded:
         """Return the sum. Sensitivity, for a whole person: `clip` plus rounding. Two passes over the data."""
         persons_of(of)
-        bound, fold = of.person_gradient_bound(self.clip), of.table.folded
+        bound, finish = of.person_gradient_bound(self.clip), of.table.viewed_sums
         sums = partial(of.person_gradient_sums_at, self.w, self.clip)
-        return Bounded(sums, bound, "Q26", unit="person", fold=fold)
+        return Bounded(sums, bound, "Q26", unit="person", finish=finish)

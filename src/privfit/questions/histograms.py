@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from privfit.engine.bounded import Bounded
 from privfit.engine.exact.grids import FloatArray
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.layouts.layout import Loops
     from privfit.engine.problem import Problem
     from privfit.engine.table import Table
@@ -21,11 +21,11 @@ if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
 
 @dataclass(frozen=True, eq=False)
 class Histograms:
-    """How many values of each raw column lie between each two of its ascending edges (Q11).
+    """The number of values of each raw column between neighbouring edges (Q11).
 
-    Row j of `edges` is column j's. Bin k takes x with edges[j, k - 1] < x <= edges[j, k]; the first bin takes
-    all below and the last one all above. Transformations are ignored. Every record is in one bin of every
-    column.
+    Row j of `edges` has the ascending edges of column j. Bin k counts x with
+    edges[j, k - 1] < x <= edges[j, k]; the first bin counts all x up to the first edge, and the last one all
+    above the last edge. Transformations are ignored. Every record is in one bin of every column.
     """
 
     what: ClassVar[str] = "histograms"
@@ -33,7 +33,7 @@ class Histograms:
     edges: ArrayLike
 
     def checked(self, table: Table) -> FloatArray:
-        """Return the edges, refused unless they are rows of ascending numbers."""
+        """Return the edges; raise ValueError unless they are rows of ascending numbers."""
         edges = np.ascontiguousarray(self.edges, dtype=np.float64)
         if edges.ndim != 2 or len(edges) != table.n_columns or not np.all(edges[:, 1:] >= edges[:, :-1]):
             raise ValueError(
@@ -54,7 +54,7 @@ class Histograms:
         return table.n_columns, self.checked(table).shape[1] + 1
 
     def arguments(self, table: Table) -> Callable[[slice], tuple[Any, ...]]:
-        """Return what the loop is given."""
+        """Return the function that gives the loop's arguments."""
         edges = self.checked(table)
         return lambda rows: (edges,)
 

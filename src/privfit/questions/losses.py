@@ -11,7 +11,7 @@ from privfit.engine.bounded import Scores
 from privfit.engine.exact.bounds import MAX_CANDIDATES, loss_slack, rise_bound, rise_slack
 from privfit.engine.exact.grids import FloatArray
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.points import Line, Point
 
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
 class LossesAlong:
     """Equally spaced steps 0, h, 2h, ... along a line, scored by their loss (Q3).
 
-    A step's score is the sum over records of the loss at w - step * direction, clipped to [0, `clip`]. One
-    more record adds between 0 and `clip` to every score, plus rounding.
+    The score of a step is the sum over records of the loss at w - step * direction, each clipped to
+    [0, `clip`]. One more record adds between 0 and `clip` to every score, plus rounding.
     """
 
     what: ClassVar[str] = "step size"
@@ -37,10 +37,11 @@ class LossesAlong:
 
 @dataclass(frozen=True, eq=False)
 class RisesAlong:
-    """The same steps, scored by how much each record's loss rises above its least along the line (Q10).
+    """The same steps, scored by how far each record's loss lies above its minimum along the line (Q10).
 
-    With its slope clipped to `slope_clip`, a record's loss changes by at most L * (largest step) *
-    `slope_clip` along the line, L being the loss's Lipschitz constant, however large losses are.
+    If the slope of a record's prediction is clipped to `slope_clip`, its loss changes by at most
+    L * (largest step) * `slope_clip` along the line, however large the loss is. L is the loss's Lipschitz
+    constant.
     """
 
     what: ClassVar[str] = "step size"
@@ -58,24 +59,24 @@ class RisesAlong:
 
 @dataclass(frozen=True, eq=False)
 class ChangesOfLoss:
-    """Weight vectors, one in each row, scored by how the loss changes from a point w to each (Q12).
+    """Weight vectors v, one in each row, scored by the change of the loss from a point w to v (Q12).
 
-    The change x.(v - w) of a record's prediction is clipped to +-`reach`. One more record changes a score by
-    at most L * `reach` either way, L being the loss's Lipschitz constant, plus rounding.
+    The change x.(v - w) of a record's prediction is clipped to +-`clip`. One more record changes a score by
+    at most L * `clip` in either direction, plus rounding. L is the loss's Lipschitz constant.
     """
 
     what: ClassVar[str] = "weights"
 
     candidates: FloatArray
-    reach: float
+    clip: float
 
     def bounded(self, of: Point) -> Scores:
         """Return the scores. One pass over the data for every candidate."""
-        bound = rise_bound(of.problem.loss.lipschitz, 1.0, 1, self.reach)
+        bound = rise_bound(of.problem.loss.lipschitz, 1.0, 1, self.clip)
 
         def change(v: FloatArray) -> float:
-            here, there = of.along(of.w - v).rise_sums(1.0, 1, self.reach)
-            return float(there - here)  # of each record, one of the two rises is 0
+            here, there = of.along(of.w - v).rise_sums(1.0, 1, self.clip)
+            return float(there - here)  # for each record, one of the two rises is 0
 
         changes = bound + rise_slack(bound)
         count = len(self.candidates)
@@ -83,7 +84,7 @@ class ChangesOfLoss:
 
 
 def _spacing(steps: FloatArray) -> tuple[float, int]:
-    """Return h and the number of steps beyond 0 of 0, h, 2h, ...; anything else is refused."""
+    """Return h and the number of steps beyond 0; raise ValueError unless the steps are 0, h, 2h, ..."""
     count = len(steps) - 1
     if not (1 <= count <= MAX_CANDIDATES and np.allclose(steps, steps[-1] * np.arange(count + 1) / count)):
         raise ValueError(f"steps must be 0, h, 2h, ... with at most {MAX_CANDIDATES} of them beyond 0.")

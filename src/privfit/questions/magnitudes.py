@@ -1,4 +1,4 @@
-"""How large the values of each column are, to a factor of two."""
+"""The sizes of the values of each column, within a factor of two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from privfit.engine.bounded import Bounded
 from privfit.engine.exact.bounds import magnitude_bound
 from privfit.engine.exact.grids import FloatArray, magic
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.layouts.layout import Loops
     from privfit.engine.problem import Problem
     from privfit.engine.table import Table
@@ -18,11 +18,11 @@ if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
 
 @dataclass(frozen=True)
 class Magnitudes:
-    """How the values of each raw column are spread over powers of two, from `lowest` to `highest` (Q8).
+    """A histogram of the sizes of each raw column's values, in powers of two (Q8).
 
-    Bins are by ceil(log2 |x|). A record with k values that are not zero adds 1 / sqrt(k) to the bin of each,
-    so its share has norm 1 however many columns there are. Zeros and what is smaller than the first bin add
-    nothing; the last bin also takes what is larger. Transformations are ignored.
+    The bin of a value x is ceil(log2 |x|), from `lowest` to `highest`. A record with k non-zero values adds
+    1 / sqrt(k) to the bin of each, so it adds a vector of norm 1 for any number of columns. Zeros and values
+    below the first bin add nothing; the last bin also counts larger values. Transformations are ignored.
     """
 
     what: ClassVar[str] = "column scales"
@@ -47,7 +47,7 @@ class Magnitudes:
         return table.n_columns, self.highest - self.lowest + 1
 
     def arguments(self, table: Table) -> Callable[[slice], tuple[Any, ...]]:
-        """Return what the loop is given."""
+        """Return the function that gives the loop's arguments."""
         return lambda rows: (self.lowest, self.highest, magic(1.0))
 
     def sums(self, table: Table) -> FloatArray:

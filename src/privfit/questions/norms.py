@@ -1,4 +1,4 @@
-"""Histograms of how long records are."""
+"""Histograms of the norms of records."""
 
 from __future__ import annotations
 
@@ -12,17 +12,20 @@ from privfit.engine.bounded import Bounded
 from privfit.engine.exact.grids import FloatArray
 from privfit.questions.moments import powers
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.problem import Problem
     from privfit.engine.table import Table
 
 
+ROWS_AT_A_TIME = 2**16  # that are counted; any other number gives the same counts
+
+
 @dataclass(frozen=True, eq=False)
 class Norms:
-    """How many records' feature norms lie in (edges[k + 1], edges[k]], for descending edges (Q7).
+    """The number of records whose feature norm lies in (edges[k + 1], edges[k]], for descending edges (Q7).
 
-    The first bin also takes longer records and the last one shorter ones; the intercept's column is not part
-    of the norm. Every record is in one bin.
+    The first bin also counts longer records, and the last one shorter records. The intercept's column is not
+    part of the norm. Every record is in one bin.
     """
 
     what: ClassVar[str] = "norms"
@@ -30,8 +33,8 @@ class Norms:
     edges: ArrayLike
 
     def counts(self, table: Table) -> FloatArray:
-        """Count the records. No pass over the data once their norms are known."""
-        return _counts(np.sqrt(table.squares), self.edges)
+        """Count the records. No pass over the data if their norms are known already."""
+        return _counts(table.squares, self.edges)
 
     def bounded(self, of: Problem | Table) -> Bounded:
         """Return the counts. Sensitivity: 1."""
@@ -41,17 +44,16 @@ class Norms:
 
 @dataclass(frozen=True, eq=False)
 class CurveNorms:
-    """The same for the norms of the records' curves z * (z - fold) (Q7)."""
+    """The same for the norms of the records' curves z * (z - root) (Q7)."""
 
     what: ClassVar[str] = "norms"
 
     edges: ArrayLike
-    folds: FloatArray
+    roots: FloatArray
 
     def counts(self, table: Table) -> FloatArray:
         """Count the records. One pass over the data."""
-        curves = powers(table, self.folds)[1]
-        return _counts(np.sqrt(np.where(np.isnan(curves), np.inf, curves)), self.edges)
+        return _counts(powers(table, self.roots)[1], self.edges)
 
     def bounded(self, of: Problem | Table) -> Bounded:
         """Return the counts. Sensitivity: 1."""
@@ -66,10 +68,18 @@ def _check(edges: ArrayLike) -> FloatArray:
     return edges
 
 
-def _counts(norms: FloatArray, edges: ArrayLike) -> FloatArray:
-    """Count norms between descending edges; the outer bins take all beyond."""
+def _counts(squares: FloatArray, edges: ArrayLike) -> FloatArray:
+    """Count norms between descending edges, given their squares; a square that is no number is infinite.
+
+    The outer bins count all that lies beyond them. Some rows are counted at a time, because the norms and
+    bins of all would take more memory than anything else that is computed for each record.
+    """
     edges = _check(edges)
     n_bins = len(edges) - 1
-    below = np.searchsorted(edges[::-1], norms, side="left")
-    counts = np.bincount(np.clip(n_bins - below, 0, n_bins - 1), minlength=n_bins)
-    return counts.astype(np.float64)
+    counts = np.zeros(n_bins)
+    for start in range(0, len(squares), ROWS_AT_A_TIME):
+        some = squares[start : start + ROWS_AT_A_TIME]
+        norms = np.sqrt(np.where(np.isnan(some), np.inf, some))
+        below = np.searchsorted(edges[::-1], norms, side="left")
+        counts += np.bincount(np.clip(n_bins - below, 0, n_bins - 1), minlength=n_bins)
+    return counts

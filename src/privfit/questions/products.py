@@ -1,4 +1,4 @@
-"""Second moments of the features, all pairs of columns: of the records, or weighted by their curvature."""
+"""Second moments of all pairs of columns, unweighted or weighted by the curvature of the records' losses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privfit.engine.bounded import Bounded
 from privfit.engine.exact.bounds import product_bound
 from privfit.engine.exact.grids import FloatArray
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.problem import Problem
     from privfit.engine.table import Table
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
 def triangle(matrix: FloatArray) -> FloatArray:
     """Return a symmetric matrix as the vector of its upper triangle, which has the same norm.
 
-    What is off the diagonal stands for two entries, and is multiplied by the root of 2.
+    An entry off the diagonal stands for two entries of the matrix, so it is multiplied by the root of 2.
     """
     upper: FloatArray = (matrix * _weights(len(matrix)))[np.triu_indices(len(matrix))]
     return upper
@@ -38,7 +38,7 @@ def symmetric(vector: FloatArray) -> FloatArray:
 
 
 def released(multiples: NDArray[np.int64], radius: float) -> FloatArray:
-    """Return what is released of sums of products: the `triangle` of their matrix."""
+    """Return the released form of sums of products: the `triangle` of their matrix."""
     return triangle(as_matrix(multiples, radius))
 
 
@@ -59,9 +59,9 @@ def _weights(d: int) -> FloatArray:
 class SecondMoments:
     """The sum of z z' over the records, each z clipped to norm `radius` (Q14).
 
-    z includes the intercept's column; where records have weights, z is multiplied by the root of its
-    record's weight first. The sum is released as a vector, the matrix's `triangle`; `symmetric` makes a
-    matrix of it.
+    z includes the intercept's column. If records have weights, z is multiplied by the root of its record's
+    weight first. The matrix is released as a vector, its `triangle`; `symmetric` turns it into a matrix
+    again.
     """
 
     what: ClassVar[str] = "second moments"
@@ -81,17 +81,17 @@ class SecondMoments:
 
     def bounded(self, of: Problem | Table) -> Bounded:
         """Return the triangle. Sensitivity: the square of `radius`, and rounding."""
-        bound, fold = product_bound(self.radius, of.table.n_weights), partial(released, radius=self.radius)
-        return Bounded(lambda: self.multiples(of), bound, "Q14", fold=fold)
+        bound, finish = product_bound(self.radius, of.table.n_weights), partial(released, radius=self.radius)
+        return Bounded(lambda: self.multiples(of), bound, "Q14", finish=finish)
 
 
 @dataclass(frozen=True, eq=False)
 class HessianAt:
     """The sum of c z z' over the records, the rows sqrt(c) z clipped to norm `radius` (Q14).
 
-    c is the curvature of a record's loss at the weights w, over a window of its prediction: how much the
-    derivative rises from `window` / 2 below to as much above, divided by `window`. So losses with a kink
-    have one, too. It is released as `SecondMoments` are.
+    c is the curvature of a record's loss at the weights w: the derivative `window` / 2 above the prediction,
+    minus the derivative `window` / 2 below it, divided by `window`. So it also exists for losses with a kink.
+    It is released like `SecondMoments`.
     """
 
     what: ClassVar[str] = "curvature"
@@ -114,5 +114,5 @@ class HessianAt:
             raise ValueError("the curvature is known of losses with one output only")
         if not 0.0 < self.window < math.inf:
             raise ValueError(f"window must be positive and finite, got {self.window!r}")
-        bound, fold = product_bound(self.radius, of.table.n_weights), partial(released, radius=self.radius)
-        return Bounded(lambda: self.multiples(of), bound, "Q14", fold=fold)
+        bound, finish = product_bound(self.radius, of.table.n_weights), partial(released, radius=self.radius)
+        return Bounded(lambda: self.multiples(of), bound, "Q14", finish=finish)

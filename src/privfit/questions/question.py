@@ -1,4 +1,4 @@
-"""What a question is."""
+"""The protocol of questions."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ if TYPE_CHECKING:
 
 
 class Question(Protocol):
-    """Public parameters of a sum over records that has not been looked at."""
+    """The public parameters of a sum over records."""
 
     @property
     def what(self) -> str:
-        """What is asked, in the words of the ledger."""
+        """What is asked, as the ledger records it."""
         ...
 
     def bounded(self, of: Any) -> Bounded | Scores:
-        """Return the sum with its bound, without looking yet. Refuses bad parameters."""
+        """Return the sum with its sensitivity, without reading the data; refuse invalid parameters."""
         ...
 
 
 def asked(question: Question, of: Any) -> Any:
-    """Return what a question asks of a problem, point or line, not looked at yet.
+    """Return the sum that a question asks for at a problem, point or line, without reading the data.
 
-    Records may be in parts; what each of them is asked adds up (`privfit.engine.parts`).
+    The records may be in parts, whose sums add up (`privfit.engine.parts`).
     """
     if not is_ours(question):
         raise TypeError("Only questions of privfit.questions are answered: their bounds are proved.")
@@ -32,5 +32,5 @@ def asked(question: Question, of: Any) -> Any:
 
 
 def is_ours(question: Question) -> bool:
-    """Tell whether a question is one of this package, whose bounds are proved."""
+    """Return whether a question is one of this package, whose bounds are proved."""
     return type(question).__module__.startswith(f"{__package__}.")

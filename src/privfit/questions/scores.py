@@ -1,4 +1,4 @@
-"""Sums of what held-out records add to scores: their cells, bounded numbers, and weights."""
+"""Sums over held-out records from which scores such as accuracy or AUC are computed."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
     from privfit.engine.table import Table
 
 SHARE_GRID = 2.0**-20  # sums of 2^32 multiples of it, each at most 1, are exact in float64
-AT_ONCE = 8192  # records whose weighted shares are in memory at a time
+RECORDS_AT_ONCE = 8192  # whose weighted shares are in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreSums:
     """The sum over records of the shares of their cells and of their numbers, times their weights.
 
-    The first column of the table is the number of a record's cell, counted from 0: a label and a bin of
-    scores, for example, or a true and a predicted class. Row k of `shares` is what a record in cell k adds
-    (Q16). Then comes a column for each of the `factors`: a record adds the factor times this number, which
-    counts as -1 below that and as 1 above (Q28). With `weighted` the last column is a weight between 0 and 1,
-    by which all that the record adds is multiplied (Q29). What is not a number counts as 0.
+    A *cell* is a cell of a contingency table, such as a label and a bin of predicted scores, or a true and a
+    predicted class. The first column of the table is the number of a record's cell, counted from 0. A record
+    in cell k adds row k of `shares` (Q16). Then comes one column for each of the `factors`: a record adds the
+    factor times its number, clipped to [-1, 1] (Q28). With `weighted`, the last column is a weight between 0
+    and 1, by which everything that the record adds is multiplied (Q29). NaN counts as 0.
     """
 
     what: ClassVar[str] = "scores"
@@ -38,7 +38,7 @@ class ScoreSums:
     weighted: bool = False
 
     def checked(self) -> tuple[FloatArray, FloatArray]:
-        """Return shares and factors, refused unless sums of them are exact."""
+        """Return shares and factors; raise ValueError unless sums of them are exact."""
         shares, factors = (np.asarray(given, dtype=np.float64) for given in (self.shares, self.factors))
         if shares.ndim != 2 or not len(shares) or factors.ndim != 1:
             raise ValueError("shares must have a row for each cell, and factors one number for each column")
@@ -65,7 +65,9 @@ class ScoreSums:
             numbers = factors * np.clip(columns[:, 1 : len(factors) + 1], -1.0, 1.0)
             if self.weighted:
                 weights = np.clip(columns[:, -1:], 0.0, 1.0)
-                blocks = [slice(start, start + AT_ONCE) for start in range(0, len(cells), AT_ONCE)]
+                blocks = [
+                    slice(start, start + RECORDS_AT_ONCE) for start in range(0, len(cells), RECORDS_AT_ONCE)
+                ]
                 of_cells = sum(
                     (_on_grid(weights[rows] * shares[cells[rows]]).sum(axis=0) for rows in blocks),
                     np.zeros(shares.shape[1]),
@@ -81,6 +83,6 @@ class ScoreSums:
 
 
 def _on_grid(values: FloatArray) -> FloatArray:
-    """Round to the grid. No entry gets larger than the share or factor it is a part of, which is on it."""
+    """Round to the grid. No entry exceeds the share or factor of which it is a part, which is on the grid."""
     rounded: FloatArray = np.round(values / SHARE_GRID) * SHARE_GRID
     return rounded

@@ -1,4 +1,4 @@
-"""A histogram of the derivatives of the records' losses, which are residuals where the loss is squared."""
+"""A histogram of the derivatives of the records' losses. For the squared loss these are the residuals."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
 
 @dataclass(frozen=True, eq=False)
 class SlopeCounts:
-    """How many records' losses have a derivative between each two of some ascending edges (Q20).
+    """The number of records whose loss has a derivative between neighbouring ascending edges (Q20).
 
-    Of the squared loss the derivative is the residual, prediction - target, and at weights of zero it is
-    minus the target. Bin k takes derivatives d with edges[k - 1] < d <= edges[k]; the first bin takes all
-    below and the last one all above, so there is a bin more than edges. With `sizes` it is |d| that is
-    counted. Every record is in one bin, whatever its weight is.
+    For the squared loss the derivative is the residual, prediction - target; at weights of zero this is minus
+    the target. Bin k counts derivatives d with edges[k - 1] < d <= edges[k]. The first bin counts all up to
+    the first edge, and the last one all above the last edge, so there is one more bin than edges. With
+    `sizes`, |d| is counted instead. Every record counts once, in one bin, whatever its weight is.
     """
 
     what: ClassVar[str] = "residuals"
@@ -31,7 +31,7 @@ class SlopeCounts:
     sizes: bool = False
 
     def checked(self) -> FloatArray:
-        """Return the edges, refused unless they ascend."""
+        """Return the edges; raise ValueError unless they ascend."""
         edges = np.asarray(self.edges, dtype=np.float64)
         if edges.ndim != 1 or len(edges) < 1 or not np.all(edges[1:] > edges[:-1]):
             raise ValueError("edges must be strictly ascending numbers")

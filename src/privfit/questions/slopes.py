@@ -1,4 +1,4 @@
-"""The derivative of a loss at public predictions. No record is looked at, so nothing is charged."""
+"""The derivative of a loss at public predictions. It reads no record, so nothing is charged."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from privfit.losses import Loss
 def slopes_at(loss: Loss, predictions: FloatArray, target: float) -> FloatArray:
     """Return the derivative of a loss of one output at each prediction, for this target.
 
-    The loop over them is compiled, as it is for records: called from Python, the derivative of the logistic
-    loss takes some 7 microseconds.
+    The loop is compiled, as for records, because calling the derivative of the logistic loss from Python
+    takes some 7 microseconds.
     """
     from privfit.engine.kernels.pointwise import loops  # imported late: it needs numba
 

@@ -20,10 +20,11 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
 
 @dataclass(frozen=True)
 class SufficientStatistics:
-    """The sums of v v' and of y v, with v = (z, bias) shrunk to norm `radius` and |y| to `bound` (Q21).
+    """The sums of v v' and of y v, with v = (z, bias) clipped to norm `radius` and |y| to `bound` (Q21).
 
-    What shrinks a row depends on its features alone: if it depended on the target, least squares on the sums
-    would be biased. The matrix comes first, as its `triangle`. A record's weight multiplies both.
+    The factor that clips a row depends on its features alone. If it depended on the target, least squares on
+    the sums would be biased. The matrix comes first, as its `triangle`. A record's weight multiplies both
+    sums.
     """
 
     what: ClassVar[str] = "sufficient statistics"
@@ -32,14 +33,14 @@ class SufficientStatistics:
     bound: float
 
     def sums(self, problem: Problem) -> tuple[NDArray[Any], ...]:
-        """Return both, not folded yet. Two passes over the data and a matrix product."""
+        """Return both as exact sums. Two passes over the data and a matrix product."""
         from privfit.engine.products import product_multiples
 
         table = problem.table
         factors = np.minimum(1.0, self.radius * table.reciprocals)
         targets = np.clip(problem.targets, -self.bound, self.bound)
         weights = np.ones(table.n_records) if problem.weights is None else problem.weights
-        # no share is longer than the clip, but for rounding
+        # no share exceeds the clip, except by rounding
         products = table.combination_sums(weights * factors * targets, self.radius * self.bound)
         return product_multiples(table, np.sqrt(weights) * factors, self.radius), products
 
@@ -52,7 +53,7 @@ class SufficientStatistics:
         squares = product_bound(self.radius, of.table.n_weights)
         products = of.gradient_bound(self.radius * self.bound)
 
-        def fold(sums: tuple[NDArray[Any], ...]) -> FloatArray:
-            return np.concatenate([released(sums[0], self.radius), of.table.folded(sums[1])])
+        def finish(sums: tuple[NDArray[Any], ...]) -> FloatArray:
+            return np.concatenate([released(sums[0], self.radius), of.table.viewed_sums(sums[1])])
 
-        return Bounded(lambda: self.sums(of), math.hypot(squares, products), "Q21", fold=fold)
+        return Bounded(lambda: self.sums(of), math.hypot(squares, products), "Q21", finish=finish)

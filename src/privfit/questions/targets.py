@@ -1,4 +1,4 @@
-"""Sums of targets, and of how steep the loss is: what constants and a scale of predictions need to know."""
+"""Sums of targets and of derivatives of the loss, for fitting intercepts and a scale of all predictions."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ class SlopesAt:
 class ScaleSlopesAt:
     """The sum over records of the loss's derivatives in one scale of all scores, and in each intercept (Q18).
 
-    It is asked of records whose features are the scores of several outputs (`Curator.projected`), at
-    predictions of `scale` times a score plus the output's intercept. A record's derivatives, all of them
-    together, are clipped to norm `clip`.
+    The features of the records are the scores of the outputs (`Curator.projected`). The prediction of an
+    output is `scale` times its score plus its intercept. The vector of all derivatives of a record is clipped
+    to norm `clip`.
     """
 
     what: ClassVar[str] = "slope of the scale"

@@ -1,4 +1,4 @@
-"""Scores of the corners of an L1 ball: in which direction, along one column, the loss falls fastest."""
+"""Scores of the vertices of an L1 ball: along which column, and which way, the loss falls fastest."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import numpy as np
 from privfit.engine.bounded import Scores
 from privfit.engine.exact.grids import FloatArray
 
-if TYPE_CHECKING:  # what computes brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
 class VerticesAt:
-    """The corners +e_j, then -e_j, of all columns j, scored by the slope of the loss at w towards them (Q15).
+    """The vertices +e_j, then -e_j, of all columns j, scored by the slope of the loss towards them (Q15).
 
-    The slope is a coordinate of the sum of gradients, each shrunk until none of its coordinates, the
-    intercept's included, is larger than `clip`. The intercept is no corner. One more record moves a score by
-    at most `clip` either way, plus rounding, and the scores of +e_j and -e_j oppositely.
+    The slope is a coordinate of the sum of gradients. Each gradient is shrunk until none of its coordinates,
+    including the intercept's, is larger than `clip`. The intercept has no vertex. One more record changes a
+    score by at most `clip` in either direction, plus rounding; the scores of +e_j and -e_j change by opposite
+    amounts.
     """
 
     what: ClassVar[str] = "vertex"
@@ -38,7 +39,7 @@ class VerticesAt:
             return of.gradient_sums_at(self.w, self.clip, each_coordinate=True)
 
         def corners(total: FloatArray) -> FloatArray:
-            slopes = of.table.folded(total)[:columns]
+            slopes = of.table.viewed_sums(total)[:columns]
             return np.concatenate([slopes, -slopes])
 
-        return Scores(sums, of.gradient_bound(self.clip), 2 * columns, False, "Q15", fold=corners)
+        return Scores(sums, of.gradient_bound(self.clip), 2 * columns, False, "Q15", finish=corners)

@@ -1,4 +1,4 @@
-"""What the records weigh together, and by class."""
+"""Sums of the records' weights, over all records and by class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page about a fit that anyone can open: one HTML file, no network, nothing unreleased."""
+"""The page about a model: one HTML file that any browser can open, made of released and public facts only."""
 
 from privfit.report.page import render
 

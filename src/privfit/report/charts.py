@@ -1,4 +1,4 @@
-"""Tables, and charts without scripts: bars are tables that follow the page's colours."""
+"""Tables, and bar charts without scripts, which are tables with filled cells in the page's colours."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from html import escape
 def bars(rows: Sequence[tuple[str, float, str]], *, caption: str, scale: Sequence[float] = ()) -> str:
     """Draw labelled bars from a common zero, as a table whose cells are filled; values may be negative.
 
-    Charts that share a zero and a unit have the values of all of them as their scale.
+    `scale` holds the values of all charts that share a zero and a unit.
     """
     values = scale or [value for _, value, _ in rows]
     largest = max(map(abs, values), default=0.0) or 1.0
@@ -29,7 +29,7 @@ def bars(rows: Sequence[tuple[str, float, str]], *, caption: str, scale: Sequenc
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """Draw a table whose rows have a name, which scrolls by itself where it is too wide."""
+    """Draw a table whose rows have names; if it is too wide, it gets a scroll bar of its own."""
     heads = "".join(f'<th scope="col">{escape(text)}</th>' for text in head)
     lines = "".join(
         f'<tr><th scope="row">{escape(first)}</th>{"".join(f"<td>{escape(text)}</td>" for text in rest)}</tr>'

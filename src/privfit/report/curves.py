@@ -11,17 +11,17 @@ from privfit.models.links import LOG, Link
 
 
 def reading_curves(curves: Curves, link: Link) -> str:
-    """Return a paragraph on how the pictures of a model with this link are read; nothing without curves."""
+    """Return a paragraph on how to read the pictures of a model with this link; empty without curves."""
     if not curves:
         return ""
     changed = "score" if link.predicts_classes else "prediction"
     changed = f"logarithm of the {changed}" if link is LOG else changed
     return (
         f"<p>A picture shows how much a column changes the {changed}, compared with its lowest declared "
-        "value. All pictures have the same vertical scale. The marks at the bottom are where a curve may "
-        "bend; they are public, and between two of them the curve is a straight line. The noise of the fit "
-        "is in the curves: small wiggles mean nothing, and where there are few records a curve may be high "
-        "and nothing but noise.</p>"
+        "value. All pictures have the same vertical scale. A curve may bend only at the marks at the bottom, "
+        "which are public; between two marks it is a straight line. The curves contain the noise of the fit: "
+        "small wiggles mean nothing, and where there are few records even a high curve may be nothing but "
+        "noise.</p>"
     )
 
 
@@ -31,11 +31,11 @@ def pictures(curves: Sequence[FittedCurve], scale: tuple[float, float], most: in
     Parameters
     ----------
     curves : sequence of FittedCurve
-        Each of one score.
+        The curves, each of one score.
     scale : pair of float
         The ends of the vertical axis.
     most : int
-        How many are drawn, the highest ones.
+        The largest number of curves to draw; the highest ones are drawn.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The page's picture of effects with their intervals: sure ones stand out, noise fades."""
+"""The page's picture of effects with intervals: significant effects stand out, and the others are faded."""
 
 from __future__ import annotations
 
@@ -14,52 +14,63 @@ from privfit.models.summary import Summary
 from privfit.models.weight_table import signed
 from privfit.report.charts import table
 
-EFFECTS_LISTED = 5_000  # of a page that stays below a megabyte
+EFFECTS_LISTED = 5_000  # so that the page stays below a megabyte
 
 
-def effects_chart(model: Published, most: int, drawn_elsewhere: Iterable[str] = ()) -> str:
+def effects_charts(model: Published, most: int, drawn_elsewhere: Iterable[str] = ()) -> dict[str, str]:
     """Draw the effects of a model with error bars, all to one scale.
 
     Parameters
     ----------
     model : Published
-        A model with an inference and one score.
+        A model with an inference.
     most : int
-        How many effects are drawn.
+        How many effects of a class are drawn.
     drawn_elsewhere : iterable of str
         Columns that have a picture of their own.
 
     Returns
     -------
-    html : str
-        A list with a line for each effect: the sure ones first, the largest first, then the others.
+    charts : dict of str
+        By class: a list with a line for each effect. Significant effects come first, from large to small, and
+        then the others. With several classes there is a chart for each class but the first; otherwise there
+        is one, whose name is "".
     """
     effects, curved = Effects(model), set(drawn_elsewhere)
-    found = [
-        (row.name, row.contrast)
-        for row in effects.over_ranges()
-        if row.contrast is not None and not (row.column in curved and row.level.find(" to ") > 0)
-    ]
-    found.sort(key=lambda each: _order(each[1]))
-    shown = found[:most]
-    if not shown:
-        return ""
-    low, high = _scale([contrast for _, contrast in shown])
-    lines = "".join(_line(name, contrast, low, high) for name, contrast in shown)
-    count = f"the first {len(shown):,} of {len(found):,}" if len(found) > len(shown) else "all of them"
+    found = dict[str, list[tuple[str, Contrast]]]()
+    for row in effects.over_ranges():
+        if row.contrast is not None and not (row.column in curved and row.level.find(" to ") > 0):
+            found.setdefault(row.label, []).append((row.name, row.contrast))
+    shown = {label: sorted(each, key=lambda one: _order(one[1]))[:most] for label, each in found.items()}
+    scale = _scale([contrast for each in shown.values() for _, contrast in each])
     percent = f"{100.0 * effects.level:g}%"
-    ratio = effects.reading.ratio
+    charts = dict[str, str]()
+    for label, each in shown.items():
+        lines = "".join(_line(name, contrast, *scale) for name, contrast in each)
+        count = len(found[label])
+        counted = f"the first {len(each):,} of {count:,}" if count > len(each) else "all of them"
+        on = f" on {escape(each[0][1].reading.changed)}" if label else ""
+        caption = f"Effects{on} with {percent} intervals, {counted}."
+        if not charts:
+            caption += f" {_how_to_read(effects.reading.ratio)}"
+        charts[label] = (
+            f'<figure class="effects"><figcaption>{caption}</figcaption><ul>{lines}</ul>'
+            f"{_axis(*scale)}</figure>"
+        )
+    return charts
+
+
+def _how_to_read(ratio: str) -> str:
     numbers = f" The numbers are {ratio}s; the axis is that of their logarithms." if ratio else ""
     return (
-        f'<figure class="effects"><figcaption>Effects with {percent} intervals, {count}. The dot is the '
-        "estimate. The thick bar is what sampling alone leaves open, the thin line what sampling and the "
-        "noise of the fit leave open together. Where the line crosses zero the effect is faded: it may be "
-        f"nothing but noise.{numbers}</figcaption><ul>{lines}</ul>{_axis(low, high)}</figure>"
+        "The dot is the estimate. The thick bar is the interval for sampling error alone, and the thin line "
+        "the interval for sampling error and the noise of the fit together. If the line crosses zero, the "
+        f"effect is faded, because it may be nothing but noise.{numbers}"
     )
 
 
 def effects_table(model: Published) -> str:
-    """Return the regression table with its intervals, and how it is read.
+    """Return the regression table with intervals, and notes on how to read it.
 
     Parameters
     ----------
@@ -69,7 +80,7 @@ def effects_table(model: Published) -> str:
     Returns
     -------
     html : str
-        It scrolls by itself where it is too wide.
+        A table that gets a scroll bar of its own if it is too wide.
     """
     summary = Summary.of(model)
     heading, rows = ("effect", *summary.heading()), []
@@ -88,9 +99,9 @@ def _order(contrast: Contrast) -> tuple[bool, bool, float]:
 
 
 def _scale(shown: Sequence[Contrast]) -> tuple[float, float]:
-    """Return the ends of the axis: those of sure effects, and the estimates of all.
+    """Return the ends of the axis: they hold the intervals of significant effects, and all estimates.
 
-    The interval of an effect that is mostly noise may be many times as long as the sure effects, and is cut.
+    The interval of an effect that is mostly noise may be far longer, and is cut off.
     """
     answered = [contrast for contrast in shown if contrast.refused is None]
     values = [0.0, *(contrast.estimate for contrast in answered)]
@@ -144,7 +155,7 @@ def _ends(contrast: Contrast) -> str:
 
 
 def _axis(low: float, high: float) -> str:
-    """Return round numbers below the picture, where they are on the scale of the score."""
+    """Return round numbers for the axis below the picture, on the scale of the score."""
     marks = "".join(
         f'<b style="left:{100.0 * (tick - low) / (high - low):.2f}%">{signed(tick)}</b>'
         for tick in ticks(low, high)

@@ -1,4 +1,4 @@
-"""What a promise means for one person: how far a belief about them can move, and who can tell at all."""
+"""What a promise means for one person: how far beliefs about them can change, and how well attacks can do."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import expit, log_ndtr, logit, ndtr, ndtri
 
 BELIEFS = (0.01, 0.1, 0.5, 0.9)
-FALSE_ALARMS = 0.05  # a usual level of significance
-_ROUNDING = 1.0 + 2.0**-36  # more than what floating-point numbers lose in the formulas below
+FALSE_ALARMS = 0.05  # a common level of significance
+_ROUNDING = 1.0 + 2.0**-36  # makes up for the rounding errors of the formulas below
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Odds:
     epsilon, delta : float
         The promise.
     rho : float or None
-        What it is worth in zCDP; None for a release with a theorem of its own.
+        The promise in zCDP; None for a release with a theorem of its own.
     mu : float or None
-        What it is worth exactly, where all noise was Gaussian.
+        The promise in Gaussian DP, if all noise was Gaussian.
     """
 
     epsilon: float
@@ -36,28 +36,28 @@ class Odds:
 
     @classmethod
     def of(cls, promise: dict[str, Any]) -> Odds:
-        """Read a promise as a model file has it."""
+        """Read a promise from a model file."""
         rho = promise.get("rho")  # a direct promise has none
         mu = math.sqrt(2.0 * promise["rho"]) * _ROUNDING if promise["kind"] == "gaussian" else None
         return cls(promise["epsilon"], promise["delta"], rho, mu)
 
     @property
-    def reach(self) -> float:
-        """How far log odds can move, `exceptions` aside: of (epsilon, delta) alone not epsilon, but twice it.
+    def largest_change(self) -> float:
+        """The largest change of log odds, except with the probability `exceptions`.
 
-        That the odds change by e^epsilon except with probability delta is a stronger promise than
-        (epsilon, delta)-DP, which does not imply it (Kasiviswanathan & Smith 2014).
+        For (epsilon, delta) alone it is 2 epsilon, because (epsilon, delta)-DP does not imply that the odds
+        change by at most e^epsilon except with probability delta (Kasiviswanathan & Smith 2014).
         """
         return self.epsilon if self.rho is not None or not self.delta else 2.0 * self.epsilon
 
     def exceptions(self) -> float:
-        """Bound the probability that odds change by more than e^reach either way, person in or not.
+        """Bound the probability that odds change by more than e^largest_change, with or without the person.
 
         The log-ratio of probabilities L exceeds r with probability at most exp(-(r - rho)^2 / (4 rho)) by
         zCDP and Markov's inequality, and with at most delta(e) / (1 - exp(e - r)) for every e < r at which
         (e, delta(e))-DP holds; it is below -r with e^-r times the probability that the other one exceeds r.
         """
-        r, bounds = self.reach, [1.0]
+        r, bounds = self.largest_change, [1.0]
         if self.rho is None and self.delta:
             bounds.append(self.delta / -math.expm1(self.epsilon - r))
         elif self.rho is None:
@@ -74,18 +74,20 @@ class Odds:
         return _at_most(min(bounds) * (1.0 + math.exp(-r)))
 
     def belief_after(self, before: float) -> tuple[float, float]:
-        """Return the least and the most that a belief of this probability can become, `exceptions` aside."""
-        least, most = (float(expit(logit(before) + moved)) for moved in (-self.reach, self.reach))
+        """Return the smallest and largest belief that this one can become, except with `exceptions`."""
+        least, most = (
+            float(expit(logit(before) + moved)) for moved in (-self.largest_change, self.largest_change)
+        )
         return least / _ROUNDING, _at_most(most)
 
     def best_guess(self) -> float:
-        """Return how often the best attacker is right who must say at even odds whether a person is in."""
+        """Return how often the best attacker is right about whether a person is in, starting from 50%."""
         if self.mu is not None:
             return _at_most(float(ndtr(0.5 * self.mu)))
         return _at_most(float(expit(self.epsilon)) + self.delta * float(expit(-self.epsilon)))
 
     def power(self, false_alarms: float = FALSE_ALARMS) -> float:
-        """Return what share of those who are in the best test finds, given its share of false alarms."""
+        """Return the power of the best test for membership at this rate of false alarms."""
         if self.mu is not None:
             return _at_most(float(ndtr(ndtri(false_alarms) + self.mu)))
         exponential = math.exp(min(self.epsilon, 700.0))
@@ -94,15 +96,15 @@ class Odds:
 
 
 def _at_most(probability: float) -> float:
-    """Return a bound that is not too low for the rounding of what it was computed from."""
+    """Return a probability increased by more than its rounding error, and at most 1."""
     return min(1.0, probability * _ROUNDING)
 
 
 def rounded_up(share: float) -> str:
-    """Write a share in percent with one decimal place, never smaller than it is."""
+    """Write a share in percent with one decimal place, rounded up."""
     return f"{math.ceil(1000 * Fraction(share)) / 10:.1f}%"
 
 
 def rounded_down(share: float) -> str:
-    """Write a share in percent with one decimal place, never larger than it is."""
+    """Write a share in percent with one decimal place, rounded down."""
     return f"{math.floor(1000 * Fraction(share)) / 10:.1f}%"

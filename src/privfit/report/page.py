@@ -1,4 +1,4 @@
-"""The page: sections in the order in which people ask."""
+"""The page about a model, with its sections in the order in which readers ask."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from privfit.accounting.amounts import written_up
 from privfit.accounting.group import for_records
 from privfit.models.published import SEEDED, Published
 from privfit.models.registry import title_of
+from privfit.models.summary_words import SPENDING_WORDS
 from privfit.models.targets import Classes, Counts, Interval, TwoLabels
-from privfit.models.weight_table import Weights
+from privfit.models.weight_table import WeightTable
 from privfit.models.weights import weights_of
 from privfit.printable import printable
 from privfit.report.charts import bars, table
@@ -29,8 +30,8 @@ CARD_FIELDS = (
     "Where it should not be used",
     "Known limits",
 )
-LEAST_CHANCE_IN_WORDS = 1e-12  # "1 in" more than a million millions says nothing to anybody
-RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # for which the page says what is promised
+LEAST_CHANCE_IN_WORDS = 1e-12  # smaller probabilities are not written as "1 in ..."
+RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # numbers of records for which the page states the promise
 
 
 def render(
@@ -45,18 +46,18 @@ def render(
     Parameters
     ----------
     model : Published
-        Everything that may be published of it.
+        The published model.
     scores : mapping, optional
-        What `privfit.metrics.evaluate(...).to_dict()` gave: private scores.
+        Private scores, from `privfit.metrics.evaluate(...).to_dict()`.
     title : str, optional
-        Heading of the page.
+        The heading of the page.
     card : mapping of str to str, optional
-        A model card's fields, by name; usual ones that are missing are shown as not stated.
+        Fields of a model card, by name; common fields that are missing are shown as not stated.
 
     Returns
     -------
     html : str
-        One file that needs nothing else.
+        A complete HTML file that needs no other files.
     """
     weights = weights_of(model, CLASSES_DRAWN)
     kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
@@ -110,13 +111,13 @@ def _warnings(model: Published, scores: Mapping[str, Any] | None) -> str:
     bought = {} if scores is None else scores["privacy"]
     if model.has_seeded_noise or any(SEEDED in text for text in bought.get("assumptions", ())):
         return (
-            '<p class="warning" role="alert">Made with seeded noise, for research only: whoever knows the '
-            "seed can remove the noise. Not for publication.</p>"
+            '<p class="warning" role="alert">Made with seeded noise, for research only: anybody who knows '
+            "the seed can remove the noise. Do not publish it.</p>"
         )
     return ""
 
 
-def _facts(model: Published, weights: Weights) -> str:
+def _facts(model: Published, weights: WeightTable) -> str:
     promise = model.privacy["promise"]
     facts = [("model", title_of(model.kind)), ("weights", f"{model.weights.size:,}")]
     if promise is not None and promise["epsilon"] is not None:
@@ -144,7 +145,7 @@ def _promise(model: Published) -> str:
 def _meaning(model: Published) -> str:
     promise = model.privacy["promise"]
     if promise is None or promise["epsilon"] is None:
-        return "<p>Nothing: there is no promise to speak of.</p>"
+        return "<p>Nothing, because this model has no privacy guarantee.</p>"
     odds = Odds.of(promise)
     rows = []
     for before in BELIEFS:
@@ -153,31 +154,31 @@ def _meaning(model: Published) -> str:
     unit = _unit(model)
     exactly = "" if odds.mu is None else ", exactly, because all noise was Gaussian"
     return (
-        f"<p>Whatever somebody believed about one {unit} before, on any grounds, the model moves it no "
-        "further than this:</p>"
+        f"<p>Suppose somebody has a belief about one {unit}, for any reason. Seeing the model changes this "
+        "belief by no more than this:</p>"
         + table(("believed before", "at least, after", "at most, after"), rows, f"Belief about one {unit}")
         + _exceptions(odds, unit)
-        + f"<p>Somebody who knows all other {_UNITS[unit]}, sees the model, and has to say whether one "
-        f"{unit} was in the table is right in at most {rounded_up(odds.best_guess())} of cases (guessing: "
-        f"50%){exactly}. A test that wrongly accuses {FALSE_ALARMS:.0%} of those that were not in it finds "
-        f"at most {rounded_up(odds.power())} of those that were.</p>"
+        + f"<p>Suppose somebody knows all other {_UNITS[unit]}, sees the model, and guesses whether one "
+        f"{unit} was in the table. The guess is right in at most {rounded_up(odds.best_guess())} of cases "
+        f"(without the model: 50%){exactly}. A test with a false alarm for {FALSE_ALARMS:.0%} of those who "
+        f"were not in the table finds at most {rounded_up(odds.power())} of those who were.</p>"
         + _several_records(model)
-        + "<p>This is about what taking part adds. It does not hide what is true of people in general: "
-        "learning that is the purpose of the model.</p>"
+        + "<p>These numbers are about what taking part in the table reveals. The model does reveal what is "
+        "true of people in general, because that is its purpose.</p>"
     )
 
 
 def _exceptions(odds: Odds, unit: str) -> str:
-    """Say by which chance a belief may move further than the table of beliefs says."""
+    """Return the probability with which a belief may change by more than the table says, in words."""
     chance = odds.exceptions()
     if chance == 0.0:
-        return f"<p>There is no exception: no draw of the noise moves a belief about one {unit} further.</p>"
+        return f"<p>There is no exception: no noise changes a belief about one {unit} by more.</p>"
     shown = f", 1 in {_two_digits_down(1.0 / chance):,}" if LEAST_CHANCE_IN_WORDS < chance < 0.1 else ""
     return (
-        "<p>There is one exception. The noise in the model was drawn at random, and for any one "
-        f"{unit} it may have been an unlucky draw: then a belief about this {unit} may move further. The "
-        f"probability of that is at most {escape(written_up(chance))}{shown}, for each {unit} separately. "
-        "Only the draw decides it: the probability does not depend on what somebody knows or computes.</p>"
+        "<p>There is one exception. The noise in the model was drawn at random, and the draw may have been "
+        f"unlucky for one {unit}. A belief about this {unit} may then change by more. The probability of "
+        f"this is at most {escape(written_up(chance))}{shown}, for each {unit} separately. It depends only "
+        "on the draw of the noise, and not on what somebody knows or computes.</p>"
     )
 
 
@@ -194,7 +195,7 @@ def _unit(model: Published) -> str:
 
 
 def _several_records(model: Published) -> str:
-    """Say what is promised to people with several records, where there may be such people."""
+    """State the promise to people with several records, if there may be such people."""
     if model.is_about_people:
         return ""
     promise = promises.from_dict(model.privacy["promise"])
@@ -203,14 +204,16 @@ def _several_records(model: Published) -> str:
         epsilon, delta = for_records(promise, k)
         rows.append((str(k), written_up(epsilon), written_up(delta)))
     return (
-        "<p>A person may have several records, because the schema declares an id column. The promise to them "
-        "is weaker the more they have:</p>"
+        "<p>A person may have several records, because the schema declares an id column. The more records a "
+        "person has, the weaker the promise:</p>"
         + table(("records of a person", "epsilon at most", "delta"), rows, "The promise to one person")
     )
 
 
 def _public(model: Published) -> str:
-    return "<p>The promise rests on these:</p>" + _list(model.privacy["assumptions"])
+    return "<p>The promise assumes that these facts are public or true:</p>" + _list(
+        model.privacy["assumptions"]
+    )
 
 
 def _budget(model: Published) -> str:
@@ -219,8 +222,8 @@ def _budget(model: Published) -> str:
     if not total:
         return "<p>Nothing was bought.</p>"
     rows = sorted(spending.items(), key=lambda item: -item[1])
-    shares = [(what, rho, f"{rho / total:.1%}") for what, rho in rows]
-    chart = bars(shares, caption="The privacy budget by what it bought")
+    shares = [(SPENDING_WORDS.get(what, what), rho, f"{rho / total:.1%}") for what, rho in rows]
+    chart = bars(shares, caption="What the privacy budget was spent on")
     return chart + _list(model.privacy["notes"])
 
 
@@ -260,8 +263,8 @@ def _verify(model: Published) -> str:
         [
             f"The promise: {theorem} in docs/privacy.md of privfit, with proofs.",
             "The ledger, if it is kept in a file or on a server: privfit ledger verify checks every entry.",
-            "The model: its JSON file follows a published JSON Schema, and every number on this page follows "
-            "from it, except scores and what they add up to.",
+            "The model: its JSON file follows a published JSON Schema. All numbers on this page are computed "
+            "from it, except the scores and the total with scores.",
             "The noise: exact samplers and the operating system's entropy, unless a warning is at the top of "
             "this page.",
         ]

@@ -1,4 +1,4 @@
-"""How good a model is, as far as private scores of it were bought."""
+"""The page's section about the model's private scores."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 from privfit.report.charts import table
 from privfit.report.titles import score_title
 
-_OF_CLASSES = ("recall", "precision")  # shares for each class, with what they are shares of
-_CAPTION = "On records that were held out, bought with noise; ranges hold with a confidence of 95%"
+_OF_CLASSES = ("recall", "precision")  # scores with a value for each class
+_CAPTION = "Scores on held-out records, with noise; the ranges are 95% confidence intervals"
 
 
 def scores_block(scores: Mapping[str, Any] | None) -> str:
-    """Return tables of the scores, and what was promised of them.
+    """Return tables of the scores, and their privacy statement.
 
     Parameters
     ----------
     scores : mapping, optional
-        What `privfit.metrics.evaluate(...).to_dict()` gave.
+        Private scores, from `privfit.metrics.evaluate(...).to_dict()`.
 
     Returns
     -------
     html : str
-        Without scores, a sentence that says how to buy them.
+        The tables or, without scores, a sentence that says how to get some.
     """
     if scores is None:
         return (
-            "<p>No private scores were bought. An exact score on the records would be a look at them that "
-            "nobody paid for; <code>privfit.metrics.evaluate</code> buys scores with their noise.</p>"
+            "<p>There are no private scores. An exact score would reveal something about the records without "
+            "being paid for; <code>privfit.metrics.evaluate</code> computes scores with noise.</p>"
         )
     rows = [
         (

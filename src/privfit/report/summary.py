@@ -1,4 +1,4 @@
-"""What is asked first about a model: which data, when, how many records, which ledger, and the total."""
+"""The summary at the top of the page: data set, date, number of records, ledger, and the total promise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privfit.models.origin import Origin
 from privfit.models.published import Published
 
 NOT_STATED = "not stated"
-DATA_FIELDS = ("Data set", "People and data it was trained on")  # of a model card, the first that there is
+DATA_FIELDS = ("Data set", "People and data it was trained on")  # fields of a model card; the first one wins
 
 
 def summary(model: Published, scores: Mapping[str, Any] | None, card: Mapping[str, str]) -> str:
@@ -37,14 +37,14 @@ def summary(model: Published, scores: Mapping[str, Any] | None, card: Mapping[st
 
 
 def origin_of(privacy: Mapping[str, Any]) -> Origin:
-    """Return where a release comes from, as far as its file says so."""
+    """Return the origin of a release, as far as its file states it."""
     return Origin(**privacy.get("origin", {}))
 
 
 def promise_of(privacy: Mapping[str, Any]) -> Promise | None:
-    """Return what was promised of a release, None if nothing was or the file does not say it.
+    """Return the promise of a release, or None if there is none or the file does not state it.
 
-    Scores of earlier versions name epsilon and delta alone, which is a promise like that of one release.
+    Scores of earlier versions state only epsilon and delta, which are read as the promise of one release.
     """
     if privacy.get("promise") is not None:
         return promises.from_dict(privacy["promise"])
@@ -57,8 +57,8 @@ def promise_of(privacy: Mapping[str, Any]) -> Promise | None:
 def _ledger(privacy: Mapping[str, Any]) -> str:
     if privacy["account"] is not None:
         kept = promises.from_dict(privacy["account"])
-        return f"It promises {in_words(kept)} in all: for this model and all else that it ever pays for."
-    words = "None. Nothing limits what else is released about the same records."
+        return f"It promises {in_words(kept)} for this model and everything else that it ever pays for."
+    words = "None. So nothing limits the total of all releases about the same records."
     family = None if privacy["family"] is None else FamilyTotal(**privacy["family"])
     if family is None or family.is_single:
         return words
@@ -66,7 +66,7 @@ def _ledger(privacy: Mapping[str, Any]) -> str:
 
 
 def _together(model: Mapping[str, Any], scores: Mapping[str, Any] | None) -> str:
-    """Say what model and scores add up to, and whether one ledger limits that."""
+    """Return the total promise of model and scores, and whether one ledger limits it."""
     promised = promise_of(model)
     if promised is None:
         return "Nothing is promised."
@@ -74,7 +74,7 @@ def _together(model: Mapping[str, Any], scores: Mapping[str, Any] | None) -> str
         return f"{in_words(promised)} for the model alone. No scores are on this page."
     scored = promise_of(scores)
     if scored is None:
-        return f"{in_words(promised)} for the model alone. What was promised of the scores is not stated."
+        return f"{in_words(promised)} for the model alone. The file of the scores states no promise."
     if promised.person_id != scored.person_id:
         return (
             f"{in_words(promised)} for the model, and {in_words(scored)} for the scores. The two do not add "

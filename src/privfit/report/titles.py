@@ -1,4 +1,4 @@
-"""What people call scores, the same in a console, in a notebook and on a page."""
+"""Titles of scores, which are the same in a console, in a notebook and on a page."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _TITLES = {
 
 
 def score_title(name: str) -> str:
-    """Return what people call a score that Python calls by this name.
+    """Return the title of a score.
 
     Parameters
     ----------
     name : str
-        Such as "roc_auc".
+        The name of the score in Python, such as "roc_auc".
 
     Returns
     -------
     title : str
-        Such as "AUC".
+        The title, such as "AUC".
     """
     return _TITLES.get(name, name.replace("_", " ").capitalize())

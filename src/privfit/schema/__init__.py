@@ -1,4 +1,4 @@
-"""Public facts about a table, and the encoding that follows from them alone."""
+"""Schemas: public facts about a table, which alone decide how it is encoded."""
 
 from privfit.schema.column import Identifier, Ignored
 from privfit.schema.encoding import encode

@@ -1,8 +1,8 @@
-"""Tables as a sequence of Arrow tables of some rows each, whatever they are kept in.
+"""Read a table in batches: a sequence of Arrow tables of some rows each.
 
-Files of CSV and Parquet, directories of Parquet files, Arrow datasets and readers, and DuckDB queries are all
-read in this one way, once, and never as a whole. How the rows are cut says nothing about what becomes of
-them: cells are encoded one by one, by the schema alone (claim C1 of docs/privacy.md).
+CSV and Parquet files, directories of Parquet files, Arrow datasets and readers, and DuckDB queries are all
+read in this way, once, and never as a whole. The size of the batches does not change the result, because each
+cell is encoded by itself, by the schema alone (claim C1 of docs/privacy.md).
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from privfit.schema.files import (
 from privfit.schema.parts import common_types, concatenated, in_types
 from privfit.schema.queries import is_query, is_relation, query_reader, relation_reader, rows_of_batch
 
-CSV_BLOCK = 2**22  # bytes that are parsed at a time; a record must fit
-CELLS = 2**20  # of a batch of other sources, about: wide tables have few rows in one
+CSV_BLOCK = 2**22  # bytes that are parsed at a time; a record must fit into them
+CELLS_OF_A_BATCH = 2**21  # approximately, for sources other than CSV; wide tables have few rows in a batch
 
 Names = Sequence[str] | None
 
@@ -47,14 +47,15 @@ class Batches:
     Parameters
     ----------
     read : callable
-        Given names of columns (None for all) and a function that is told how many bytes more were read,
-        returns an iterator over Arrow tables of the columns that are there.
+        A function of names of columns (None for all) and of a callback that gets the number of further bytes
+        read: of files as they are stored, of others as they are in memory. It returns an iterator over Arrow
+        tables with those columns that exist.
     name : str
-        What messages call it.
+        The name of the table in messages.
     size : int
-        How many bytes there are to read; 0 if that is not known.
+        The number of bytes to read; 0 if it is not known.
     is_query : bool
-        Whether the rows are the answer to a query, which the custodian is responsible for.
+        Whether the rows are the result of a query, for which the custodian is responsible.
     """
 
     read: Callable[[Names, OnRead], Iterator[Any]]
@@ -68,9 +69,9 @@ class Batches:
         on_read: OnRead = lambda size: None,
         stored_as: Callable[[Any], Any] = lambda table: table,
     ) -> Any:
-        """Return all rows as one Arrow table, each batch of them stored as this function returns it.
+        """Return all rows as one Arrow table, after applying this function to each batch.
 
-        The metadata of the answer to a query say that it is one.
+        The metadata of the result of a query state that it is one.
         """
         tables = [stored_as(table) for table in self.read(names, on_read)]
         table = concatenated(tables, [self.name] * len(tables))
@@ -78,15 +79,23 @@ class Batches:
 
 
 def batches_of(X: Any) -> Batches | None:
-    """Return how to read X some rows at a time; None if it is a table in memory."""
+    """Return X as batches; None if it is a table in memory."""
     if is_query(X):
-        return Batches(lambda names, _: query_reader(X, names, CELLS), "the query", is_query=True)
+        return Batches(
+            lambda names, on_read: query_reader(X, names, CELLS_OF_A_BATCH, on_read),
+            "the query",
+            is_query=True,
+        )
     if is_relation(X):
-        return Batches(lambda names, _: relation_reader(X, names, CELLS), "the relation", is_query=True)
+        return Batches(
+            lambda names, on_read: relation_reader(X, names, CELLS_OF_A_BATCH, on_read),
+            "the relation",
+            is_query=True,
+        )
     if hasattr(X, "to_batches") and hasattr(X, "scanner"):
-        return Batches(lambda names, _: _of_dataset(X, names), "the dataset")
+        return Batches(lambda names, on_read: _of_dataset(X, names, on_read), "the dataset")
     if hasattr(X, "read_next_batch"):
-        return Batches(lambda names, _: _of_reader(X, names), "the reader")
+        return Batches(lambda names, on_read: _of_reader(X, names, on_read), "the reader")
     sources = sources_of(X)
     if sources is None:
         return None
@@ -94,19 +103,20 @@ def batches_of(X: Any) -> Batches | None:
     return Batches(lambda names, on_read: _of_files(sources, names, on_read), name, bytes_in(sources))
 
 
-def _of_dataset(dataset: Any, names: Names) -> Iterator[Any]:
+def _of_dataset(dataset: Any, names: Names, on_read: OnRead) -> Iterator[Any]:
     present = None if names is None else [name for name in dataset.schema.names if name in names]
-    rows = rows_of_batch(len(dataset.schema.names if present is None else present), CELLS)
-    yield from _checked(dataset.to_batches(columns=present, batch_size=rows), dataset.schema, present)
+    rows = rows_of_batch(len(dataset.schema.names if present is None else present), CELLS_OF_A_BATCH)
+    batches = dataset.to_batches(columns=present, batch_size=rows)
+    yield from _checked(batches, dataset.schema, present, on_read)
 
 
-def _of_reader(reader: Any, names: Names) -> Iterator[Any]:
+def _of_reader(reader: Any, names: Names, on_read: OnRead) -> Iterator[Any]:
     present = None if names is None else [name for name in reader.schema.names if name in names]
-    yield from _checked(reader, reader.schema, present)
+    yield from _checked(reader, reader.schema, present, on_read)
 
 
-def _checked(batches: Any, schema: Any, present: Names) -> Iterator[Any]:
-    """Yield batches as tables, and say what is wrong with one without quoting a cell."""
+def _checked(batches: Any, schema: Any, present: Names, on_read: OnRead) -> Iterator[Any]:
+    """Yield batches as tables; error messages quote no cell."""
     import pyarrow
 
     empty = schema.empty_table()
@@ -117,6 +127,7 @@ def _checked(batches: Any, schema: Any, present: Names) -> Iterator[Any]:
             if present is not None:
                 table = table.select(present)
             table.validate(full=True)
+            on_read(table.nbytes)
             yield table
         return
     raise ValueError("The dataset has a part that cannot be read.")
@@ -182,7 +193,7 @@ def _of_parquet(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
     ):
         size, n_rows, done = Path(source).stat().st_size, file.metadata.num_rows, 0
         present = [name for name in file.schema_arrow.names if names is None or name in names]
-        for batch in file.iter_batches(rows_of_batch(len(present), CELLS), columns=present):
+        for batch in file.iter_batches(rows_of_batch(len(present), CELLS_OF_A_BATCH), columns=present):
             table = pyarrow.Table.from_batches([batch])
             table.validate(
                 full=True

@@ -1,7 +1,8 @@
-"""What one cell says, however the table that holds it was stored.
+"""Read one cell, in the same way for all forms in which a table may be stored.
 
-A library gives all cells of a column one type, so one odd record can turn everybody's 1 into 1.0, "1", "01",
-True or b"1". All of these read the same here, so that no record decides how another one is read.
+Libraries give all cells of a column one type, so a single unusual record can turn everybody's 1 into 1.0,
+"1", "01", True or b"1". All of these are read as the same value here, so no record decides how others are
+read.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-# What CSV readers take for a number: ASCII digits, with a sign, a point and an exponent or without.
+# The numbers that CSV readers recognise: ASCII digits, optionally with a sign, a point and an exponent.
 _NUMBER = re.compile(
     r"[+-]?(?:(?P<whole>\d+)|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)",
     re.ASCII | re.IGNORECASE,
@@ -27,7 +28,7 @@ _LONGEST_WHOLE = 400  # characters; a longer number is infinite to a float, and 
 
 
 def reading(cell: Any) -> int | float | str | None:
-    """Return the number or else the text that a cell says, or None if it is missing.
+    """Return the value of a cell as a number or, if it is none, as text; None if it is missing.
 
     True and "true" (in any case) are 1, False and "false" are 0. Whole numbers are integers, in full if they
     were written without point and exponent; other numbers are the nearest float, and those too large for one
@@ -57,10 +58,10 @@ def text_with_point(cell: Any) -> str | None:
 
 
 def day(cell: Any, pattern: re.Pattern[str] | None = None) -> float:
-    """Return the day that a cell says, counted from 0001-01-01 as Python does, NaN if it says none.
+    """Return the date in a cell as a day number, counted from 0001-01-01 like Python's; NaN if there is none.
 
-    Text says a date in ISO format, or as `pattern` has it, with groups Y, m and d. The time of day does not
-    matter, and the date is that of the zone in which it was written.
+    Text must hold a date in ISO format, or match `pattern`, with groups Y, m and d. The time of day is
+    ignored, and the date is that of the time zone in which it was written.
     """
     if isinstance(cell, datetime.date):  # so is a datetime, and so is what pandas calls not a time
         return float(cell.toordinal()) if cell == cell else math.nan

@@ -1,4 +1,4 @@
-"""What in a table does not fit its schema, counted by column and without quoting a value."""
+"""Compare a table with its schema: counts by column of what does not fit, without quoting a value."""
 
 from __future__ import annotations
 
@@ -22,20 +22,21 @@ from privfit.schema.weight import Weight
 
 Purpose = Literal["train", "evaluate", "predict"]
 
-# columns that a table may lack, and that nobody reads there
+# types of columns that a table may lack for a purpose, because they are not read for it
 _UNREAD: dict[str, tuple[type[Column], ...]] = {
     "train": (),
     "evaluate": (),
     "predict": (Identifier, AnyLabel, Weight),
 }
 
-# a column is lost if more than this share of its values is, and at least this many: a few are a warning
+# A column is "lost" if more than this share of its values, and at least this many of them, do not fit. Fewer
+# such values are a warning.
 MOST_LOST = 0.1
 FEWEST_LOST = 10
 
 
 def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
-    """Compare a table with its schema; one that is not in memory is read some rows at a time."""
+    """Compare a table with its schema; a table that is not in memory is read in batches."""
     checking = Checking(schema, purpose)
     source = batches_of(table)
     for part in [table] if source is None else source.read(None, lambda size: None):
@@ -44,14 +45,14 @@ def checked(table: Any, schema: Schema, purpose: Purpose = "train") -> Findings:
 
 
 class Checking:
-    """A comparison of a table with its schema that is shown the table in one or several parts.
+    """A comparison of a table with its schema; the table may be given in several parts.
 
     Parameters
     ----------
     schema : Schema
-        What the table should be.
+        The schema.
     purpose : {"train", "evaluate", "predict"}
-        What it is for.
+        The use of the table.
     """
 
     def __init__(self, schema: Schema, purpose: Purpose = "train") -> None:
@@ -67,7 +68,7 @@ class Checking:
         return [fact for fact in (*self.schema.columns, self.schema.label) if not isinstance(fact, unread)]
 
     def see(self, table: Any) -> None:
-        """Look at some rows, all of which have the same columns."""
+        """Add some rows to the comparison; all parts must have the same columns."""
         refuse_what_is_no_table(table)
         names = column_names(table)
         if names is None:
@@ -95,7 +96,7 @@ class Checking:
             self._seen[fact.name] = gathered
 
     def findings(self) -> Findings:
-        """Return what was found in all parts."""
+        """Return the findings in all parts."""
         schema, purpose = self.schema, self.purpose
         found: list[Finding] = []
         n_labels = None
@@ -183,7 +184,7 @@ def _in_feature(fact: Feature, counted: Tally) -> Iterator[Finding]:
     if counted.n_misfits:
         share = counted.n_misfits / counted.n_said
         spelling = other_spelling(fact, counted)
-        # an indicator or a fill is meant for odd values, not for values that are written in another way
+        # an indicator or a fill is for unusual values, not for values with another notation
         is_meant = says_what_becomes and not spelling
         lost = _is_lost(counted.n_misfits, counted.n_said)
         if fact.missing == "refuse" or (lost and (share == 1.0 or not is_meant)):
@@ -206,7 +207,7 @@ def _is_lost(records: int, values: int) -> bool:
 
 
 def _beyond_bounds(fact: Numeric | Date, counted: Tally) -> Iterator[Finding]:
-    """Count values beyond the bounds of a column, or of a label that is read as one."""
+    """Count values beyond the bounds of a column, or of a label."""
     low, high = fact.ends
     below, above = (counted.number_where(which) for which in (counted.said < low, counted.said > high))
     lost = _is_lost(below + above, counted.n_said)
@@ -237,7 +238,7 @@ _MISFITS: dict[type[Feature], str] = {
 
 
 def _n_dropped(label: AnyLabel, counted: Tally) -> int:
-    """Return how many records a fit leaves out."""
+    """Return the number of records that a fit leaves out."""
     if not label.drops:
         return 0
     return counted.n_empty + (counted.n_misfits if label.drops_misfits else 0)

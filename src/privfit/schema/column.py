@@ -1,4 +1,4 @@
-"""What every column of a schema has: a name, and a way to count cells that are missing or do not fit."""
+"""The base classes of columns of a schema: their names, and how missing or unreadable cells are handled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-OTHER = "other"  # the level of cells that are missing or do not fit, where they have an indicator
+OTHER = "other"  # the level of cells that are missing or do not fit, if they have an indicator
 POLICIES = ("fill", "indicator", "refuse")
 DIRECTIONS = ("", "up", "down")
 
@@ -38,17 +38,17 @@ class Column:
 class Identifier(Column):
     """A column that tells people apart. It is never a feature.
 
-    With it, a person may have several records. Without `rows_per_person` statements are about one record:
-    fits and private scores warn the custodian if an id repeats, and `Schema.check` counts the records that
-    repeat one. With it, statements are about one person.
+    If a schema has an id, a person may have several records. Without `rows_per_person`, statements are about
+    one record: fits and private scores warn the custodian if an id repeats, and `Schema.check` counts the
+    records that repeat one. With `rows_per_person`, statements are about one person.
 
     Parameters
     ----------
     name : str
         The column's name.
     rows_per_person : int, optional
-        How many records of a person are used at most. Which ones is decided by a fixed rule from that
-        person's records alone.
+        The largest number of records of each person to use. A fixed rule chooses them, from that person's
+        records alone.
     """
 
     _: KW_ONLY
@@ -64,7 +64,7 @@ class Identifier(Column):
 
 
 class Ignored(Column):
-    """A column that is left alone.
+    """A column that is not used.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Ignored(Column):
 
 @dataclass(frozen=True)
 class Feature(Column, ABC):
-    """A column that becomes numbers between 0 and 1, each cell by itself.
+    """A column that is encoded as numbers between 0 and 1, each cell by itself.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class Feature(Column, ABC):
     unit : str
         What one of the column's numbers is, for people who read the weights.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
+        How to handle a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
         its own, or the table is refused.
     fill : optional
         A public value for such cells. By default they count as the middle of a range, or as no category.
@@ -121,16 +121,16 @@ class Feature(Column, ABC):
     @property
     @abstractmethod
     def levels(self) -> tuple[str, ...]:
-        """One for each feature of this column: a category, "other", or "" for a number."""
+        """The level of each feature of this column: a category, "other", or "" for a number."""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The features that this column becomes."""
+        """The names of the features of this column."""
         return tuple(f"{self.name}={level}" if level else self.name for level in self.levels)
 
     @abstractmethod
     def read(self, cell: Any) -> float:
-        """Return the number that a cell stands for.
+        """Return the value of a cell as a number.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Feature(Column, ABC):
         Returns
         -------
         said : float
-            NaN if the cell is missing or does not fit.
+            The number; NaN if the cell is missing or does not fit.
         """
 
     @abstractmethod
@@ -150,7 +150,7 @@ class Feature(Column, ABC):
         Parameters
         ----------
         numbers : array of float64
-            The cells, NaN where one is missing.
+            The cells; NaN for missing cells.
 
         Returns
         -------
@@ -164,7 +164,7 @@ class Feature(Column, ABC):
         Parameters
         ----------
         days : array of float64
-            The cells, counted as Python counts days, NaN where one is missing.
+            The cells as day numbers, counted like Python's; NaN for missing cells.
 
         Returns
         -------
@@ -175,7 +175,7 @@ class Feature(Column, ABC):
 
     @abstractmethod
     def step(self, level: str) -> str:
-        """Say in words what a weight of this column multiplies.
+        """Return in words the change to which a weight of this column belongs.
 
         Parameters
         ----------
@@ -185,14 +185,14 @@ class Feature(Column, ABC):
         Returns
         -------
         words : str
-            From where to where a number goes while its feature goes from 0 to 1, or instead of what a
-            category applies.
+            The values between which a number goes while its feature goes from 0 to 1, or the category that is
+            replaced.
         """
 
 
 @dataclass(frozen=True)
 class Scale(Feature):
-    """A column that becomes one number: where it lies between two ends.
+    """A column that is encoded as one number: its position between two ends.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class Scale(Feature):
     unit : str
         What one of the column's numbers is, for people who read the weights.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
+        How to handle a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
         its own, or the table is refused.
     fill : optional
         A public value for such cells. By default they count as the middle of a range, or as no category.
@@ -223,7 +223,7 @@ class Scale(Feature):
     @property
     @abstractmethod
     def ends(self) -> tuple[float, float]:
-        """The readings that become 0 and 1."""
+        """The values that are encoded as 0 and 1."""
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -243,7 +243,7 @@ class Scale(Feature):
         return f"from {low} to {high} {self.unit}".rstrip()
 
     def scaled(self, readings: Numbers) -> Numbers:
-        """Map the ends to 0 and 1, and what lies beyond to the nearer one.
+        """Map the ends to 0 and 1, and values beyond an end to the nearer one.
 
         Parameters
         ----------
@@ -256,14 +256,18 @@ class Scale(Feature):
             Numbers in [0, 1]; NaN stays NaN.
         """
         low, high = self.ends
-        return (np.clip(readings, low, high) - low) / (high - low) + 0.0  # not -0.0
+        scaled = np.clip(readings, low, high)
+        scaled -= low
+        scaled /= high - low
+        scaled += 0.0  # not -0.0
+        return scaled
 
 
 T = TypeVar("T", bound=Hashable)
 
 
 def first_repeated(names: Iterable[T]) -> T | None:
-    """Return the first name that was there before."""
+    """Return the first name that occurs a second time, or None."""
     seen: set[T] = set()
     for name in names:
         if name in seen:

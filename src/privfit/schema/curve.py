@@ -1,4 +1,4 @@
-"""A curve: one number cut at public edges, so that a linear model of its pieces bends at them."""
+"""Curves: a number is divided at public edges, so that a linear model of its pieces can bend there."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
 
-MOST_EDGES = 100  # of one column: more would be thinner than what noise and a picture can show
-HALVINGS = 10  # of the largest size of a column, down to the size from which on sizes are not told apart
-FIRST_HALVINGS = 2  # and fewer where there are few edges: so many, and one more for each edge
-ROUNDING = 0.1  # share of the way to the next edge by which an edge is moved, so that people can read it
+MOST_EDGES = 100  # of one column; noise and a picture could not show more
+# Edges distinguish sizes down to this many halvings of a column's largest size. With few edges there are
+# fewer halvings: FIRST_HALVINGS, plus one for each edge.
+HALVINGS = 10
+FIRST_HALVINGS = 2
+ROUNDING = 0.1  # an edge may be moved by this share of the way to the next one, to make it a round number
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,8 @@ class Curve:
     Parameters
     ----------
     knots : sequence of float
-        Where the curve may bend, ascending, the declared bounds first and last; of a date, days as Python
-        counts them.
+        The points where the curve may bend, ascending; the first and the last are the declared bounds. Dates
+        are day numbers, counted like Python's.
 
     Examples
     --------
@@ -57,7 +59,7 @@ class Curve:
 
     @property
     def n_pieces(self) -> int:
-        """The number of pieces between the knots, which is that of the features."""
+        """The number of pieces between the knots, which is the number of features."""
         return len(self.knots) - 1
 
     @cached_property
@@ -125,11 +127,11 @@ class Curve:
 
 
 def edges_between(low: float, high: float, count: int, *, whole: bool = False) -> tuple[float, ...]:
-    """Return about so many edges between two public bounds, from the bounds alone.
+    """Return about this many edges between two public bounds, computed from the bounds alone.
 
-    Amounts and counts crowd near 0, ages and dates do not, and nobody may look. So the edges are quantiles of
-    a public guess: half of the numbers lie anywhere between the bounds, and half are of any size, which is to
-    say that their logarithms lie anywhere, down to some halvings of the largest size.
+    Amounts and counts are often concentrated near 0, ages and dates are not, and the data may not be read to
+    decide it. So the edges are quantiles of an assumed mixture: half of the numbers are uniform between the
+    bounds, and the logarithms of the other half are uniform, down to some halvings of the largest size.
 
     Parameters
     ----------
@@ -167,6 +169,6 @@ def edges_between(low: float, high: float, count: int, *, whole: bool = False) -
 
 
 def _rounded(edge: float, room: float) -> float:
-    """Return the number with the fewest digits that is so near to an edge."""
+    """Return the number with the fewest digits within this distance of an edge."""
     shorter = (float(f"{edge:.{digits}g}") for digits in range(1, 18))
     return next((number for number in (0.0, *shorter) if abs(number - edge) <= room), edge)

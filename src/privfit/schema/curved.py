@@ -1,4 +1,4 @@
-"""Columns of numbers that may have a curve instead of a straight line."""
+"""The base class of columns that may have a curve instead of a straight line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Self
 from privfit.schema.column import OTHER, Scale
 from privfit.schema.curve import MOST_EDGES, Curve, edges_between
 
-EDGES_WITHOUT_BUDGET = 10  # of a curve whose number of edges nobody declared, where no fit decides it
+EDGES_WITHOUT_BUDGET = 10  # of a curve without a declared number of edges, if no fit decides the number
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Curved(Scale):
     unit : str
         What one of the column's numbers is, for people who read the weights.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
+        How to handle a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
         its own, or the table is refused.
     fill : optional
         A public value for such cells. By default they count as the middle of a range.
@@ -33,16 +33,16 @@ class Curved(Scale):
         Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
         predicted number. A curve then only rises, or only falls.
     curve : bool, int or sequence, optional
-        Whether the score may bend along the column. True: at public edges, of which a fit takes as many as
-        its privacy budget carries. A number: at so many edges. A sequence: at these edges, between the
-        bounds. False: never, whatever the estimator's `curves` says; None, the default: as that says.
+        Whether the column has a curve, which may bend at public edges. True: the privacy budget of the fit
+        decides the number of edges. A number: this many edges. A sequence: these edges, between the bounds.
+        False: no curve, for any setting `curves` of the estimator. None, the default: as that setting says.
     """
 
     _: KW_ONLY
     curve: bool | int | Sequence[Any] | None = None
 
     def _check_curve(self) -> None:
-        """Keep what was declared in one form, or say what is wrong with it; bounds have been checked."""
+        """Convert the declared curve into one form; raise if it is invalid. Bounds were checked before."""
         curve = self.curve
         if curve is None or isinstance(curve, bool):
             return
@@ -70,11 +70,11 @@ class Curved(Scale):
         object.__setattr__(self, "curve", edges or False)
 
     def _edge(self, edge: Any) -> Any:
-        """Return a declared edge as the column keeps its bounds, or refuse it."""
+        """Return a declared edge in the same form as the bounds; raise if it is invalid."""
         raise NotImplementedError
 
     def _edges(self, readings: Sequence[float]) -> tuple[Any, ...]:
-        """Return edges as the column keeps its bounds."""
+        """Return edges in the same form as the bounds."""
         raise NotImplementedError
 
     @property
@@ -83,11 +83,11 @@ class Curved(Scale):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether there is a curve whose number of edges a fit decides."""
+        """Whether there is a curve whose number of edges a fit has to decide."""
         return self.curve is True
 
     def with_edges(self, count: int) -> Self:
-        """Return the column with its edges written out; `count` of them where their number is undecided.
+        """Return the column with its edges as numbers; `count` of them if their number is undecided.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Schemas as TOML text and as plain dictionaries, with nothing lost either way."""
+"""Convert schemas to TOML text and to plain dictionaries, and back, without loss."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PUBLIC_FACTS = ("records", "taken_from_data")  # of the table as a whole
 
 Fact = TypeVar("Fact", bound=Column)
 
-# Python's parser takes time and memory that grow with the square of the number of a key's parts
+# the time and memory of Python's parser grow with the square of the number of parts of a key
 _MOST_PARTS = 50
 _PART = r"""(?:[\w-]+|"[^"\n]*"|'[^'\n]*')"""
 _LONG_KEY = re.compile(rf"(?<![\w.\"'-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST_PARTS}}}")
@@ -60,7 +60,7 @@ def parsed(text: str, source: str) -> dict[str, Any]:
 
 
 def facts(document: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """Return what a schema is made of: columns, label and what is public about the table as a whole."""
+    """Return the arguments of a schema: columns, label, and public facts about the whole table."""
     _check_keys(document, (*PUBLIC_FACTS, "columns", "label"), source, optional=PUBLIC_FACTS)
     columns, label = document["columns"], document["label"]
     if not isinstance(columns, list) or not all(isinstance(column, Mapping) for column in columns):
@@ -140,7 +140,7 @@ def _check_keys(
 def document(
     columns: Sequence[Column], label: AnyLabel, records: int | None, taken_from_data: bool
 ) -> dict[str, Any]:
-    """Return a schema as tables in tables, without what is as it is by default."""
+    """Return a schema as nested dictionaries, without default values."""
     whole: dict[str, Any] = {} if records is None else {"records": records}
     if taken_from_data:
         whole["taken_from_data"] = True
@@ -162,13 +162,13 @@ def _table(fact: Column, **more: str) -> dict[str, Any]:
 
 
 def _in_order(fact: Column, keys: Mapping[str, Any]) -> list[str]:
-    """Put what other types of features have, too, after what the type is about."""
+    """Return the keys with those of this type first, and then those that all features have."""
     common = [field.name for field in fields(Curved)] if isinstance(fact, Feature) else []
     return [key for key in keys if key not in common] + [key for key in keys if key in common]
 
 
 def plain(value: Any) -> Any:
-    """Return a document as JSON can hold it: lists for tuples, and dates in ISO format."""
+    """Return a document in a form that JSON can hold: lists instead of tuples, and dates in ISO format."""
     if isinstance(value, dict):
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -195,7 +195,7 @@ def toml_value(value: Any) -> str:
         return repr(value)
     if isinstance(value, datetime.date):
         return value.isoformat()
-    # JSON writes integers, truth values and most strings as TOML does. TOML wants control characters beyond
-    # U+001F escaped, too, and so does a terminal, which would obey them.
+    # JSON writes integers, truth values and most strings like TOML. TOML requires that control characters
+    # beyond U+001F are escaped, too, which also protects terminals.
     text = json.dumps(value, ensure_ascii=False)
     return ACTING.sub(lambda found: f"\\U{ord(found[0]):08x}", text)

@@ -1,4 +1,4 @@
-"""Templates of schemas: what a custodian fills in from public knowledge."""
+"""Drafts of schemas, which a custodian fills in from public knowledge."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from privfit.schema.frames import column_names, dtype_name, dtype_of, kind_of, o
 from privfit.schema.numbers import Date, Numeric
 from privfit.schema.stored import Distinct, stored
 
-_MOST_CATEGORIES = 50  # a text column with more distinct values than that is no list of categories
-# ISO dates, and 31.12.2026, which is read in one way only, unlike 05/06/2026
+_MOST_CATEGORIES = 50  # a text column with more distinct values is not drafted as categories
+# ISO dates, and 31.12.2026, which is unambiguous, unlike 05/06/2026
 _ANY_DATE = Date("any", datetime.date.min, datetime.date.max, format="%d.%m.%Y")
 _UNITS = ("", "$", "€", "£", "%")
 

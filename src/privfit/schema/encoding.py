@@ -1,7 +1,8 @@
-"""Records to numbers in [0, 1], by the schema alone (claim C1 of docs/privacy.md)."""
+"""Encode records as numbers in [0, 1], by the schema alone (claim C1 of docs/privacy.md)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from privfit.schema.frames import columns_of, opened
 from privfit.schema.schema import Schema
 from privfit.schema.stored import readings
 
-_ENTRIES_AT_ONCE = 2**20  # of blocks of rows that are cut at edges: what a processor's cache holds
+_ENTRIES_AT_ONCE = 2**20  # in a block of rows when columns are divided at edges; it fits into the cache
 
 
 def encode(
@@ -30,12 +31,12 @@ def encode(
         The table, one record in each row. The path of a directory of Parquet files, or a list of paths, is
         the table that these files hold together.
     schema : Schema
-        What the encoding follows from.
+        The schema, which decides the encoding.
     sparse : bool, optional
-        Whether to return a CSR matrix; by default where at most half of the entries can differ from zero,
-        or do if numbers are in the middle of their curves.
+        Whether to return a CSR matrix; by default if at most half of the entries can differ from zero (with
+        curves: if numbers are in the middle of their range).
     dtype : numpy.float32 or numpy.float64
-        Of the numbers. Fits use single precision, predictions double.
+        The type of the numbers. Fits use single precision, predictions double precision.
 
     Returns
     -------
@@ -50,21 +51,42 @@ def encode(
     if schema.has_curves:
         return with_curves(encode(X, schema.without_curves(), dtype=dtype), schema, sparse=sparse)
     columns = columns_of(opened(X, [fact.name for fact in schema.features]), schema.features)
-    shape = (len(columns[0]), len(columns))
-    # Every column puts exactly one entry in every row; those that are zero are dropped at the end.
-    values = np.empty(shape, dtype=dtype)
-    positions = np.empty(shape, dtype=np.int32)
-    width = 0
-    for j, (fact, column) in enumerate(zip(schema.features, columns, strict=True)):
-        values[:, j], place = _entries(fact, readings(fact, column))
-        positions[:, j] = width + place
-        width += len(fact.levels)
+    return encoded(columns, schema, sparse=sparse, dtype=dtype)
+
+
+def encoded(
+    columns: Sequence[Any],
+    schema: Schema,
+    *,
+    sparse: bool | None = None,
+    dtype: type[np.floating[Any]] = np.float32,
+) -> csr_matrix | NDArray[Any]:
+    """Do what `encode` does with the columns of a table, in the order of a schema that has no curves.
+
+    `columns_of` has checked that their types can hold what the schema declares.
+    """
+    width = sum(len(fact.levels) for fact in schema.features)
     if sparse is None:
         sparse = 2 * len(columns) <= width
+    # each column writes exactly one entry into every row; zeros are removed at the end
+    shape = (len(columns[0]), len(columns))
+    values = np.empty((shape[0], width) if not sparse else shape, dtype=dtype)
+    positions = np.empty(shape if sparse else 0, dtype=np.int32)
+    start = 0
+    for j, (fact, column) in enumerate(zip(schema.features, columns, strict=True)):
+        entries, place = _entries(fact, readings(fact, column))
+        levels = len(fact.levels)
+        if sparse:
+            values[:, j] = entries
+            positions[:, j] = start + place
+        elif levels == 1:
+            values[:, start] = entries
+        else:
+            values[:, start : start + levels] = 0.0
+            values[np.arange(shape[0]), start + place] = entries
+        start += levels
     if not sparse:
-        dense = np.zeros((shape[0], width), dtype=dtype)
-        dense[np.arange(shape[0])[:, None], positions] = values
-        return dense
+        return values
     row_starts = np.arange(shape[0] + 1) * shape[1]
     encoded = csr_matrix((values.ravel(), positions.ravel(), row_starts), shape=(shape[0], width))
     encoded.eliminate_zeros()
@@ -74,7 +96,7 @@ def encode(
 def with_curves(
     plain: csr_matrix | NDArray[Any], schema: Schema, *, sparse: bool | None = None
 ) -> csr_matrix | NDArray[Any]:
-    """Cut the columns that have a curve at their edges, in a table that was encoded without curves.
+    """Divide the columns that have a curve at their edges, in a table that was encoded without curves.
 
     Parameters
     ----------
@@ -83,8 +105,8 @@ def with_curves(
     schema : Schema
         The schema with its curves.
     sparse : bool, optional
-        Whether to return a CSR matrix; by default where at most half of the entries differ from zero if
-        numbers are in the middle of their curves.
+        Whether to return a CSR matrix; by default if at most half of the entries differ from zero when
+        numbers are in the middle of their range.
 
     Returns
     -------
@@ -126,9 +148,11 @@ def with_curves(
     return csr_matrix(vstack(parts)) if parts else csr_matrix((0, width), dtype=plain.dtype)
 
 
-def _entries(fact: Feature, said: Numbers) -> tuple[Numbers, NDArray[np.int32]]:
-    """Return what a column puts into every row, and into which of the column's features."""
+def _entries(fact: Feature, said: Numbers) -> tuple[Numbers, NDArray[np.int32] | int]:
+    """Return the entry of a column in every row, and the feature of the column that it belongs to."""
     missing = np.isnan(said)
+    if isinstance(fact, Scale) and not missing.any():
+        return fact.scaled(said), 0
     if fact.missing == "refuse" and missing.any():
         raise ValueError(
             f"Column {fact.name!r} has cells that are missing or do not fit, which the schema refuses; "

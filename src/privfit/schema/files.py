@@ -1,8 +1,8 @@
 """Tables in CSV and Parquet files: one, several, or a directory of Parquet files.
 
-CSV files have no types. Readers guess them from all cells of a column, so that one record decides how the
-others are read; here every cell stays the bytes that it is, and the schema says what they mean. Parquet
-files have types.
+CSV files have no types. Other readers guess types from all cells of a column, so that one record may decide
+how the others are read. Here every cell is read as bytes, and the schema decides their meaning. Parquet files
+have types.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ OnRead = Callable[[int], None]  # is told how many bytes more were read
 
 @dataclass(frozen=True)
 class CsvText:
-    """A CSV table that is in memory: what came by standard input.
+    """A CSV table in memory, which was read from standard input.
 
     Parameters
     ----------
     content : bytes
         The text, whose first line names the columns.
     name : str
-        What messages call it.
+        Its name in messages.
     """
 
     content: bytes = field(repr=False)
@@ -55,7 +55,7 @@ def sources_of(X: Any) -> list[Source] | None:
 
 
 def bytes_in(sources: Sequence[Source]) -> int:
-    """Return how many bytes there are to be read."""
+    """Return the number of bytes to read."""
     return sum(
         len(source.content) if isinstance(source, CsvText) else Path(source).stat().st_size
         for source in sources
@@ -64,14 +64,15 @@ def bytes_in(sources: Sequence[Source]) -> int:
 
 
 def is_csv(source: Source) -> bool:
-    """Tell whether this is CSV, whose cells are all text."""
+    """Return whether this is CSV, whose cells are all text."""
     return isinstance(source, CsvText) or fspath(source).lower().endswith(_CSV)
 
 
 def header_of(source: Source, names: Sequence[str] | None = None) -> tuple[list[str], str]:
-    """Return the names in the first line of a CSV file, and what separates them.
+    """Return the names in the first line of a CSV file, and the delimiter.
 
-    That is the mark by which the line has most of `names`, and then the most columns; records do not matter.
+    The delimiter is the one with which the line has most of `names`, and then most columns. Records do not
+    matter for it.
     """
     headers = _headers(_first_line(source))
     wanted = set(names or ())
@@ -100,7 +101,7 @@ def header_of_all(X: Any) -> list[str] | None:
 
 
 def shown(source: Source) -> str:
-    """Write a path; one that is as long as a record may be one."""
+    """Return a path for a message; a long text is not shown, because it may be a record."""
     if isinstance(source, CsvText):
         return source.name
     text = fspath(source)
@@ -134,7 +135,7 @@ def _in_directory(directory: Path) -> list[Source]:
 
 
 def refuse_what_is_no_table(source: Source) -> None:
-    """Refuse what is not the path of a file that can hold a table."""
+    """Raise an error unless this is the path of a file that can hold a table."""
     if isinstance(source, CsvText):
         return
     if not fspath(source).lower().endswith((*_CSV, *_PARQUET)):
@@ -151,7 +152,7 @@ def refuse_what_is_no_table(source: Source) -> None:
 
 
 class _Told(io.RawIOBase):
-    """A binary file that tells how much of it was read."""
+    """A binary file that reports how much of it was read."""
 
     def __init__(self, file: BinaryIO, on_read: OnRead) -> None:
         self._file, self._on_read = file, on_read
@@ -180,7 +181,7 @@ def _first_line(source: Source) -> bytes:
 
 
 def _headers(line: bytes) -> dict[str, list[str]]:
-    """Return the names by every mark that may separate them, none if the line is no text."""
+    """Return the names for each possible delimiter; empty if the line is no text."""
     with suppress(UnicodeDecodeError, csv.Error):  # the first of which holds the line
         lines = line.decode("utf-8-sig")
         return {

@@ -1,4 +1,4 @@
-"""What a check of a table found: each finding with its verdict, in words that quote no value."""
+"""Findings of a check of a table, each with a verdict. They quote no value."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from enum import StrEnum
 from privfit.printable import brief
 
 FOR_THE_CUSTODIAN = (
-    "For the custodian of the data alone: this counts records exactly, without noise. Do not publish it."
+    "For the custodian of the data only: this counts records exactly, without noise. Do not publish it."
 )
 
 
 class Verdict(StrEnum):
-    """What follows from a finding.
+    """The consequence of a finding.
 
-    The schema provides for it; or it is worth a warning; or the commands `train`, `evaluate` and `predict`
-    refuse the table.
+    "provided for": the schema says how such values are handled. "warning": it is worth a warning. "refusal":
+    the commands `train`, `evaluate` and `predict` refuse the table.
     """
 
     PROVIDED_FOR = "provided for"
@@ -41,15 +41,15 @@ class Finding:
     column : str
         The column's name; "" for the table as a whole.
     what : str
-        What it is, without a value. If it is about records, a verb in the plural comes first.
+        The finding in words, without a value. If it is about records, it begins with a verb in the plural.
     records : int or None
-        In how many records; None if it is about the column and not about records.
+        The number of records; None if the finding is about the column.
     verdict : {"provided for", "warning", "refusal"}
-        What follows from it.
+        The consequence.
     remedy : str
-        What the custodian can do about it, if there is something in particular.
+        Advice for the custodian, if there is any.
     share : float or None
-        Of all values in the column, if it is about values.
+        The share of all values in the column, if the finding is about values.
     """
 
     column: str
@@ -61,7 +61,7 @@ class Finding:
 
     @property
     def fits(self) -> bool:
-        """Whether the schema says what becomes of it."""
+        """Whether the schema says how this is handled."""
         return self.verdict is Verdict.PROVIDED_FOR
 
     def __str__(self) -> str:
@@ -81,29 +81,29 @@ def _percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Findings:
-    """What `Schema.check` found, for the custodian of the data alone.
+    """The findings of `Schema.check`, for the custodian of the data only.
 
     Attributes
     ----------
     found : tuple of Finding
-        Everything that was found, in the order of the columns.
+        All findings, in the order of the columns.
     """
 
     found: tuple[Finding, ...]
 
     @property
     def fits(self) -> bool:
-        """Whether nothing was found but what the schema provides for."""
+        """Whether the schema provides for all findings."""
         return all(finding.fits for finding in self.found)
 
     @property
     def refusals(self) -> tuple[Finding, ...]:
-        """What the commands `train`, `evaluate` and `predict` refuse."""
+        """The findings for which the commands `train`, `evaluate` and `predict` refuse the table."""
         return tuple(self._with(Verdict.REFUSAL))
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """What they warn of."""
+        """The findings of which they warn."""
         return tuple(self._with(Verdict.WARNING))
 
     def _with(self, verdict: Verdict) -> Iterable[Finding]:

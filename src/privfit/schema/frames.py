@@ -1,7 +1,7 @@
-"""Columns taken out of whatever holds them: frames of pandas and polars, Arrow tables, arrays, rows, files.
+"""Get columns out of tables of any form: frames of pandas and polars, Arrow tables, arrays, rows, files.
 
-What cannot be read is refused here, by the shape of the table, the schema and the dtypes of the columns. No
-cell is looked at, so no message can tell what is in one.
+Tables that cannot be read are refused here, by the shape of the table, the schema and the dtypes of the
+columns. No cell is read, so no message can reveal one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence, Set
 from decimal import Decimal
+from functools import lru_cache
 from types import NoneType
 from typing import Any
 
@@ -30,14 +31,14 @@ _NUMBERS = (int, float, Decimal, np.bool_, np.integer, np.floating)
 _TEXT = (str, bytes)
 _DATES = (datetime.date, np.datetime64)
 _ANYTHING = (object, np.object_, NoneType)
-_ROWS = (list, tuple, np.ndarray, Sequence)  # the first two are faster to tell than the last
+_ROWS = (list, tuple, np.ndarray, Sequence)  # the first two come first because their check is faster
 
 
 def opened(X: Any, names: Sequence[str] | None = None) -> Any:
     """Return a table, with the columns of these names at least.
 
-    Where X is the path of a CSV or Parquet file, of a directory of Parquet files, or a list of such paths, it
-    is the table that they hold; so it is for Arrow datasets and readers, and DuckDB relations and queries.
+    If X is the path of a CSV or Parquet file, of a directory of Parquet files, or a list of such paths, it is
+    the table in them. Arrow datasets and readers, and DuckDB relations and queries, are read, too.
     """
     source = batches_of(X)
     return X if source is None else source.read_all(names)
@@ -55,17 +56,32 @@ def columns_of(X: Any, facts: Sequence[Column]) -> list[Any]:
             raise ValueError(f"Column {fact.name!r} and column {names[0]!r} differ in length.")
         dtype = dtype_of(column)
         if dtype is not None:
-            # the dtype of an array is that of all its columns, and says nothing about this one
+            # the dtype of an array belongs to all its columns, so it is not checked for a single one
             check_dtype(fact, dtype)
     return columns
 
 
 def refuse_what_is_no_table(X: Any) -> None:
-    """Refuse what looks like a table but holds no rows, or hides some of its cells."""
+    """Raise TypeError for objects without rows, such as lazy frames, and for masked arrays."""
     if isinstance(X, np.ma.MaskedArray):
         raise TypeError("X is a masked array; fill what is masked first, with X.filled(numpy.nan).")
+    refuse_spark(X)
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):
         raise TypeError(f"X is a {type(X).__name__}, which has no rows yet; pass X.collect().")
+
+
+def is_spark(X: Any) -> bool:
+    """Return whether X is a DataFrame of Spark or of Spark Connect. Neither is imported for that."""
+    return hasattr(X, "mapInArrow") and hasattr(X, "sparkSession")
+
+
+def refuse_spark(X: Any) -> None:
+    """Refuse a DataFrame of Spark where a table in one place is needed."""
+    if is_spark(X):
+        raise ValueError(
+            "X is a DataFrame of Spark, whose rows are in parts; apply the model to each part, "
+            "X.mapInPandas(...), or give what X.toArrow() returns if that fits into memory."
+        )
 
 
 def column_names(X: Any) -> Collection[Any] | None:
@@ -128,20 +144,20 @@ def dtype_of(column: Any) -> Any:
 
 
 def is_arrow(column: Any) -> bool:
-    """Tell whether this is a column of an Arrow table, without importing Arrow for those that are not."""
+    """Return whether this is a column of an Arrow table; Arrow is not imported for other columns."""
     arrow = sys.modules.get("pyarrow")
     return arrow is not None and isinstance(column, arrow.Array | arrow.ChunkedArray)
 
 
 def dtype_name(dtype: Any) -> str:
-    """Name a dtype without its details, among which can be widths, categories and names of fields."""
+    """Return the name of a dtype without details such as widths, categories and names of fields."""
     if isinstance(dtype, np.dtype):
         return dtype.type.__name__.rstrip("_")
     return re.split(r"\W", str(dtype))[0]
 
 
 def kind_of(dtype: Any) -> str:
-    """Return what the cells of a column are: "numbers", "text", "dates", "anything" or "neither"."""
+    """Return the kind of a column's cells: "numbers", "text", "dates", "anything" or "neither"."""
     cell = _cell_type(dtype)
     if issubclass(cell, _TEXT):
         return "text"
@@ -153,7 +169,7 @@ def kind_of(dtype: Any) -> str:
 
 
 def check_dtype(fact: Column, dtype: Any) -> None:
-    """Refuse a column whose cells cannot be what the schema declares."""
+    """Raise TypeError if a column with this dtype cannot hold what the schema declares."""
     kind = kind_of(dtype)
     number = fact.as_column if isinstance(fact, Quantity) else fact
     declared = "the label" if isinstance(fact, AnyLabel) else f"declared {TYPE_NAMES[type(fact)]}"
@@ -186,7 +202,7 @@ _WHOLE = ("int", "uint", "bool")
 
 
 def _cell_type(dtype: Any) -> type:
-    """Return the type of a column's cells, as NumPy, pandas, polars or Arrow hand them out."""
+    """Return the Python type of a column's cells, as NumPy, pandas, polars or Arrow return them."""
     if hasattr(dtype, "to_python"):  # polars
         cell: type = dtype.to_python()
     elif getattr(dtype, "categories", None) is not None:  # pandas' category
@@ -198,6 +214,7 @@ def _cell_type(dtype: Any) -> type:
     return cell
 
 
+@lru_cache  # it takes some microseconds, for each column of each batch
 def _arrow_cell_type(dtype: Any) -> type:
     from pyarrow import types
 

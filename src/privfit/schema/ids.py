@@ -1,9 +1,9 @@
-"""Whether ids repeat: how many records of a table have no id, and how many have one that was there before.
+"""Count missing and repeated ids.
 
-Ids are compared by what their cells say, as `privfit.schema.cells` reads them: 7, 7.0, "7" and "007" are one
-id. Whole numbers are compared in full, however long they are, unless their column is stored as floats, which
-have rounded them already. Texts in exponent notation are compared as texts, because "12e4" and "120e3" are
-two ids of a system that writes ids in hexadecimal digits.
+Ids are compared by their values as `privfit.schema.cells` reads them: 7, 7.0, "7" and "007" are one id. Whole
+numbers of any length are compared in full, unless their column is stored as floats, which are rounded
+already. Texts in exponent notation are compared as texts, because "12e4" and "120e3" may be two hexadecimal
+ids.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from privfit.schema.schema import Schema
 
 _EXPONENT = re.compile(r"[+-]?[0-9.]+e[+-]?[0-9]+", re.IGNORECASE)
 
-# Texts that differ if and only if their readings differ (RE2): whole numbers as they are usually written, and
+# Texts that are equal if and only if their values are equal (RE2): whole numbers in their usual notation, and
 # words without white space that are neither a number nor a truth value.
 _USUAL_WHOLE = r"^(0|-?[1-9][0-9]{0,300})$"
-_WORD = r"^[!-~]*[!-*,/:-DF-df-~][!-~]*$"  # some character is neither digit nor e, sign or point
+_WORD = r"^[!-~]*[!-*,/:-DF-df-~][!-~]*$"  # at least one character is neither a digit nor e, sign or point
 _WITH_A_MEANING = r"(?i)^([+-]?(inf|infinity|nan)|true|false)$"
 
 
 @dataclass(frozen=True)
 class IdCounts:
-    """What was found, for the custodian of the data alone.
+    """The counts of missing and repeated ids, for the custodian of the data only.
 
     Attributes
     ----------
     missing : int
-        Records without an id. They repeat nobody's.
+        Records without an id; they do not count as repeated.
     repeated : int
-        Records whose id an earlier record has.
+        Records with an id that an earlier record has.
     """
 
     missing: int
@@ -47,16 +47,16 @@ class IdCounts:
 
 
 def repeated_ids(table: Any, schema: Schema) -> bool:
-    """Tell whether two records of a table have the same id.
+    """Return whether two records of a table have the same id.
 
-    It is a function of single records and costs nothing, so the answer is for the custodian alone.
+    The answer is exact and not paid for, so it is for the custodian only.
 
     Parameters
     ----------
     table : data frame, dict of columns, pyarrow table, or path of a CSV or Parquet file
         The records.
     schema : Schema
-        Which says by a column of type "id" who is who.
+        The schema; its column of type "id" tells people apart.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def repeated_ids(table: Any, schema: Schema) -> bool:
 
 
 def id_counts(column: Any) -> IdCounts:
-    """Count missing and repeated ids of a column, all at once where its storage allows it."""
+    """Count missing and repeated ids of a column."""
     cells = as_comparable(column)
     return _one_by_one(listed(column)) if cells is None else _of_arrow(cells)
 
@@ -97,7 +97,7 @@ def _one_by_one(cells: Iterable[Any]) -> IdCounts:
 
 
 def key_of(cell: Any) -> Any:
-    """Return what two cells that name the same person have in common, None if the cell names nobody."""
+    """Return a key that is equal for all cells with the same id; None if the cell has no id."""
     if isinstance(cell, bytes):
         cell = cell.decode("utf-8", errors="replace")
     said = reading(cell)
@@ -109,7 +109,7 @@ def key_of(cell: Any) -> Any:
 
 
 def as_comparable(column: Any) -> Any:
-    """Return a column as an Arrow array whose values can be compared; None if cells must be read singly."""
+    """Return a column as an Arrow array of comparable values; None if cells must be read one by one."""
     import pyarrow
     from pyarrow import types
 
@@ -166,7 +166,7 @@ def _as_whole_numbers(texts: Any) -> Any:
 
 
 def _distinct_texts(texts: Any) -> tuple[int, int]:
-    """Return how many different ids these texts say, and how many of the texts say none."""
+    """Return the number of different ids in these texts, and the number of texts without an id."""
     import pyarrow
     from pyarrow import compute
 

@@ -1,4 +1,4 @@
-"""The column to predict: what every kind of label has, and labels that are classes."""
+"""The column to predict: the base class of labels, and labels that are classes."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ class AnyLabel(Column, ABC):
     @property
     @abstractmethod
     def drops_misfits(self) -> bool:
-        """Whether records are left out, too, whose label says something that does not fit."""
+        """Whether records whose label does not fit are left out, too."""
 
     @property
     @abstractmethod
     def misfit(self) -> str:
-        """What a label that does not fit is, in words that complete "the label is"."""
+        """The description of a label that does not fit, in words that complete "the label is"."""
 
     @property
     @abstractmethod
     def reads_given(self) -> bool:
-        """Whether labels that are given beside a table have to be read as this label says."""
+        """Whether labels that are given separately from a table have to be read by this label."""
 
     @abstractmethod
     def read(self, cell: Any) -> float:
@@ -97,12 +97,13 @@ class Label(AnyLabel):
         At least two: all strings, all integers, or False and True. As with categories, two that read alike
         are refused. Not given with `one_against_rest`.
     positive : str, int or bool, optional
-        Of two classes, the one whose odds are spoken of; by default the last in sorted order.
+        With two classes, the positive one, whose odds the weights change; by default the last in sorted
+        order.
     missing : {"refuse", "drop"}
-        What becomes of a record without a label: the table is refused, or the record is left out of fits and
-        scores.
+        How records without a label are handled: the table is refused, or these records are left out of fits
+        and scores.
     one_against_rest : str or int, optional
-        A label that is told from all others, which need not be listed: "virginica" makes the classes
+        A label that is compared with all others, which need not be listed: "virginica" makes the classes
         "virginica", which is the positive one, and "not virginica". The names are text.
 
     Examples
@@ -164,7 +165,7 @@ class Label(AnyLabel):
 
     @property
     def drops_misfits(self) -> bool:
-        """No: what is none of the classes may be one that was forgotten."""
+        """False, because another label may be a class that was forgotten."""
         return False
 
     @property
@@ -179,7 +180,7 @@ class Label(AnyLabel):
 
     @cached_property
     def places(self) -> Places | OneOrRest:
-        """Which of the classes a cell is."""
+        """The lookup of a cell's class."""
         return Places(self.classes) if self.one_against_rest is None else OneOrRest(self.one_against_rest)
 
     def read(self, cell: Any) -> float:
@@ -208,13 +209,13 @@ class Label(AnyLabel):
 
 
 class OneOrRest:
-    """Whether a cell says one label or another, as `Places` tells where on a list it stands."""
+    """The lookup for one label against all others, with the same methods as `Places`."""
 
     def __init__(self, one: str | int) -> None:
         self._one = reading(one)
 
     def of(self, cell: Any) -> float:
-        """Return 1 for the one and 0 for all others, NaN if the cell says nothing."""
+        """Return 1 for the label and 0 for all others; NaN if the cell is missing."""
         said = reading(cell)
         return math.nan if said is None else float(said == self._one)
 

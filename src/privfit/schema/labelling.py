@@ -1,4 +1,4 @@
-"""The labels and weights of records, from their columns: each from its own cell and the schema alone (C1)."""
+"""Read labels and weights from columns: each from its own cell and the schema alone (C1)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def labels_of(X: Any, schema: Schema) -> NDArray[Any]:
     X : data frame, Arrow table, dict of columns, or path of a CSV or Parquet file
         The table.
     schema : Schema
-        Whose label it is.
+        The schema, which declares the label.
 
     Returns
     -------
@@ -46,10 +46,12 @@ def labels_of(X: Any, schema: Schema) -> NDArray[Any]:
     return every
 
 
-def labels_in(X: Any, schema: Schema) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+def labels_in(
+    X: Any, schema: Schema, *, may_be_none: bool = False
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Read the labels of a table as `read_labels` does."""
     (column,) = columns_of(opened(X, [schema.label.name]), [schema.label])
-    return read_labels(column, schema.label)
+    return read_labels(column, schema.label, may_be_none=may_be_none)
 
 
 def weights_in(X: Any, schema: Schema) -> NDArray[np.float64] | None:
@@ -62,8 +64,13 @@ def weights_in(X: Any, schema: Schema) -> NDArray[np.float64] | None:
     return np.minimum(np.where(weights > 0.0, weights, 0.0), fact.high)
 
 
-def read_labels(column: Any, label: AnyLabel) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """Return the labels of the records that have one, and which these are; None: all of them."""
+def read_labels(
+    column: Any, label: AnyLabel, *, may_be_none: bool = False
+) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """Return the labels of the records that have one, and which records these are (None: all).
+
+    If no record has one, that is refused unless `may_be_none`: other parts of the table may have some.
+    """
     cells = stored(column)
     numbers = read_stored(label, cells)
     unread = np.isnan(numbers)
@@ -75,6 +82,6 @@ def read_labels(column: Any, label: AnyLabel) -> tuple[NDArray[Any], NDArray[np.
             f"The label {label.name!r} is missing, or {label.misfit}, in some records; correct the schema or "
             'those records, or drop those without a label by missing = "drop".'
         )
-    if dropped.any() and dropped.all():
+    if dropped.any() and dropped.all() and not may_be_none:
         raise ValueError(f"The label {label.name!r} is missing in every record.")
     return (label.targets(numbers[~dropped]), ~dropped) if label.drops else (label.targets(numbers), None)

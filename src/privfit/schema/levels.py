@@ -30,7 +30,7 @@ class Categorical(Feature):
     unit : str
         What the categories are, for people who read the weights.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that is missing or not on the list: it counts as `fill`, or shares the
+        How to handle a cell that is missing or not on the list: it counts as `fill`, or shares the
         indicator "other" ("other (not listed)" if "other" is a category), or the table is refused.
     fill : str, optional
         A category for such cells; by default all their indicators are zero.
@@ -107,7 +107,7 @@ class Ordinal(Scale):
     unit : str
         What the levels are, for people who read the weights.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that is missing or none of the levels: it counts as `fill`, or has an
+        How to handle a cell that is missing or none of the levels: it counts as `fill`, or has an
         indicator of its own, or the table is refused.
     fill : str, optional
         A level for such cells; by default they count as the middle.
@@ -162,7 +162,7 @@ class Boolean(Scale):
     unit : str
         What is true or false, for people who read the weights.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that says neither: it counts as `fill`, or has an indicator of its own, or the
+        How to handle a cell that says neither: it counts as `fill`, or has an indicator of its own, or the
         table is refused.
     fill : bool, optional
         A public value for such cells; by default they count as half true.

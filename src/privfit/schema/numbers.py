@@ -35,7 +35,7 @@ class Numeric(Curved):
     unit : str
         What one of them is, "years" or "$". A cell of text may have it before or after its number.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that says no number: it counts as `fill`, or has an indicator of its own, or
+        How to handle a cell that says no number: it counts as `fill`, or has an indicator of its own, or
         the table is refused.
     fill : float, optional
         A public number for such cells; by default the middle between the bounds.
@@ -50,9 +50,9 @@ class Numeric(Curved):
         Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
         predicted number. A curve then only rises, or only falls.
     curve : bool, int or sequence of float, optional
-        Whether the score may bend along the column. True: at public edges, of which a fit takes as many as
-        its privacy budget carries. A number: at so many edges. A sequence: at these edges, between the
-        bounds. False: never, whatever the estimator's `curves` says; None, the default: as that says.
+        Whether the column has a curve, which may bend at public edges. True: the privacy budget of the fit
+        decides the number of edges. A number: this many edges. A sequence: these edges, between the bounds.
+        False: no curve, for any setting `curves` of the estimator. None, the default: as that setting says.
     """
 
     low: float
@@ -163,7 +163,7 @@ class Integer(Numeric):
     unit : str
         What one of them is, "years" or "$". A cell of text may have it before or after its number.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that says no whole number: it counts as `fill`, or has an indicator of its own,
+        How to handle a cell that says no whole number: it counts as `fill`, or has an indicator of its own,
         or the table is refused.
     fill : int, optional
         A public number for such cells; by default the middle between the bounds.
@@ -178,9 +178,9 @@ class Integer(Numeric):
         Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
         predicted number. A curve then only rises, or only falls.
     curve : bool, int or sequence of int, optional
-        Whether the score may bend along the column. True: at public edges, of which a fit takes as many as
-        its privacy budget carries. A number: at so many edges. A sequence: at these edges, between the
-        bounds. False: never, whatever the estimator's `curves` says; None, the default: as that says.
+        Whether the column has a curve, which may bend at public edges. True: the privacy budget of the fit
+        decides the number of edges. A number: this many edges. A sequence: these edges, between the bounds.
+        False: no curve, for any setting `curves` of the estimator. None, the default: as that setting says.
     """
 
     low: int
@@ -226,7 +226,7 @@ class Date(Curved):
     unit : str
         Not used: a date's unit is the day.
     missing : {"fill", "indicator", "refuse"}
-        What becomes of a cell that says no date: it counts as `fill`, or has an indicator of its own, or
+        How to handle a cell that says no date: it counts as `fill`, or has an indicator of its own, or
         the table is refused.
     fill : datetime.date, or str in ISO format, optional
         A public day for such cells; by default the middle.
@@ -237,9 +237,9 @@ class Date(Curved):
         Whether a later day may only raise ("up"), or only lower, the score of the positive class or the
         predicted number. A curve then only rises, or only falls.
     curve : bool, int or sequence of datetime.date, optional
-        Whether the score may bend along the column. True: at public edges, of which a fit takes as many as
-        its privacy budget carries. A number: at so many edges. A sequence: at these edges, between the
-        bounds. False: never, whatever the estimator's `curves` says; None, the default: as that says.
+        Whether the column has a curve, which may bend at public edges. True: the privacy budget of the fit
+        decides the number of edges. A number: this many edges. A sequence: these edges, between the bounds.
+        False: no curve, for any setting `curves` of the estimator. None, the default: as that setting says.
     """
 
     low: datetime.date

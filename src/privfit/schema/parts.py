@@ -7,6 +7,7 @@ is missing. Such columns are brought to a common type only in ways that change n
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -84,19 +85,22 @@ def common_types(tables: Sequence[Any], sources: Sequence[str]) -> Any:
     first, *others = tables
     if not others:
         return first.schema
+    in_first = Counter(first.column_names)
     for source, table in zip(sources[1:], others, strict=True):
-        for name in (*first.column_names, *table.column_names):
-            if first.column_names.count(name) != 1 or table.column_names.count(name) != 1:
+        in_this = Counter(table.column_names)
+        for name in (*in_first, *in_this):
+            if in_first[name] != 1 or in_this[name] != 1:
                 raise ValueError(
                     f"{sources[0]} and {source} must have the same columns; {name!r} is not once in each."
                 )
-    return pyarrow.schema([(name, _common_type(name, tables, sources)) for name in first.column_names])
+    schemas = [table.schema for table in tables]
+    return pyarrow.schema([(name, _common_type(name, schemas, sources)) for name in in_first])
 
 
-def _common_type(name: str, tables: Sequence[Any], sources: Sequence[str]) -> Any:
-    common = tables[0].schema.field(name).type
-    for table, source in zip(tables, sources, strict=True):
-        found = _common(common, table.schema.field(name).type)
+def _common_type(name: str, schemas: Sequence[Any], sources: Sequence[str]) -> Any:
+    common = schemas[0].field(name).type
+    for schema, source in zip(schemas, sources, strict=True):
+        found = _common(common, schema.field(name).type)
         if found is None:
             raise ValueError(
                 f"{source} stores column {name!r} in another type than the files before it; write them in "

@@ -1,9 +1,8 @@
-"""Whose record is whose, and which of a person's records are used.
+"""Which records belong to which person, and which of a person's records are used.
 
-Records of one person are those whose ids read the same (`privfit.schema.ids`). A record without an id is
-nobody's and is left out. Of each person at most so many records are used. Which ones is a function of that
-person's records alone, so a person who comes or goes changes nothing for anybody else (Q25 in
-docs/privacy.md).
+Records belong to one person if their ids are equal (`privfit.schema.ids`). Records without an id are left
+out. At most a limited number of records of each person are used. The choice depends on that person's records
+alone, so adding or removing a person does not change the records of others (Q25 in docs/privacy.md).
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from scipy import sparse
 
 from privfit.schema.ids import as_comparable, key_of, listed
 
-NOBODY = -1  # the number of records without an id
-BLOCK = 4096  # records whose contents are laid out at a time
+NOBODY = -1  # the person number of records without an id
+RECORDS_AT_ONCE = 4096  # whose contents are in memory as bytes at a time
 _KEY = b"which records of a person are used"  # public, and the same for every table
 
 
@@ -31,10 +30,10 @@ class People:
     Parameters
     ----------
     numbers : array of int64
-        A number for each record, the same for records of the same person, `NOBODY` without an id. They are
-        names of groups: which number a person gets may depend on who else is in the table.
+        A person number for each record, which is `NOBODY` for records without an id. The numbers are only
+        labels: the number of a person may depend on who else is in the table.
     ids : sequence
-        By number, what the person's id reads.
+        The id of each person, by number.
     """
 
     numbers: NDArray[np.int64]
@@ -44,7 +43,7 @@ class People:
         return len(self.numbers)
 
     def __getitem__(self, rows: Any) -> People:
-        """Return whose these records are."""
+        """Return the people of these records."""
         return People(self.numbers[rows], self.ids)
 
 
@@ -56,12 +55,12 @@ def people_in(column: Any, name: str) -> People:
     column : array, or column of a frame or of an Arrow table
         An id for each record.
     name : str
-        What to call the column in a refusal.
+        The name of the column in error messages.
 
     Returns
     -------
     people : People
-        Whose the records are.
+        The person of each record.
 
     Raises
     ------
@@ -103,22 +102,22 @@ def _one_by_one(cells: Sequence[Any]) -> People:
 
 
 def records_used(people: People, most: int, X: Any, *columns: NDArray[Any]) -> NDArray[np.intp]:
-    """Return which records are used: at most so many of each person, and none without an id.
+    """Return which records are used: at most `most` of each person, and none without an id.
 
-    A person's records are ranked by a keyed hash of the id and of what the record says, and the first ones
-    are used. The key is a public constant. Records that say the same are interchangeable. So which are used
+    A person's records are ranked by a keyed hash of the id and of the record's contents, and the first ones
+    are used. The key is a public constant. Records with equal contents are interchangeable. So the choice
     depends neither on other people nor on the order of the rows.
 
     Parameters
     ----------
     people : People
-        Whose the records are.
+        The person of each record.
     most : int
-        How many records of a person are used at most.
+        The largest number of records of a person to use.
     X : array or CSR matrix
         The features, as numbers.
     *columns : arrays
-        What else a record says: its target and its weight.
+        Other contents of a record: its target and its weight.
 
     Returns
     -------
@@ -130,8 +129,8 @@ def records_used(people: People, most: int, X: Any, *columns: NDArray[Any]) -> N
     counts = np.bincount(numbers[rows], minlength=1)
     ranks = np.zeros((len(numbers), 2), dtype=np.uint64)
     several = rows[counts[numbers[rows]] > 1]
-    for start in range(0, len(several), BLOCK):
-        block = several[start : start + BLOCK]
+    for start in range(0, len(several), RECORDS_AT_ONCE):
+        block = several[start : start + RECORDS_AT_ONCE]
         whose = zip(numbers[block].tolist(), _contents(X, columns, block), strict=True)
         digests = b"".join(_digest(people.ids[number], content) for number, content in whose)
         ranks[block] = np.frombuffer(digests, dtype=">u8").reshape(-1, 2)
@@ -147,7 +146,7 @@ def _digest(person: Any, content: bytes) -> bytes:
 
 
 def _contents(X: Any, columns: Sequence[NDArray[Any]], rows: NDArray[np.intp]) -> list[bytes]:
-    """Return what each of these records says, as bytes that do not depend on how the table is stored."""
+    """Return the contents of these records as bytes, which do not depend on how the table is stored."""
     beside = np.column_stack([np.zeros((len(rows), 0)), *(column[rows] for column in columns)])
     beside = np.ascontiguousarray(beside, dtype=np.float64) + 0.0  # not -0.0
     if not sparse.issparse(X):

@@ -26,7 +26,7 @@ class Quantity(AnyLabel):
     unit : str
         What one of them is, "days" or "$". A cell of text may have it before or after its number.
     missing : {"refuse", "drop"}
-        What becomes of a record whose label is missing or does not fit: the table is refused, or the record
+        How to handle a record whose label is missing or does not fit: the table is refused, or the record
         is left out of fits and scores.
     thousands, decimal : str
         Marks in numbers that are text, as those of `Numeric`.
@@ -107,7 +107,7 @@ class NumberLabel(Quantity):
     unit : str
         What one of them is, "days" or "$". A cell of text may have it before or after its number.
     missing : {"refuse", "drop"}
-        What becomes of a record whose label is missing or no number: the table is refused, or the record is
+        How to handle a record whose label is missing or no number: the table is refused, or the record is
         left out of fits and scores.
     thousands, decimal : str
         Marks in numbers that are text, as those of `Numeric`.
@@ -154,7 +154,7 @@ class CountLabel(Quantity):
     unit : str
         What is counted, "visits". A cell of text may have it before or after its number.
     missing : {"refuse", "drop"}
-        What becomes of a record whose label is missing or no count: the table is refused, or the record is
+        How to handle a record whose label is missing or no count: the table is refused, or the record is
         left out of fits and scores.
     thousands, decimal : str
         Marks in numbers that are text, as those of `Numeric`.

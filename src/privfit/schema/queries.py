@@ -1,9 +1,9 @@
-"""Tables that a DuckDB query gives: what the custodian does to the records before they are read.
+"""Tables that are the result of a DuckDB query, which the custodian runs on the records.
 
-The promise is about the rows that the query gives. It is about the records of the custodian only if each row
-is made of one record alone. Joins, windows, aggregates, limits, samples and DISTINCT make a row depend on
-other records, and random() makes it depend on nothing that is kept. Strict mode takes a query only if its
-text and its plan show projections and filters of single rows of one table of Parquet files.
+The guarantee is about the rows of the result. It holds for the custodian's records only if each row is
+computed from one record alone. Joins, windows, aggregates, limits, samples and DISTINCT make a row depend on
+other records, and random() cannot be repeated. Strict mode accepts a query only if its text and its plan
+consist of projections and filters of single rows of one table of Parquet files.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from privfit.leaks import PrivacyLeakError, is_strict
+from privfit.schema.files import OnRead
 
 PREFIX = "duckdb:"
 
-# how parsed expressions of a single row are called, and operators of a plan that keep rows apart
+# classes of parsed expressions that use a single row, and operators of a plan that keep rows separate
 _EXPRESSIONS = frozenset(
     (
         "BETWEEN",
@@ -34,9 +35,9 @@ _EXPRESSIONS = frozenset(
     )
 )
 _OPERATORS = frozenset(("PROJECTION", "FILTER", "PARQUET_SCAN", "READ_PARQUET"))
-_ROW_NUMBERS = frozenset(("rowid", "file_row_number", "file_index"))  # which tell where other rows are
+_OF_FILES = frozenset(("rowid", "file_row_number", "file_index", "filename"))  # not contents of a record
 _TIMES = frozenset(("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"))
-# functions that DuckDB calls scalar and consistent, though they tell the time, or how many rows a file has
+# functions that DuckDB lists as scalar and consistent, although they depend on the time or on other rows
 _NOT_OF_ONE_ROW = frozenset(("age", "current_localtime", "current_localtimestamp", "json_serialize_plan"))
 
 _REMEDY = (
@@ -46,22 +47,22 @@ _REMEDY = (
 
 
 def is_query(X: Any) -> bool:
-    """Tell whether X is the text of a DuckDB query, "duckdb:SELECT ..."."""
+    """Return whether X is the text of a DuckDB query, "duckdb:SELECT ..."."""
     return isinstance(X, str) and X.startswith(PREFIX)
 
 
 def is_relation(X: Any) -> bool:
-    """Tell whether X is a DuckDB relation, without importing DuckDB for what is none."""
+    """Return whether X is a DuckDB relation; DuckDB is not imported for other objects."""
     return type(X).__name__ == "DuckDBPyRelation"
 
 
 def rows_of_batch(n_columns: int, cells: int) -> int:
-    """Return how many rows make a batch of about so many cells."""
+    """Return the number of rows in a batch of about this many cells."""
     return max(1, cells // max(1, n_columns))
 
 
-def query_reader(X: str, names: Sequence[str] | None, cells: int) -> Iterator[Any]:
-    """Run a query and return its answer as Arrow tables of about so many cells."""
+def query_reader(X: str, names: Sequence[str] | None, cells: int, on_read: OnRead) -> Iterator[Any]:
+    """Run a query and return its result as Arrow tables of about this many cells."""
     duckdb, text = _duckdb(), X.removeprefix(PREFIX)
     connection = duckdb.connect()
     try:
@@ -74,20 +75,20 @@ def query_reader(X: str, names: Sequence[str] | None, cells: int) -> Iterator[An
         problem = "" if relation is not None else "it has no rows"
     if problem:  # raised here, because DuckDB's message may quote a cell
         raise ValueError(f"DuckDB cannot run the query ({problem}); try it in DuckDB first.")
-    yield from _answers(relation, names, cells)
+    yield from _answers(relation, names, cells, on_read)
 
 
-def relation_reader(relation: Any, names: Sequence[str] | None, cells: int) -> Iterator[Any]:
-    """Return the rows of a relation as Arrow tables of about so many cells."""
+def relation_reader(relation: Any, names: Sequence[str] | None, cells: int, on_read: OnRead) -> Iterator[Any]:
+    """Return the rows of a relation as Arrow tables of about this many cells."""
     if is_strict():
         raise PrivacyLeakError(
             "Strict mode cannot tell what a DuckDB relation is made of; give the query as text, "
             "'duckdb:SELECT ... FROM ...', or a Parquet file."
         )
-    yield from _answers(relation, names, cells)
+    yield from _answers(relation, names, cells, on_read)
 
 
-def _answers(relation: Any, names: Sequence[str] | None, cells: int) -> Iterator[Any]:
+def _answers(relation: Any, names: Sequence[str] | None, cells: int, on_read: OnRead) -> Iterator[Any]:
     import pyarrow
 
     duckdb = _duckdb()
@@ -102,6 +103,7 @@ def _answers(relation: Any, names: Sequence[str] | None, cells: int) -> Iterator
         reader = read(rows_of_batch(len(present), cells))
         yield reader.schema.empty_table()
         for batch in reader:
+            on_read(batch.nbytes)
             yield pyarrow.Table.from_batches([batch])
     except (duckdb.Error, pyarrow.ArrowException, OSError) as error:
         problem = type(error).__name__
@@ -111,19 +113,19 @@ def _answers(relation: Any, names: Sequence[str] | None, cells: int) -> Iterator
 
 
 def check_rows_apart(connection: Any, text: str) -> None:
-    """Refuse a query unless its text and its plan show that each row is made of one record.
+    """Raise an error unless the text and the plan of a query show that each row comes from one record.
 
     Parameters
     ----------
     connection : duckdb.DuckDBPyConnection
-        A new one, which has no views and no macros.
+        A new connection, which has no views and no macros.
     text : str
         The query.
 
     Raises
     ------
     PrivacyLeakError
-        If something else is in it.
+        If the query contains anything else.
     """
     parsed = json.loads(connection.execute("SELECT json_serialize_sql(?)", [text]).fetchone()[0])
     statements = parsed.get("statements", [])
@@ -135,6 +137,8 @@ def check_rows_apart(connection: Any, text: str) -> None:
     if found is None:
         plan = json.loads(connection.execute(f"EXPLAIN (FORMAT json) {text}").fetchall()[0][1])
         found = next((name for name in _operators(plan) if name not in _OPERATORS), None)
+    if found is None:
+        found = _of_no_record(connection, statements[0]["node"])
     if found is not None:
         raise PrivacyLeakError(
             f"Strict mode refuses the query, because {found} may make a row depend on other records, or "
@@ -143,7 +147,7 @@ def check_rows_apart(connection: Any, text: str) -> None:
 
 
 def _in_select(connection: Any, node: dict[str, Any]) -> str | None:
-    """Return what in a parsed SELECT is more than expressions of single rows, None if nothing is."""
+    """Return the part of a parsed SELECT that uses more than single rows; None if there is none."""
     if node["type"] != "SELECT_NODE":
         return str(node["type"])
     table = node["from_table"]
@@ -163,9 +167,9 @@ def _in_select(connection: Any, node: dict[str, Any]) -> str | None:
 
 
 def _is_one_path(table: dict[str, Any]) -> bool:
-    """Tell whether a table is named by one path or pattern, and nothing else is said of how it is read.
+    """Return whether a table is named by one path or pattern, without settings.
 
-    A list may name a file twice, and a setting may add the number of a row.
+    A list might name a file twice, and a setting might add the number of a row.
     """
     if table["type"] == "TABLE_FUNCTION":
         return list(_classes(table)) == ["FUNCTION", "CONSTANT"]
@@ -192,8 +196,6 @@ def _in_expressions(connection: Any, tree: Any) -> Iterator[str]:
         if kind is not None and kind not in _EXPRESSIONS:
             yield str(kind)
         names = {name.lower() for name in tree["column_names"]} if kind == "COLUMN_REF" else set()
-        if names & _ROW_NUMBERS:
-            yield "the number of a row"
         if names & _TIMES:
             yield "the time"
         if kind == "FUNCTION" and not _is_of_one_row(connection, tree["function_name"]):
@@ -202,8 +204,54 @@ def _in_expressions(connection: Any, tree: Any) -> Iterator[str]:
             yield from _in_expressions(connection, part)
 
 
+def _of_no_record(connection: Any, node: dict[str, Any]) -> str | None:
+    """Return the part of a parsed SELECT that reads more than cells of the Parquet files, or None.
+
+    DuckDB has columns of its own, such as the number of a row, and makes columns from directory names.
+    """
+    table = node["from_table"]
+    path = next(_constants(table)) if table["type"] == "TABLE_FUNCTION" else table["table_name"]
+    in_files, shown = (
+        {
+            name.lower()
+            for name, *_ in connection.execute(f"DESCRIBE FROM read_parquet(?{how})", [path]).fetchall()
+        }
+        for how in (", hive_partitioning = false", "")
+    )
+    if shown - in_files:
+        return "a column that is made of the names of directories"
+    known = in_files | {expression["alias"].lower() for expression in node["select_list"]}
+    for names in _references([node["select_list"], node["where_clause"]]):
+        if not known & set(names[:2]) or (_OF_FILES - in_files) & set(names):
+            return "what is not in the files, such as their names and the numbers of rows,"
+    return None
+
+
+def _references(tree: Any) -> Iterator[list[str]]:
+    """Yield the parts of each name of a column in what was parsed, in lower case."""
+    if isinstance(tree, list):
+        for part in tree:
+            yield from _references(part)
+    elif isinstance(tree, dict):
+        if tree.get("class") == "COLUMN_REF":
+            yield [name.lower() for name in tree["column_names"]]
+        yield from _references(list(tree.values()))
+
+
+def _constants(tree: Any) -> Iterator[str]:
+    """Yield the constants in what was parsed."""
+    if isinstance(tree, list):
+        for part in tree:
+            yield from _constants(part)
+    elif isinstance(tree, dict):
+        if tree.get("class") == "CONSTANT":
+            # DuckDB 2 has the first form
+            yield tree["literal"]["text"] if "literal" in tree else tree["value"]["value"]
+        yield from _constants(list(tree.values()))
+
+
 def _is_of_one_row(connection: Any, name: str) -> bool:
-    """Tell whether a function computes the same from the same arguments, and from those of one row."""
+    """Return whether the result of a function depends only on its arguments in one row."""
     if name in ("read_parquet", "parquet_scan"):  # the table itself
         return True
     if name.lower() in _NOT_OF_ONE_ROW:

@@ -1,4 +1,4 @@
-"""What may be known about a data set without looking at it."""
+"""Schemas: the public facts about a data set, which are known without reading it."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Schema:
     records : int, optional
         The number of records, if it is public.
     taken_from_data : bool
-        Whether bounds and categories were read off the records, as ``draft(leak=True)`` does. Fits then warn
-        that their promise does not cover it, and strict mode refuses them.
+        Whether bounds and categories were taken from the records, as by ``draft(leak=True)``. Fits then warn
+        that their guarantee does not cover this, and strict mode refuses them.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class Schema:
 
     @property
     def features(self) -> tuple[Feature, ...]:
-        """The columns that become features, in order."""
+        """The columns that are features, in order."""
         return tuple(column for column in self.columns if isinstance(column, Feature))
 
     @property
@@ -104,12 +104,12 @@ class Schema:
 
     @property
     def names(self) -> list[str]:
-        """The columns that a fit reads: those that become features, and the label."""
+        """The columns that a fit reads: the features and the label."""
         return [fact.name for fact in (*self.features, self.label)]
 
     @property
     def names_in_fit(self) -> list[str]:
-        """The columns that a fit reads, with those of ids and weights, which other tables may lack."""
+        """The columns that a fit reads, with ids and weights, which tables for predictions may lack."""
         others = (column.name for column in (self.identifier, self.weight) if column is not None)
         return [*self.names, *others]
 
@@ -122,7 +122,7 @@ class Schema:
 
     @property
     def has_undecided_curves(self) -> bool:
-        """Whether a fit decides how many edges the curve of some column has."""
+        """Whether a column has a curve whose number of edges a fit has to decide."""
         return any(column.is_undecided for column in self.columns if isinstance(column, Curved))
 
     def without_curves(self) -> Schema:
@@ -141,12 +141,12 @@ class Schema:
         Parameters
         ----------
         count : int
-            How many edges a curve has of which the schema does not say it; 0: it is no curve.
+            The number of edges of curves for which the schema does not declare it; 0 for no curve.
 
         Returns
         -------
         schema : Schema
-            It encodes in the same way wherever it is read.
+            A schema whose encoding is completely specified.
         """
         return self._with_columns(lambda column: column.with_edges(count))
 
@@ -156,8 +156,8 @@ class Schema:
         Parameters
         ----------
         curves : bool, int or None
-            True: with as many edges as the budget of a fit carries. A number: with so many edges. None: the
-            schema as it is. False: without any curve.
+            True: the privacy budget of a fit decides the number of edges. A number: this many edges. None:
+            the schema does not change. False: no curves.
 
         Returns
         -------
@@ -180,7 +180,7 @@ class Schema:
 
     @classmethod
     def of(cls, source: Schema | str | PathLike[str]) -> Schema:
-        """Return a schema, whether given as it is or as a TOML file.
+        """Return a schema that is given as an object or as a TOML file.
 
         Parameters
         ----------
@@ -301,11 +301,11 @@ class Schema:
         label_type : {"classes", "number", "count"}
             What it holds.
         leak : bool
-            Whether to look at the records and fill in types, bounds, categories and classes. That gives away
-            values that single people have, which no fit pays for: a `PrivacyLeakWarning` says so, strict mode
-            refuses, and so does the schema by ``taken_from_data = true``.
+            Whether to read the records and fill in types, bounds, categories and classes. This reveals values
+            of single people, which no fit pays for. It causes a `PrivacyLeakWarning`, strict mode refuses it,
+            and the schema states it by ``taken_from_data = true``.
         curves : bool
-            Whether columns of numbers and dates get ``curve = true``; so do columns whose type is not known.
+            Whether columns of numbers and dates, and columns of unknown type, get ``curve = true``.
 
         Returns
         -------
@@ -317,30 +317,32 @@ class Schema:
         return drafted(table, label=label, label_type=label_type, leak=leak, curves=curves)
 
     def check(self, table: Any, purpose: Purpose = "train") -> Findings:
-        """List by column what does not fit the schema, without quoting a value.
+        """List for each column what does not fit the schema, without quoting a value.
 
-        Fits and predictions in Python do not call it, because they must not tell anything about the records:
-        cells that do not fit count as missing, and values beyond a bound as the bound. Call it before you
-        fit. The commands `train`, `evaluate` and `predict` do, and refuse what it finds to be a refusal.
+        Fits and predictions in Python do not call it, because they must not reveal anything about the
+        records: cells that do not fit count as missing, and values beyond a bound count as the bound. Call it
+        before you fit. The commands `train`, `evaluate` and `predict` call it, and refuse a table with a
+        finding that is a refusal.
 
         Parameters
         ----------
         table : data frame, dict of columns, pyarrow table, path or list of paths
             The records. A path is that of a CSV or Parquet file, or of a directory of Parquet files.
         purpose : {"train", "evaluate", "predict"}
-            What the table is for. Only training asks for the declared number of records, and predictions need
+            The use of the table. Only training compares the declared number of records, and predictions need
             neither label nor id.
 
         Returns
         -------
         findings : Findings
-            What was found, to be printed, each with a verdict: the schema provides for it, it is worth a
+            The findings, to be printed, each with a verdict: the schema provides for it, it is worth a
             warning, or it is a reason to refuse the table. A column is refused if it cannot be read, or if
             more than a tenth of its values and at least ten (`MOST_LOST` and `FEWEST_LOST` of
             `privfit.schema.check`) do not fit or lie beyond its bounds. With an indicator or a declared fill,
-            values that do not fit are provided for, unless none does or most are only written in another way.
+            the schema provides for values that do not fit, unless none fits or most are only written in
+            another notation.
 
-            It counts records, and so is for the custodian of the data alone.
+            The findings count records, so they are for the custodian of the data only.
         """
         from privfit.schema.check import checked
 

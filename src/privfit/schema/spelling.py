@@ -1,4 +1,4 @@
-"""What a custodian can write into the schema so that values fit which do not."""
+"""Advice for the custodian: what to write into the schema so that values fit that do not fit now."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from privfit.schema.numbers import Date, Numeric
 from privfit.schema.quantities import Quantity
 from privfit.schema.tally import Tally
 
-_MOST_TRIED = 1000  # different values that are looked at for a remedy
+_MOST_TRIED = 1000  # different values that are tried for a remedy
 _OTHER_MINUS = re.compile(
     "[\N{MINUS SIGN}\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{FULLWIDTH HYPHEN-MINUS}](?=.*[0-9])"
 )

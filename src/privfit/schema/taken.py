@@ -1,8 +1,8 @@
-"""Tables that are taken once: read some rows at a time, encoded, and kept as numbers that every pass reads.
+"""Tables that are read only once: in batches, encoded, and stored as numbers for all later passes.
 
-A fit reads its records many times, and what it promises needs all passes to see the same rows in the same
-order (Q37 in docs/privacy.md). Files change, queries draw random numbers, and databases live. So whatever is
-not in memory is read once, before anything is charged.
+A fit reads its records many times. Its guarantee requires that all passes see the same rows in the same order
+(Q37 in docs/privacy.md). But files change, queries draw random numbers, and databases are updated. So a table
+that is not in memory is read once, before anything is charged.
 """
 
 from __future__ import annotations
@@ -14,9 +14,12 @@ from contextvars import copy_context
 from dataclasses import dataclass, replace
 from typing import Any
 
-from privfit.mapped import Cache, Matrix
-from privfit.schema.batches import CELLS, OF_A_QUERY, Batches, batches_of
-from privfit.schema.encoding import encode
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.mapped import Cache, Matrix, rows_of
+from privfit.schema.batches import CELLS_OF_A_BATCH, OF_A_QUERY, Batches, batches_of
+from privfit.schema.encoding import encoded
 from privfit.schema.files import OnRead
 from privfit.schema.frames import columns_of
 from privfit.schema.parts import concatenated
@@ -24,7 +27,7 @@ from privfit.schema.queries import is_query, is_relation, rows_of_batch
 from privfit.schema.schema import Schema
 from privfit.schema.stored import coded, numbered
 
-READERS = 2  # that encode at the same time, while a third reads on
+READERS = 2  # threads that encode, while a third one reads
 
 FROM_A_QUERY = (
     "the rows are the answer to a query that the custodian of the data ran, each row made of one record alone"
@@ -38,13 +41,13 @@ class Taken:
     Attributes
     ----------
     features : array or CSR matrix
-        What `encode` gives for the schema without curves; large ones lie in a mapped file.
+        The features encoded by the schema without curves; large ones are in a mapped file.
     beside : pyarrow.Table
-        The columns that are no features.
+        The columns that are not features.
     schema : Schema
-        Which the features were encoded by, without curves.
+        The schema that encoded the features, without curves.
     is_query : bool
-        Whether the rows are the answer to a query.
+        Whether the rows are the result of a query.
     """
 
     features: Matrix
@@ -68,8 +71,19 @@ class Taken:
         """Return the table without a column that is no feature, if it has it."""
         return replace(self, beside=self.beside.select([kept for kept in self.column_names if kept != name]))
 
+    def take(self, rows: NDArray[np.intp]) -> Taken:
+        """Return the records of these rows, whose features are in memory or in a file as these are."""
+        return replace(self, features=rows_of(self.features, rows), beside=self.beside.take(rows))
+
+    def slices(self) -> Iterator[Taken]:
+        """Yield all records in parts of some rows each; one part if there are none."""
+        height = rows_of_batch(self.features.shape[1], CELLS_OF_A_BATCH)
+        for start in range(0, max(1, len(self)), height):
+            features = self.features[start : start + height]
+            yield replace(self, features=features, beside=self.beside.slice(start, height))
+
     def encoded_by(self, schema: Schema) -> Matrix:
-        """Return the features, which must have been encoded by the facts of this schema."""
+        """Return the features with the curves of this schema; raise if another schema encoded them."""
         if _plain(schema).features != _plain(self.schema).features:
             raise ValueError("The table was taken with another schema; take it with the schema of the fit.")
         return self.features
@@ -81,7 +95,7 @@ def _plain(schema: Schema) -> Schema:
 
 
 def assumption_of(X: Any) -> tuple[str, ...]:
-    """Return what a statement has to say about X: that its rows are the answer to a query, if they are."""
+    """Return the assumption of a statement about X, if its rows are the result of a query."""
     known = is_query(X) or is_relation(X) or (isinstance(X, Taken) and X.is_query)
     metadata = getattr(getattr(X, "schema", None), "metadata", None)
     marked = isinstance(metadata, dict) and metadata.items() >= OF_A_QUERY.items()
@@ -89,14 +103,14 @@ def assumption_of(X: Any) -> tuple[str, ...]:
 
 
 def taken(X: Any, schema: Schema) -> Any:
-    """Return X if it is a table in memory, and otherwise take the source that it is.
+    """Return X if it is a table in memory; otherwise read the source once.
 
     Parameters
     ----------
     X : object
         A table in any form.
     schema : Schema
-        What it is encoded by; curves are cut later.
+        The schema that encodes it; columns are divided into the pieces of curves later.
 
     Returns
     -------
@@ -112,10 +126,11 @@ def take(
     schema: Schema,
     *,
     names: Sequence[str] | None = None,
+    dtype: type[np.floating[Any]] = np.float32,
     on_read: OnRead = lambda size: None,
     see: Callable[[Any], None] = lambda table: None,
 ) -> Taken:
-    """Read a source once, and keep what a fit needs of it.
+    """Read a source once, and keep what a fit or a score needs.
 
     Parameters
     ----------
@@ -125,10 +140,12 @@ def take(
         What it is encoded by; curves are cut later.
     names : sequence of str, optional
         The columns that are read, if the source has them; by default those that a fit reads.
+    dtype : numpy.float32 or numpy.float64
+        The type of the encoded features. Fits use single precision, scores double precision.
     on_read : callable
-        Is told how many bytes more were read.
+        Called with the number of further bytes read.
     see : callable
-        Is shown every batch, in order.
+        Called with every batch, in order.
 
     Returns
     -------
@@ -147,12 +164,17 @@ def take(
     cache = Cache(len(plain.feature_names))
     beside = []
 
-    def encoded(table: Any) -> tuple[Any, Matrix]:
-        columns_of(table, plain.features)  # which refuses them by type before one is read
-        table = coded(numbered(table, plain.features))
-        return table, encode(table, plain)
+    checked: list[Any] = []
 
-    for table, matrix in _in_order(encoded, source.read(names or schema.names_in_fit, on_read)):
+    def work(table: Any) -> tuple[Any, Matrix]:
+        if table.schema not in checked:
+            columns_of(table, plain.features)  # which refuses them by type before one is read
+            checked.append(table.schema)
+        table = coded(numbered(table, plain.features))
+        columns = [table.column(column.name) for column in plain.features]
+        return table, encoded(columns, plain, dtype=dtype)
+
+    for table, matrix in _in_order(work, source.read(names or schema.names_in_fit, on_read)):
         see(table)
         cache.append(matrix)
         beside.append(table.select([name for name in table.column_names if name not in features]))
@@ -166,15 +188,17 @@ def parts_of(X: Any, schema: Schema) -> Iterator[Any]:
     source = batches_of(X)
     if source is not None:
         tables = source.read([fact.name for fact in schema.features], lambda size: None)
-        yield from _without_empty(tables)
+        yield from without_empty(tables)
+    elif isinstance(X, Taken):
+        yield from X.slices()
     elif hasattr(X, "slice") and hasattr(X, "num_rows"):
-        rows = rows_of_batch(len(schema.features), CELLS)
+        rows = rows_of_batch(len(schema.features), CELLS_OF_A_BATCH)
         yield from (X.slice(start, rows) for start in range(0, max(1, X.num_rows), rows))
     else:
         yield X
 
 
-def _without_empty(tables: Iterator[Any]) -> Iterator[Any]:
+def without_empty(tables: Iterator[Any]) -> Iterator[Any]:
     """Yield tables that have rows, and one without if there are no others."""
     first = next(tables)
     some = False

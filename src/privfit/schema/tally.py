@@ -1,4 +1,4 @@
-"""How many records of a column say what: counted by distinct cell where the column is stored so."""
+"""Counts of a column's values, by distinct cell if the column is stored as a dictionary."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from privfit.schema.stored import Distinct, read_stored, stored, which_are_empty
 
 @dataclass(frozen=True)
 class Tally:
-    """Cells of a column, what each reads as, and how many records have it.
+    """Distinct cells of a column, their values, and how many records have each.
 
     Attributes
     ----------
     said : array of float64
-        What each cell stands for; NaN where it is missing or does not fit.
+        The value of each cell; NaN if it is missing or does not fit.
     weights : array of int
-        How many records have the cell.
+        The number of records with this cell.
     is_empty : array of bool
-        Whether it says nothing at all.
+        Whether the cell is empty.
     cells : callable
         Returns the cells at some positions.
     """
@@ -41,7 +41,7 @@ class Tally:
     cells: Callable[[NDArray[np.intp]], list[Any]]
 
     def number_where(self, which: NDArray[np.bool_]) -> int:
-        """Return in how many records the cell is one of these."""
+        """Return the number of records with one of these cells."""
         return int(self.weights[which].sum())
 
     @property
@@ -51,17 +51,17 @@ class Tally:
 
     @cached_property
     def n_empty(self) -> int:
-        """In how many records the cell says nothing."""
+        """The number of records with an empty cell."""
         return self.number_where(self.is_empty)
 
     @cached_property
     def n_said(self) -> int:
-        """In how many records the cell says something."""
+        """The number of records with a cell that is not empty."""
         return self.n_records - self.n_empty
 
     @cached_property
     def n_misfits(self) -> int:
-        """In how many records the cell says something that does not fit."""
+        """The number of records with a cell that does not fit."""
         return self.number_where(self._is_misfit)
 
     @property
@@ -73,15 +73,15 @@ class Tally:
         return self.cells(np.flatnonzero(self._is_misfit)[:most])
 
     def different_misfits(self) -> int:
-        """Return how many different things the cells say that do not fit."""
+        """Return the number of different values that do not fit."""
         return len({reading(cell) for cell in self.misfits()})
 
 
 class Gathered:
-    """The tallies of a column's parts, reduced to what a check asks for.
+    """The tallies of a column's parts, reduced to what a check needs.
 
-    Cells that do not fit are kept, each of them once. Of numbers between bounds it is kept on which side of
-    the bounds they are, and of places among levels or classes how often each occurs.
+    Cells that do not fit are kept, each of them once. For numbers, only counts below, between and above the
+    bounds are kept; for levels and classes, the count of each.
     """
 
     def __init__(self, fact: Feature | AnyLabel) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from privfit.schema.column import Column
 from privfit.schema.numbers import Numeric
 
-LARGEST = 1e100  # beyond, products of weights would leave float64
+LARGEST_WEIGHT = 1e100  # with larger ones, products of weights could overflow
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Weight(Column):
         The public largest weight. Larger weights count as this one, negative and missing ones as 0. The
         noise of a fit grows with it.
     mean : float, optional
-        The public mean of the weights, which `shrinkage` moves them to. Without it a fit buys the mean.
+        The public mean of the weights, for `shrinkage`. If it is not given, a fit buys a noisy mean.
     shrinkage : float
         How far weights are moved towards their mean, between 0 (not at all) and 1 (all records count alike).
     thousands, decimal : str
@@ -48,7 +48,7 @@ class Weight(Column):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("max", "mean"):
-            self._check(name, getattr(self, name), LARGEST)
+            self._check(name, getattr(self, name), LARGEST_WEIGHT)
         self._check("shrinkage", self.shrinkage, 1.0, or_zero=True)
         if self.mean is not None and self.mean > self.max:
             raise ValueError(f"mean of column {self.name!r} must be at most its max.")

@@ -1,4 +1,4 @@
-"""Public lists of words, and where on one a cell stands by what it says."""
+"""Public lists of words, and the lookup of a cell's position in such a list by its value."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import numpy as np
 from privfit.schema.cells import reading
 from privfit.schema.column import Numbers, first_repeated
 
-LARGEST_EXACT = 2**53  # from here on, different integers become the same float
+LARGEST_EXACT = 2**53  # larger integers are not exact as float64
 
 
 class Places:
-    """Where on a public list a cell stands, by what it says: 1, 1.0, "01" and True stand at one place."""
+    """The lookup of a cell's position in a public list, by value: 1, 1.0, "01" and True are the same."""
 
     def __init__(self, words: Sequence[Any], places: Iterable[int] | None = None) -> None:
         places = range(len(words)) if places is None else places
         self._places = {reading(word): float(place) for word, place in zip(words, places, strict=True)}
 
     def of(self, cell: Any) -> float:
-        """Return the place, NaN if what the cell says is not on the list."""
+        """Return the position, or NaN if the cell's value is not in the list."""
         return self._places.get(reading(cell), math.nan)
 
     def of_numbers(self, numbers: Numbers) -> Numbers:

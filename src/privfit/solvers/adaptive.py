@@ -1,14 +1,14 @@
-"""The default solver: noisy gradient descent in private geometry, with nothing to tune.
+"""The default solver: noisy gradient descent on privately standardised features, with nothing to tune.
 
-Everything the walk needs is bought first, for about a tenth of the budget: how many records there are (and,
-if they have weights, their sum), how large the features, how long and how spread, and how rare the rarer
-label. Features are then standardised (on the fly, in the kernels), so that the right step is known and only
-one thing is left to decide: how long to walk (`privfit.solvers.walk`). Where the released steps show that
-noise, or a walk that was too short, has left the margins at a wrong scale, the last tenth of the budget finds
-that scale and the intercept (`privfit.solvers.calibration`). Where the budget is ample, a twentieth of it
-buys the curvature of the loss (`privfit.solvers.curvature`), and a few dozen steps do
-(`privfit.solvers.descent`). docs/solvers.md has the measurements, docs/research.md what was tried and did not
-help.
+The solver first spends about a tenth of the privacy budget on statistics: the number of records (and the sum
+of their weights, if they have any), the scales of the features, the norms of the records, and the share of
+the rarer label. It then standardises the features (on the fly, in the kernels). This fixes the step size, so
+only the duration of the descent has to be chosen (`privfit.solvers.walk`, which calls the descent a *walk*).
+The released steps may show that the margins have a wrong scale, because of noise or of a descent that was too
+short. In that case the last tenth of the budget fits the scale and the intercept
+(`privfit.solvers.calibration`). If the budget is large enough, a twentieth of it buys the curvature of the
+loss (`privfit.solvers.curvature`), and a few dozen Newton steps replace the walk (`privfit.solvers.descent`).
+docs/solvers.md has the measurements, and docs/research.md what was tried and did not help.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from privfit.solvers.numbers import constant_only, fitted_numbers, has_a_unit
 from privfit.solvers.passes import most_steps
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 from privfit.solvers.target_scale import scaled_targets
-from privfit.solvers.walk import PASSES, Walk
+from privfit.solvers.walk import PLANNED_PASSES, Walk
 
-BIAS = 0.3  # what the intercept's column holds beside features of norm 1: the intercept is easily learnt
+BIAS = 0.3  # value of the intercept's column, beside features of norm 1; small, because one weight is easy
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
 class Adaptive:
-    """Standardise privately, then walk for as long as the budget carries.
+    """Standardise the features privately, then take noisy gradient steps, as many as the budget allows.
 
-    Use it unless you know better; it needs no settings. With few records, or a tiny budget, no solver learns
-    much: expect little below (number of records) x sqrt(2 rho) = 25.
+    This is the default, and it needs no settings. With few records, or a tiny privacy budget, no solver
+    learns much: expect little if (number of records) x sqrt(2 rho) is below 25.
 
     Parameters
     ----------
     max_passes : int, optional
-        At most so many passes over the data; see `privfit.solvers.passes`.
+        The largest number of passes over the data; see `privfit.solvers.passes`.
     """
 
     name: ClassVar[str] = "adaptive"
@@ -61,7 +61,7 @@ class Adaptive:
         check_whole(self, "max_passes")
 
     def solve(self, curator: Curator) -> Solution:
-        """Buy the geometry, walk or descend, and average the steps, later ones weighing more."""
+        """Buy the statistics, take the steps, and return a weighted average of the iterates."""
         budget = curator.remaining
         n = counted(curator, budget)
         weight = total_weight(curator, budget, n)
@@ -69,7 +69,7 @@ class Adaptive:
         if has_a_unit(curator.loss) and not (curator.loss.is_scale_free and declared):
             max_steps = most_steps(self.max_passes, curator)
             return fitted_numbers(curator, budget, n, weight, BIAS, max_steps)
-        if curator.loss.is_scale_free:  # the set and the start are carried to the new unit
+        if curator.loss.is_scale_free:  # a declared set or start is converted to the new unit of the targets
             scaled = scaled_targets(curator, budget, n, weight)
             left = curator.remaining
             if only := constant_only(scaled, left, budget):
@@ -81,7 +81,7 @@ class Adaptive:
     def _walked(
         self, curator: Curator, budget: float, n: float, weight: float, *, starts_at_zero: bool = False
     ) -> Solution:
-        """Buy the geometry of the features, walk or descend, and average the steps."""
+        """Buy statistics of the features, take the steps, and return the average of the iterates."""
         features = standardised(bounded(curator, budget, n), budget, n, BIAS)
         walker = features.curator
         if starts_at_zero and walker.penalty.start is None:
@@ -90,7 +90,7 @@ class Adaptive:
             start = first_weights(walker, budget, n, weight, BIAS)
         walk: Walk | Descent
         max_steps = most_steps(self.max_passes, curator)
-        curved = affordable(walker, weight, few_steps=max_steps < PASSES[0])
+        curved = affordable(walker, weight, few_steps=max_steps < PLANNED_PASSES[0])
         if curved and not walker.penalty.is_constraint:  # Newton steps do not project
             walk = Descent(walker, weight, BIAS, start=start, longer=features.longer, max_steps=max_steps)
         else:
@@ -103,7 +103,7 @@ class Adaptive:
             w, trace = calibration.w, trace + list(calibration.trace)
             decisions.append(calibration.decision)
         notes = (*features.notes, "; ".join(decisions))
-        w = walker.regulariser.nearest(w)  # calibration may have scaled it beyond a border
+        w = walker.regulariser.nearest(w)  # calibration may have scaled it out of the constraint set
         return Solution(
             walker.raw_weights(w),
             tuple(trace),

@@ -1,4 +1,4 @@
-"""What a solver is, what it returns, and how it is found by name."""
+"""The protocol of solvers, the solution that they return, and the registry of their names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from privfit.accounting import Promise
 from privfit.accounting.budget import DEFAULT_DELTA, pays_for
 from privfit.curator import Curator
 from privfit.solvers.passes import check_passes
-from privfit.solvers.requirements import Facts, Requirement
+from privfit.solvers.requirements import SAMPLES_OF_RECORDS, Facts, Requirement
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Step:
     Attributes
     ----------
     iteration : int
-        Which one, counted from 1.
+        The number of the iteration, counted from 1.
     step : float
         The step size.
     rho_gradient, rho_selection : float
-        What was paid for the gradient, and for choosing among candidates. Both are 0 where all iterations
-        were paid for together.
+        The prices of the gradient and of choosing among candidates. Both are 0 if all iterations were paid
+        for together.
     sigma : float
         Standard deviation of the noise on the gradient; 0 if none was asked for.
     """
@@ -54,15 +54,15 @@ class Solution:
     notes : tuple of str
         What was decided, in words for the statement; facts that were released or are public.
     bounds : pair of arrays, optional
-        Lowest and highest value of every column that the features were clipped to.
+        The lowest and highest value of every column, to which the features were clipped.
     unit_rows : bool
-        Whether the weights are meant for rows scaled to norm 1, the intercept's column included.
+        Whether the weights are for rows (x, 1) that are scaled to norm 1.
     view : privfit.engine.view.View, optional
-        The standardised features in which they were found, as a map of the clipped ones.
+        The map from clipped to standardised features, in which the solver worked.
     total : float, optional
-        The number of records or the sum of their weights, declared or bought.
+        The number of records or the sum of their weights, declared or released.
     target_center, target_scale : float
-        What targets that are numbers were measured from, and in which unit.
+        The zero and the unit in which targets that are numbers were measured.
     """
 
     w: NDArray[np.float64]
@@ -88,11 +88,11 @@ class Solver(Protocol):
     Attributes
     ----------
     name : str
-        What users call it.
+        The name by which users choose it.
     private : bool
-        Whether it keeps a promise; False for references without privacy.
+        Whether it is differentially private; False for references without privacy.
     requires : tuple of Requirement
-        The public facts without which it refuses to begin.
+        Public facts about the fit that it needs; it raises an error if one is missing.
     """
 
     name: ClassVar[str]
@@ -116,7 +116,7 @@ class Solver(Protocol):
         Returns
         -------
         promise : Promise or None
-            What a ledger for this solver has to keep; None if it promises nothing.
+            The promise that the ledger of this solver has to keep; None if the solver is not private.
         """
         ...
 
@@ -126,7 +126,7 @@ class Solver(Protocol):
         Parameters
         ----------
         curator : Curator
-            Answers for a price, paid from a ledger that keeps this solver's promise.
+            Answers questions for a price, which a ledger with this solver's promise pays.
 
         Returns
         -------
@@ -137,7 +137,7 @@ class Solver(Protocol):
 
 
 class BudgetWarning(UserWarning):
-    """The privacy budget was too small to learn anything."""
+    """The privacy budget is too small to learn anything, or for standard errors."""
 
 
 SOLVERS: dict[str, type[Solver]] = {}
@@ -146,7 +146,7 @@ S = TypeVar("S", bound=Solver)
 
 
 def register(solver: type[S]) -> type[S]:
-    """Make a solver available under its name, and let it begin only where it has what it requires.
+    """Make a solver available under its name, and make `solve` check what the solver requires.
 
     Parameters
     ----------
@@ -204,12 +204,12 @@ def get_solver(solver: str | Solver) -> Solver:
 
 
 def solvers_paid_by(promise: Promise) -> dict[str, bool]:
-    """Tell for every private solver whether a ledger that keeps this promise can pay for it.
+    """Return for every private solver whether a ledger with this promise can pay for it.
 
     Parameters
     ----------
     promise : Promise
-        What the ledger promises.
+        The promise of the ledger.
 
     Returns
     -------
@@ -232,19 +232,19 @@ def solvers_paid_by(promise: Promise) -> dict[str, bool]:
 
 
 def require(solver: Solver, facts: Facts | Curator) -> None:
-    """Refuse what no solver, or this one, can do in view of these facts, and name the solvers that can.
+    """Raise ValueError if a solver cannot do a fit; the message names the solvers that can.
 
     Parameters
     ----------
     solver : Solver
-        The solver about to begin.
+        The solver.
     facts : Facts or Curator
-        What is public about the fit.
+        The public facts about the fit.
 
     Raises
     ------
     ValueError
-        If the solver requires what is not there.
+        If the fit lacks something that the solver requires.
     """
     if facts.loss.outputs > 1 and (facts.penalty.is_constraint or facts.penalty.start is not None):
         raise ValueError(
@@ -258,9 +258,9 @@ def require(solver: Solver, facts: Facts | Curator) -> None:
             f"The solver {solver.name!r} needs {' and '.join(missing)}; "
             f"solvers that would do: {', '.join(sorted(able)) or 'none'}."
         )
-    if facts.in_parts and getattr(solver, "batch_size", None) is not None:
+    if getattr(solver, "batch_size", None) is not None and not SAMPLES_OF_RECORDS.holds(facts):
         raise ValueError(
-            "Batches are drawn of a table in one place, not of one in parts; leave batch_size out."
+            "Batches of people are drawn of a table in one place, not of one in parts; leave batch_size out."
         )
     check_passes(solver, facts)
 
@@ -270,11 +270,11 @@ def _missing(solver: Solver | type[Solver], facts: Facts | Curator) -> list[str]
 
 
 def promise_nothing(*, epsilon: float | None = None, rho: float | None = None, delta: float) -> None:
-    """Promise nothing, whatever epsilon is: for references without privacy."""
+    """Return no promise: for references without privacy."""
 
 
 def warn_zero_model(curator: Curator, needed: float) -> None:
-    """Tell the user that the privacy budget bought no step and how much one step needs."""
+    """Warn that the privacy budget is too small for a single step, and say how much one step needs."""
     warnings.warn(
         f"The privacy budget bought no step, so the model is zero: one step needs rho = {needed:.4g} "
         f"and {curator.remaining:.4g} was left; raise epsilon.",

@@ -1,4 +1,4 @@
-"""The two references without privacy that every result is held against."""
+"""Two reference models without privacy, with which results are compared."""
 
 from __future__ import annotations
 
@@ -21,25 +21,26 @@ from privfit.solvers.requirements import IN_ONE_PLACE, INTERCEPT, SMOOTH_LOSS, U
 if TYPE_CHECKING:
     from privfit.curator import Problem
 
-# Each problem starts from the minimiser of the one before. The last loss is nowhere 1/4000 above the hinge.
+# Sharpness of the smooth losses that replace the hinge. Each problem starts from the minimiser of the one
+# before. The last loss exceeds the hinge by less than 1/4000 everywhere.
 SHARPNESSES = (1.0, 25.0, 500.0)
-LEAST_COUNT = 1e-3  # of a class's records, so that its share has a logarithm
+LEAST_COUNT = 1e-3  # added to the count of each class, so that the logarithm of its share is finite
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
 class NonPrivate:
-    """The exact minimiser by L-BFGS. Promises nothing; use it as the target to be reached.
+    """The exact minimiser, found by L-BFGS. It is not private; use it as an upper reference.
 
-    The hinge loss is approached by ever sharper smooth ones; by duality that loses at most 1.3e-4
-    times the share of records with a margin within 0.001 of 1.
+    The hinge loss is approximated by a sequence of smooth losses. By duality the result is worse than the
+    minimum by at most 1.3e-4 times the share of records whose margin is within 0.001 of 1.
 
     Parameters
     ----------
     max_iter : int
-        Most iterations, of each of the smooth problems.
+        The largest number of iterations, for each of the smooth problems.
     tol : float
-        Stop when no entry of the gradient of the mean, with columns scaled alike, is larger.
+        Stop when no entry of the gradient of the mean loss, with all columns on one scale, is larger.
     """
 
     name: ClassVar[str] = "nonprivate"
@@ -93,7 +94,7 @@ class NonPrivate:
 @register
 @dataclass(frozen=True, kw_only=True)
 class Majority:
-    """The best constant model: always the larger class. Promises nothing; use it as the floor."""
+    """The best constant model, which predicts the larger class. Not private; use it as a lower reference."""
 
     name: ClassVar[str] = "majority"
     private: ClassVar[bool] = False
@@ -103,7 +104,7 @@ class Majority:
     def solve(self, curator: Curator) -> Solution:
         """Minimise the mean loss plus the regulariser over the intercept alone.
 
-        With several classes the intercepts are those that go with the classes' shares.
+        With several classes the intercepts follow from the classes' shares.
         """
         problem = curator.open_without_privacy()
         constant = curator.loss.weights_of(curator.n_weights)
@@ -117,15 +118,15 @@ class Majority:
             value: float = problem.at(b * constant).loss_sum() / (problem.total_weight or 1.0)
             return value + curator.penalty.alpha / 2 * b * b
 
-        # With one class only, the logistic loss has no minimum; 20 gives it all but 2e-9 of the probability.
+        # if there is only one class, the logistic loss has no minimum; 20 gives that class 1 - 2e-9
         best = minimize_scalar(objective, bounds=(-20.0, 20.0), method="bounded", options={"xatol": 1e-9})
         return Solution(best.x * constant)
 
 
 def _scaled_alike(problem: Problem, alpha: float) -> Problem:
-    """Return a view in which all weights are curved about alike, which L-BFGS needs to be fast.
+    """Return a view in which the loss has similar curvature in all weights, so that L-BFGS converges fast.
 
-    A raw weight's curvature is about a quarter of the mean square of its column, plus alpha.
+    The curvature in a raw weight is about a quarter of the mean square of its column, plus alpha.
     """
     lowest, highest = -30, 40
     sizes = 4.0 ** np.arange(lowest, highest + 1)  # of squares, by the bins of `Magnitudes`
@@ -135,7 +136,7 @@ def _scaled_alike(problem: Problem, alpha: float) -> Problem:
 
 
 def _smooth_approximations(problem: Problem) -> Iterator[Problem]:
-    """Yield the problem if its loss is smooth, and else with ever sharper losses in its place."""
+    """Yield the problem if its loss is smooth, or else with a sequence of smooth losses."""
     loss = problem.loss
     if loss.smoothness < math.inf or loss.sharpened is None:
         yield problem.with_loss(loss.smoothed)

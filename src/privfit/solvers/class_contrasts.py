@@ -1,8 +1,9 @@
-"""Which directions of the weights of several classes the data can tell: differences between classes.
+"""The identifiable directions of the weights of several classes: differences between classes.
 
-The softmax is the same if a number is added to the scores of all classes. So the free directions are the
-products of those of the columns' weights and of an orthonormal basis of what adds up to 0 over the classes.
-Noise that is isotropic in the weights of all classes is so in them.
+The softmax does not change if one number is added to the scores of all classes. So the identifiable (free)
+directions are the products of the free directions of the columns' weights and an orthonormal basis of the
+vectors whose entries add up to 0 over the classes. Noise that is isotropic in the weights of all classes is
+isotropic in this basis, too.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from privfit.solvers.contrasts import Contrasts
 
 
 def basis_of_classes(outputs: int) -> Vector:
-    """Return orthonormal columns whose numbers add up to 0; of one output, the number 1."""
+    """Return orthonormal columns whose entries add up to 0; for one output, the number 1."""
     if outputs == 1:
         return np.ones((1, 1))
     centred = np.eye(outputs) - 1.0 / outputs
@@ -27,7 +28,7 @@ def basis_of_classes(outputs: int) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class ClassContrasts:
-    """Free directions of the weights of several classes; those of a column for all classes stand together.
+    """Free directions of the weights of several classes; the weights of one column are next to each other.
 
     Parameters
     ----------
@@ -57,16 +58,16 @@ class ClassContrasts:
 
     @cached_property
     def effects(self) -> Vector:
-        """What each direction adds to the differences of each class's weights from the first class's.
+        """What each direction adds to the differences between each class's weights and the first class's.
 
-        Class after class, and for each the columns in their order, the intercept last.
+        Rows are ordered by class and then by column, the intercept last.
         """
         differences = self.of_classes[1:] - self.of_classes[0]
         return np.concatenate([_product(self.of_columns.effects, row[None]) for row in differences])
 
     @property
     def references(self) -> tuple[int, ...]:
-        """Which of the effects are those of reference levels."""
+        """The numbers of the effects that belong to reference levels."""
         d = len(self.of_columns.effects)
         return tuple(k * d + j for k in range(self.outputs - 1) for j in self.of_columns.references)
 
@@ -76,10 +77,10 @@ class ClassContrasts:
         return _product(self.of_columns.squares, np.eye(self.outputs - 1))
 
     def reduced(self, matrix: Vector, *, of_records: bool = True) -> Vector:
-        """Return a noisy sum over records in the free directions, without noise that cannot be.
+        """Return a noisy sum over records in the free directions, with known zeros restored.
 
-        A record adds the product of a matrix of classes and of z z', so the part of each two classes is
-        symmetric, and the products of two levels of a category add up to 0 in it.
+        A record adds the Kronecker product of a matrix over classes and z z'. So the block of each pair of
+        classes is symmetric, and in it the products of two levels of one category add up to 0.
         """
         d, q, free = *self.of_columns.basis.shape, self.outputs - 1
         parts = matrix.reshape(d, self.outputs, d, self.outputs)

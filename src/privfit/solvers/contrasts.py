@@ -1,6 +1,6 @@
-"""Which directions of the weights the data can tell: all levels beside an intercept are one too many.
+"""The identifiable directions of the weights: with an intercept, one level of each category is redundant.
 
-What is here follows from public facts, and from the map of the features that a solver bought.
+All of this follows from public facts and from the released view of the features.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from privfit.curator import Vector
 from privfit.penalties.regulariser import View
 
-MOST_PAIRS = 2000  # of levels of one category: what is done with them takes the cube of their number
+MOST_PAIRS = 2000  # of levels, over all categories, because the time grows with the cube of their number
 
 
 @dataclass(frozen=True)
 class Category:
-    """The columns of one category's levels, exactly one of which is 1 in every record, the others being 0.
+    """The columns of one category's levels. In every record one of them is 1 and the others are 0.
 
     Parameters
     ----------
@@ -38,22 +38,22 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Free directions of the weights, and what they mean for differences from the reference levels.
+    """Free directions of the weights, and how they change differences from the reference levels.
 
     Parameters
     ----------
     basis : array of shape (d, q)
-        Orthonormal columns in the weights of a view. Noise that is isotropic there is so here.
+        Orthonormal columns in the weights of a view. Isotropic noise in the weights is isotropic in them.
     effects : array of shape (d, q)
-        What each direction adds to the raw weights if those of the reference levels are moved to 0.
+        What each direction adds to the raw weights, after the weights of the reference levels are set to 0.
     references : tuple of int
         The columns of the reference levels.
     squares : array of shape (q, q)
-        The least sum of squares of all raw weights that say the same, as a quadratic form.
+        The least sum of squares among all raw weights with the same predictions, as a quadratic form.
     levels : array of shape (d, number of levels)
-        The weights of the view that predict each level of each category, as far as records can tell them.
+        For each level of each category, the identifiable part of the view's weights that predict it.
     pairs : array of shape (number of pairs, 2)
-        The levels, by their number, that no record has both of.
+        Pairs of levels that no record has at the same time, by their numbers.
     """
 
     basis: Vector
@@ -64,11 +64,11 @@ class Contrasts:
     pairs: NDArray[np.intp]
 
     def reduced(self, matrix: Vector, *, of_records: bool = True) -> Vector:
-        """Return a noisy sum of z z' over records in the free directions, without noise that cannot be.
+        """Return a noisy sum of z z' over records in the free directions, with known zeros restored.
 
-        A record has one level of a category, so the products of two levels add up to 0. The matrix is moved
-        to the nearest one of which this is true, which takes the noise in that part away. Sums over people
-        (not `of_records`) have no such zeros, because a person's records may have different levels.
+        A record has one level of each category, so in the exact sum the products of two levels are 0. The
+        noisy matrix is projected on the nearest matrix with these zeros, which removes their noise. Sums over
+        people (not `of_records`) have no such zeros, because a person's records may have different levels.
         """
         if of_records and len(self.pairs):
             products = self.levels.T @ matrix @ self.levels
@@ -91,10 +91,10 @@ class Contrasts:
 
 
 def with_references_at_zero(w: Vector, categories: tuple[Category, ...]) -> Vector:
-    """Return raw weights, the intercept's last, that predict the same of every record that has all levels.
+    """Return raw weights with the same predictions in which the weights of reference levels are 0.
 
-    The weights of all levels of a category drift together. If their projection on the free directions
-    were taken instead, the intercept would lack what the references had, and the first step would be long.
+    The intercept, which is last, takes over the weights of the references. A projection on the free
+    directions would lose them, and the first Newton step would be long.
     """
     moved = w.copy()
     for category in categories:
@@ -104,10 +104,10 @@ def with_references_at_zero(w: Vector, categories: tuple[Category, ...]) -> Vect
 
 
 def contrasts_of(view: View, d: int, intercept: bool, categories: tuple[Category, ...]) -> Contrasts:
-    """Return the free directions of a model's d weights, the intercept's last, if there is one.
+    """Return the free directions of a model's d weights; the intercept, if there is one, is last.
 
-    Without an intercept there is one category, the first, whose weights say what an intercept would: they
-    stay as they are, and so do those of categories that some records have no level of.
+    Without an intercept, the weights of the first complete category take its place, so all of them are free.
+    The weights of categories that are not complete are free, too.
     """
     complete = [category for category in categories if category.complete]
     constant = range(d - 1, d) if intercept else complete[0].columns if complete else range(0)
@@ -115,14 +115,14 @@ def contrasts_of(view: View, d: int, intercept: bool, categories: tuple[Category
     to_raw = np.stack([view.raw_weights(unit) for unit in np.eye(d)], axis=1)
     lost, moved, same = np.zeros((d, len(bound))), np.eye(d), list[Vector]()
     for k, category in enumerate(bound):
-        if category.complete:  # a constant that all levels share may as well be the intercept's
+        if category.complete:  # a constant in all its levels cannot be told from the intercept
             common = np.zeros(d)
             common[category.columns] += 1.0
             common[constant] -= 1.0
             lost[:, k] = view.viewed_weights(common)
             moved -= np.outer(common, np.eye(d)[category.reference])
             same.append(common)
-        else:  # weights orthogonal to this leave the reference at 0
+        else:  # weights orthogonal to this keep the reference at 0
             lost[:, k] = to_raw[category.reference]
     basis = np.linalg.qr(lost / np.linalg.norm(lost, axis=0), mode="complete")[0][:, len(bound) :]
     raw = to_raw @ basis
@@ -141,7 +141,7 @@ def contrasts_of(view: View, d: int, intercept: bool, categories: tuple[Category
 
 
 def _pairs(categories: tuple[Category, ...]) -> NDArray[np.intp]:
-    """Return the pairs of levels of one category; none where there are too many to be worth the time."""
+    """Return the pairs of levels of the same category, or none if there are too many."""
     sizes = [len(category.columns) for category in categories]
     if sum(size * (size - 1) // 2 for size in sizes) > MOST_PAIRS:
         return np.zeros((0, 2), dtype=np.intp)

@@ -1,9 +1,9 @@
-"""How the loss curves: second moments of the features, bought once, tell it at all weights.
+"""The curvature of the loss at any weights, from second moments of the features that are bought once.
 
-Of Gaussian features with second moments G the Hessian of the mean loss at weights w is known: where margins
-have the standard deviation s = sqrt(w'Gw), it is c G + (c1 - c) (Gw)(Gw)' / s^2, c being the mean curvature
-of the loss and c1 that along the margins (Stein's lemma). Of other features it is an approximation, which a
-descent has to check by what its steps bring (`privfit.solvers.descent`).
+For Gaussian features with second moments G, the Hessian of the mean loss at weights w follows from Stein's
+lemma. If s = sqrt(w'Gw) is the standard deviation of the margins, it is c G + (c1 - c) (Gw)(Gw)' / s^2, where
+c is the mean curvature of the loss and c1 its mean weighted by the squared margin. For other features this is
+an approximation, so the descent checks whether its steps reduce the loss (`privfit.solvers.descent`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from privfit.questions import SecondMoments
 from privfit.questions.products import symmetric
 from privfit.questions.slopes import slopes_at
 
-SHARE = 0.05  # of what is left, for the second moments; it raises the gradients' noise by a fortieth
-RADIUS = 2.0  # records longer than twice the typical one are shrunk
-MOST_WEIGHTS = 500  # with so many, second moments take the time of some 40 passes over the data
-AMPLE = 3000.0  # n sqrt(2 rho) from which on they are worth their price: noise is then not the first worry
-COARSE = 1.0  # noise on eigenvalues, in units of their mean, up to which they can be told from it
-MANY_RECORDS = 100_000  # from here on passes are dear; with fewer, hundreds of them are the better bargain,
-FINE = 0.4  # unless the eigenvalues are known as well as this
-COARSE_FOR_FEW_STEPS = 14.0  # the same, and no AMPLE, if few steps are allowed: a coarse curvature still
-# leads further in a dozen steps than none
-HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge is curved at its kink alone
-DIGITS = 2.0**-40  # of a regulariser in all directions, so that rounding leaves some of it in each
-LEAST_CURVATURE = 1e-3  # on average, so that steps end even where the loss is straight
+MOMENTS_SHARE = 0.05  # of what is left, for the second moments; it raises the gradients' noise by a fortieth
+RADIUS = 2.0  # records longer than twice the typical record are clipped
+MOST_WEIGHTS = 500  # with more, second moments take longer than some 40 passes over the data
+MIN_REACH_FOR_CURVATURE = 3000.0  # n sqrt(2 rho); below it, lower noise of gradients is worth more
+# The curvature is used if the noise on its eigenvalues, in units of their mean, is below these limits.
+# Tables with few records have a stricter limit, because hundreds of passes over them are cheap. If only few
+# steps are allowed, the limit is looser and the reach may be small: even a coarse curvature then helps.
+MOST_CURVATURE_NOISE = 1.0
+MANY_RECORDS = 100_000
+MOST_CURVATURE_NOISE_FOR_FEW_RECORDS = 0.4
+MOST_CURVATURE_NOISE_FOR_FEW_STEPS = 14.0
+HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge curves only at its kink
+LEAST_RELATIVE_PENALTY = 2.0**-40  # of its trace, so that rounding keeps all its eigenvalues positive
+LEAST_CURVATURE = 1e-3  # so that steps stay finite if the loss is linear
 MARGINS = np.linspace(-3.0, 3.0, 61)  # in standard deviations, at which the mean curvature is averaged
 MARGIN_SHARES = np.exp(-0.5 * MARGINS**2) / np.exp(-0.5 * MARGINS**2).sum()
 
@@ -49,9 +51,9 @@ class Curvature:
     bias: float
 
     def length(self, direction: Vector) -> float:
-        """Return by how much the margin of a typical record changes in this direction.
+        """Return the change of a typical record's margin along this direction.
 
-        Of several outputs it is the root mean square of their changes.
+        For several outputs this is the root mean square of their changes.
         """
         if direction.ndim == 2:
             squares = np.einsum("ik,ij,jk->k", direction, self.moments, direction, optimize=True)
@@ -61,7 +63,8 @@ class Curvature:
     def hessian(self, loss: Loss, w: Vector, n_features: int) -> tuple[float, float, Vector]:
         """Return c, k and v of the mean loss's Hessian at w, c G - k v v', which has no negative curvature.
 
-        Margins count as at least 1 long, because the hinge has no curvature at shorter ones.
+        Margins are taken to have a standard deviation of at least 1, because the hinge has no curvature at
+        smaller ones.
         """
         own = np.zeros_like(w)
         own[:n_features] = w[:n_features]
@@ -79,7 +82,7 @@ class Newton:
         self.values, self.basis = eigh(raised, floor)
 
     def step(self, hessian: tuple[float, float, Vector], gradient: Vector) -> Vector:
-        """Return the Hessian's inverse times a gradient, v being taken care of as Sherman and Morrison do."""
+        """Return the inverse of the Hessian times a gradient, by the Sherman-Morrison formula."""
         c, k, v = hessian
         weights = 1.0 / (c * self.values + 1.0)
 
@@ -91,41 +94,44 @@ class Newton:
 
 
 def product(matrix: NDArray[np.float64], vector: Vector) -> Vector:
-    """Return matrix times vector on one core, because a library's threads spin and hold up the next pass."""
+    """Return matrix times vector on one core; a library's threads would spin and delay the next pass."""
     multiplied: Vector = np.einsum("ij,j->i", matrix, vector)
     return multiplied
 
 
 def curvature_noise(features: Curator, n: float) -> float:
-    """Return how uncertain the moments' eigenvalues would be, before buying them: sigma sqrt(2 d) / n."""
-    carried = features.reach(n, SHARE * features.remaining)
+    """Return the noise on the moments' eigenvalues before they are bought: sigma sqrt(2 d) / n."""
+    carried = features.reach(n, MOMENTS_SHARE * features.remaining)
     return RADIUS**2 / carried * math.sqrt(2.0 * features.n_weights)
 
 
 def affordable(features: Curator, n: float, *, few_steps: bool = False) -> bool:
-    """Return whether the budget is ample, the table narrow enough, and curvature not lost in the noise.
+    """Return whether it pays to buy the curvature: by the reach, the number of weights and the noise.
 
-    If only few steps are allowed, curvature may be lost in more noise, and the budget need not be ample.
+    If only few steps are allowed, more noise is accepted, and any reach.
     """
     d, reach = features.n_weights, features.reach(n)
     if few_steps:
-        return d <= MOST_WEIGHTS and d * curvature_noise(features, n) < COARSE_FOR_FEW_STEPS
-    coarsest = COARSE if n >= MANY_RECORDS else FINE
-    return d <= MOST_WEIGHTS and reach > AMPLE and d * curvature_noise(features, n) < coarsest
+        return d <= MOST_WEIGHTS and d * curvature_noise(features, n) < MOST_CURVATURE_NOISE_FOR_FEW_STEPS
+    coarsest = MOST_CURVATURE_NOISE if n >= MANY_RECORDS else MOST_CURVATURE_NOISE_FOR_FEW_RECORDS
+    return (
+        d <= MOST_WEIGHTS and reach > MIN_REACH_FOR_CURVATURE and d * curvature_noise(features, n) < coarsest
+    )
 
 
 def bought(features: Curator, n: float, bias: float) -> Curvature:
     """Buy the second moments of features whose typical norm is 1."""
     noise = curvature_noise(features, n)
-    measured = features.measure(SecondMoments(RADIUS), SHARE * features.remaining)
+    measured = features.measure(SecondMoments(RADIUS), MOMENTS_SHARE * features.remaining)
     values, vectors = eigh(symmetric(measured.value) / n)
     return Curvature((vectors * np.maximum(values, 0.0)) @ vectors.T, noise, bias)
 
 
 def mean_curvature(loss: Loss, size: float, offset: float = 0.0) -> tuple[float, float]:
-    """Return the mean curvature of the loss over Gaussian margins of this size: in their scale, and offset.
+    """Return the mean curvature of the loss over Gaussian margins: in their scale, and in their offset.
 
-    All typical targets are equally likely; the offset is the margins' mean.
+    `size` is the standard deviation of the margins, and `offset` their mean. All typical targets are equally
+    likely.
     """
     sides = (offset + size * MARGINS)[:, None] + (-HALF_WINDOW, HALF_WINDOW)
     ends = [slopes_at(loss, sides, target) for target in loss.targets.typical]

@@ -29,23 +29,23 @@ NUMBERS_WITHOUT_ALPHA = Requirement(
 
 @dataclass(frozen=True, kw_only=True)
 class LineSearchDescent(ABC):
-    """Algorithm 1 without its prices and scores, which a subclass states.
+    """Algorithm 1 without its prices and scores, which subclasses define.
 
     Parameters
     ----------
     C_grad : float
         Clipping threshold of a record's gradient norm.
     gamma : float
-        The gradient's share grows by 1 + gamma when no step is better than standing still.
+        The gradient's share is multiplied by 1 + gamma if the chosen step size is 0.
     m : int
-        Number of non-zero candidate steps, equally spaced up to alpha_max.
+        Number of non-zero candidate step sizes, equally spaced up to alpha_max.
     alpha_max : float
-        Largest candidate at the start.
+        The largest candidate at the start.
     tau, eta : int, float
-        Every tau iterations alpha_max becomes 1 + eta times the largest step chosen since.
+        Every tau iterations alpha_max becomes 1 + eta times the largest step size chosen since.
     alpha_cap : float, optional
-        No candidate is longer than this, whatever was chosen before. None by default, as in the paper's
-        text; its authors' code has 2 (E10), which keeps the weights small where noise chooses the steps.
+        The largest candidate at any time. None by default, as in the paper's text. Its authors' code has 2
+        (E10), which keeps the weights small if noise chooses the step sizes.
     batch_size : float, optional
         Expected size of a fresh random subset for each iteration; all records by default.
     """
@@ -76,31 +76,31 @@ class LineSearchDescent(ABC):
     def again(
         self, curator: Curator, point: SealedPoint, g: Measurement, rho_ng: float
     ) -> tuple[Measurement, float]:
-        """Measure a better gradient after standing still was chosen.
+        """Measure a better gradient after a step size of 0 was chosen.
 
         Parameters
         ----------
         curator : Curator
-            Who is asked.
+            The curator that measures it.
         point : SealedPoint
-            Where.
+            The point at which it is measured.
         g : Measurement
-            The gradient that did not help.
+            The gradient that gave no step.
         rho_ng : float
-            What a gradient has cost so far.
+            The price of a gradient so far.
 
         Returns
         -------
         g : Measurement
             The better gradient.
         rho_ng : float
-            What a gradient costs from now on.
+            The price of a gradient from now on.
         """
         dearer = (1 + self.gamma) * rho_ng
         return curator.refine(g, dearer - rho_ng), dearer
 
     def answer(self, path: list[Vector]) -> Vector:
-        """Return what is released of the points visited: the last one."""
+        """Return the released weights: the last point visited."""
         return path[-1]
 
     def solve(self, curator: Curator) -> Solution:
@@ -156,9 +156,10 @@ class LineSearchDescent(ABC):
         return alpha_max if self.alpha_cap is None else min(alpha_max, self.alpha_cap)  # E10
 
     def _counts(self, curator: Curator) -> tuple[float, float]:
-        """Return the number of records and what they weigh, as far as needed: declared, or bought (E6).
+        """Return the number of records and the sum of their weights, declared or bought (E6).
 
-        Batches need the first, a regulariser the second; without weights they are one number.
+        Batches need the first, and a regulariser the second; what is not needed is 0. Without weights both
+        are the same number.
         """
         n = None if self.batch_size is None else number_of_records(curator)
         weight = 0.0
@@ -172,12 +173,12 @@ class LineSearchDescent(ABC):
 class DPAGD(LineSearchDescent):
     """Noisy gradient descent that buys a better gradient whenever the line search rejects the last one.
 
-    Use it to reproduce the paper, not for accuracy: its line search takes nearly all of the budget.
+    Use it to reproduce the paper, not for accuracy: its line search spends nearly all of the privacy budget.
 
     Parameters
     ----------
     splits : float
-        The first shares are epsilon / (2 splits) each for the gradient and for the step size.
+        The first gradient and the first choice of a step size get epsilon / (2 splits) each.
     C_obj : float
         Clipping threshold of a record's loss.
     selection : {"laplace", "exponential", "gumbel"}
@@ -226,10 +227,10 @@ def unit(v: Vector) -> Vector:
 
 
 def _into_the_set(curator: Curator, w: Vector, direction: Vector, longest: float) -> Vector:
-    """Return a direction whose steps, up to the longest, stay in the constraint set: to the projected end.
+    """Return a direction whose steps, up to the longest, stay in the constraint set.
 
-    The set is convex and w is in it, so all points between w and the end are. Without a set the direction
-    stays as it is.
+    It leads to the projection of the longest step's end. The set is convex and holds w, so it also holds all
+    points in between. Without a set the direction does not change.
     """
     end = w - longest * direction
     allowed = curator.regulariser.nearest(end)

@@ -1,4 +1,4 @@
-"""The idea of DP-AGD at its best: the same loop with better prices, better scores and an average."""
+"""DP-AGD with later techniques: the same loop with better prices, better scores and an average."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from privfit.solvers.requirements import (
 class ModernDPAGD(LineSearchDescent):
     """DP-AGD with loss-difference scores, Gumbel selection, rebalanced shares and tail averaging.
 
-    Use it to see how far adaptive budgets with line search go when done right; "adaptive" goes further.
+    Use it to see how accurate an adaptive budget with a line search can be; "adaptive" is more accurate.
 
     Parameters
     ----------
     iterations : float
-        Number of iterations the budget is planned for; refinements make it fewer.
+        The planned number of iterations; if gradients are refined, there are fewer.
     gradient_share : float
-        Share of an iteration's price that goes to its gradient.
+        Share of an iteration's price that pays for its gradient.
     slope_clip : float
-        Clipping threshold of a record's x.direction in the choice of a step. Clipping that bites makes long
-        steps look harmless, so it should exceed the norm of most records.
+        Clipping threshold of a record's x.direction when a step size is chosen. It should exceed the norm of
+        most records, because otherwise long steps seem better than they are.
     C_grad, gamma, m, alpha_max, tau, eta, alpha_cap, batch_size
         As in `LineSearchDescent`.
     """
@@ -67,7 +67,7 @@ class ModernDPAGD(LineSearchDescent):
         return self.gradient_share * price, (1.0 - self.gradient_share) * price
 
     def choose(self, curator: Curator, line: SealedLine, steps: Vector, rho: float, penalties: Vector) -> int:
-        """Compare sums of what each record's loss rises along the line."""
+        """Compare sums of how far each record's loss lies above its minimum along the line."""
         scores = RisesAlong(steps, self.slope_clip)
         return curator.choose(scores, rho, of=line, penalties=penalties)[0]
 

@@ -1,8 +1,8 @@
-"""Stochastic gradient descent on Poisson samples with Gaussian noise, priced in two ways.
+"""Stochastic gradient descent on Poisson samples with Gaussian noise, with two kinds of accounting.
 
-Both are baselines of the DP-AGD paper, without the errors of its authors' code: batches are true Poisson
-samples, because that is what the theorems are about, and the accountants are correct (E9). The mean gradient
-is the noisy sum divided by the expected size of a sample, which is public; its true size is not.
+Both are baselines of the DP-AGD paper, without the errors of its authors' code. Batches are true Poisson
+samples, because the theorems are about these, and the accountants are correct (E9). The mean gradient is the
+noisy sum divided by the expected size of a sample, because the true size is not public.
 """
 
 from __future__ import annotations
@@ -27,16 +27,25 @@ from privfit.accounting.subsampled import (
 )
 from privfit.accounting.zcdp import NOISE_MARGIN
 from privfit.curator import Curator
+from privfit.questions import GradientAt
+from privfit.questions.question import asked
 from privfit.remedies import remedy
 from privfit.solvers.base import BudgetWarning, Solution, Step, register
 from privfit.solvers.kit import check_choice, check_positive, check_whole
 from privfit.solvers.release import Release, open_release
-from privfit.solvers.requirements import LABELS_NOT_NUMBERS, PLAIN_RECORDS, POSITIVE_DELTA, Requirement
+from privfit.solvers.requirements import (
+    LABELS_NOT_NUMBERS,
+    ONE_RECORD_EACH,
+    PLAIN,
+    POSITIVE_DELTA,
+    SAMPLES_OF_RECORDS,
+    Requirement,
+)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How many steps, each with noise of this many sensitivities on a sample drawn with this probability."""
+    """The number of steps, the noise of each in units of the sensitivity, and the sampling probability."""
 
     steps: int
     noise_multiplier: float
@@ -45,7 +54,7 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonSGD(ABC):
-    """The descent without its price, which a subclass states.
+    """The descent without its accounting, which subclasses define.
 
     Parameters
     ----------
@@ -56,12 +65,19 @@ class PoissonSGD(ABC):
     batch_size : float, optional
         Expected size of a sample; by default the square root of the number of records.
     max_steps : int
-        No more steps than this are taken; the fewer, the less noise each has.
+        The largest number of steps. With fewer steps, each of them has less noise.
     """
 
     name: ClassVar[str]
+    claim: ClassVar[str]  # the claim in docs/privacy.md that proves its price
     private: ClassVar[bool] = True
-    requires: ClassVar[tuple[Requirement, ...]] = (*PLAIN_RECORDS, POSITIVE_DELTA, LABELS_NOT_NUMBERS)
+    requires: ClassVar[tuple[Requirement, ...]] = (
+        *PLAIN,
+        ONE_RECORD_EACH,
+        SAMPLES_OF_RECORDS,
+        POSITIVE_DELTA,
+        LABELS_NOT_NUMBERS,
+    )
     promise = staticmethod(Direct.of)
 
     clip: float = 4.0
@@ -82,23 +98,24 @@ class PoissonSGD(ABC):
         """Return a plan whose steps are (epsilon, delta)-DP together."""
 
     def solve(self, curator: Curator) -> Solution:
-        """Open the data once, for all the steps that the budget buys, and take them."""
+        """Charge for all steps that the budget buys, open the data once, and take the steps."""
         n = curator.n_records
         if n is not None and self.plan(n, curator.epsilon, curator.delta).steps == 0:
             return Solution(np.zeros(curator.n_weights))  # known before anything is charged
-        release = open_release(curator, why=f"{self.name}, noisy sums over Poisson samples")
+        release = open_release(curator, why=f"{self.name}, noisy sums over Poisson samples", claim=self.claim)
         return self.walk(curator, release, self.plan(release.n, release.epsilon, release.delta))
 
     def walk(self, curator: Curator, release: Release, plan: Plan) -> Solution:
-        """Take the steps. Each sum moves by at most `gradient_bound` when a record is added or removed."""
+        """Take the steps. The sensitivity of each sum is its bound (Q1)."""
         problem, noise = release.problem, release.noise
-        sigma = plan.noise_multiplier * problem.gradient_bound(self.clip) * NOISE_MARGIN
+        w = np.zeros(problem.n_weights)
+        bound = asked(GradientAt(w, self.clip), problem).sensitivity
+        sigma = plan.noise_multiplier * bound * NOISE_MARGIN
         expected = plan.probability * release.n
         step = min(self.step, curator.regulariser.longest_step)
-        w = np.zeros(problem.n_weights)
         for _ in range(plan.steps):
             sample = problem.sampled(lambda count: noise.poisson_rows(count, plan.probability))
-            g = noise.gaussian(sample.gradient_at(w, self.clip), sigma)
+            g = noise.gaussian(asked(GradientAt(w, self.clip), sample).look(), sigma)
             w = w - step * (g / expected + curator.regulariser.gradient(w))
         trace = tuple(Step(t + 1, step, 0.0, 0.0, sigma) for t in range(plan.steps))  # priced together
         note = (
@@ -113,22 +130,23 @@ class PoissonSGD(ABC):
 class SGDMA(PoissonSGD):
     """DP-SGD as Abadi et al. (2016) run it: fixed noise, and as many steps as a sharp accountant allows.
 
-    Use it to compare with what most libraries do; full-batch solvers are more accurate on tables, because
-    small samples are worth their noise only where a pass over the data is expensive.
+    Use it to compare with what most libraries do. Full-batch solvers are more accurate on tables, because
+    small samples pay off only if a pass over the data is expensive.
 
     Parameters
     ----------
     noise_multiplier : float
-        Noise of a step in units of the clipping threshold, as in the paper. If the budget buys `max_steps`
-        at less noise, less is added.
+        Noise of a step in units of the clipping threshold, as in the paper. If the budget pays for
+        `max_steps` with less noise, less is added.
     accountant : {"pld", "rdp"}
-        "pld" composes the privacy loss distribution; "rdp" is the paper's moments accountant, which buys a
-        tenth fewer steps at a large epsilon, and none where "pld" still buys dozens.
+        "pld" composes the privacy loss distribution. "rdp" is the paper's moments accountant, which allows a
+        tenth fewer steps at a large epsilon, and none at small epsilons at which "pld" allows dozens.
     clip, step, batch_size, max_steps
         As in `PoissonSGD`.
     """
 
     name: ClassVar[str] = "sgd-ma"
+    claim: ClassVar[str] = "G1"
 
     noise_multiplier: float = 4.0
     accountant: Accountant = "pld"
@@ -163,7 +181,7 @@ class SGDMA(PoissonSGD):
 class SGDAdv(PoissonSGD):
     """SGD priced by amplification and advanced composition, after Bassily, Smith & Thakurta (2014).
 
-    Use it to see what a sharp accountant is worth: of an epsilon of 0.8 it wastes nine tenths.
+    Use it to see what a sharp accountant is worth: of an epsilon of 0.8, this one wastes nine tenths.
 
     Parameters
     ----------
@@ -174,6 +192,7 @@ class SGDAdv(PoissonSGD):
     """
 
     name: ClassVar[str] = "sgd-adv"
+    claim: ClassVar[str] = "G2"
 
     clip: float = 3.0
     step: float = 0.1

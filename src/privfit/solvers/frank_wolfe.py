@@ -1,7 +1,7 @@
-"""Private Frank-Wolfe: step after step towards the corner of an L1 ball at which the loss falls fastest.
+"""Private Frank-Wolfe: each step goes towards the vertex of an L1 ball towards which the loss falls fastest.
 
-Talwar, Thakurta & Zhang (2015); for sparse tables Raff, Khanna & Lu (2023). A step asks for the name of one
-of 2 p corners and for one number, so its noise grows with log p, where a noisy gradient's grows with sqrt(p).
+Talwar, Thakurta & Zhang (2015); for sparse tables Raff, Khanna & Lu (2023). A step chooses one of 2 p
+vertices and measures one number, so its noise grows with log p. That of a noisy gradient grows with sqrt(p).
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from privfit.solvers.requirements import (
     Requirement,
 )
 
-INTERCEPT_SHARE = 0.1  # of a step's price: one number needs little, and a wrong intercept misleads all slopes
-MEAN_SQUARE = 1 / 7  # of a chosen column in [-1, 1]; a 0/1 column that is 1 in every seventh record
-FEWEST, MOST = 6, 200  # steps; of 200 the last moves a margin by 1/200 of the radius, which is nothing
-FARTHEST = 20.0  # of an intercept: labels that are rarer than e^-20 are none, and noise goes further
+INTERCEPT_SHARE = 0.1  # of a step's price, for the intercept, which all slopes depend on
+MEAN_SQUARE = 1 / 7  # of a chosen column in [-1, 1], such as a 0/1 column that is 1 in every seventh record
+FEWEST_STEPS, MOST_STEPS = 6, 200  # with 200 steps, each changes a margin by 1/200 of the radius
+LARGEST_INTERCEPT = 20.0  # in size; larger ones come from noise, because no label is rarer than e^-20
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
 class FrankWolfe:
-    """Add up corners of an L1 ball, each chosen privately (Q15), and measure the intercept beside them (Q17).
+    """Add up vertices of an L1 ball, each chosen privately (Q15), and measure the intercept (Q17).
 
-    Use it for a model of few columns, at most one a step, that are named privately; and as the reference
-    whose noise hardly grows with the number of columns.
+    Use it for a sparse model, because each step selects at most one more column, and as a reference whose
+    noise hardly grows with the number of columns.
 
     Parameters
     ----------
     radius : float
-        Of the ball: the largest sum of the weights' sizes, for features scaled into [-1, 1]. The
-        intercept does not count.
+        Radius of the ball: the largest sum of the absolute weights, for features scaled into [-1, 1]. The
+        intercept is not included.
     """
 
     name: ClassVar[str] = "frank-wolfe"
@@ -65,16 +65,17 @@ class FrankWolfe:
         check_positive(self, "radius")
 
     def solve(self, curator: Curator) -> Solution:
-        """Walk, all steps at the same price, over balls that grow by a step each time.
+        """Take steps, all at the same price, over a ball whose radius grows by `step` each time.
 
-        Over a ball of radius t * step, Frank-Wolfe's step of weight 1 / t from the last point, stretched to
-        that radius, adds step times the corner. Early corners keep their weight, and later ones correct them.
+        Over a ball of radius t * step, the last point is scaled to that radius, and Frank-Wolfe's step has
+        weight 1 / t. Together they add step times the vertex. Early vertices keep their weight, and later
+        ones correct them.
         """
         n = number_of_records(curator)
         scaled = bounded(curator, curator.remaining, n)
         features, loss = scaled.curator, curator.loss
         steps = self._steps(features, n)
-        # where alpha holds the weights of the optimum below L / alpha, longer steps would only overshoot
+        # with a regulariser the optimum's weights are below L / alpha, and longer steps would overshoot
         step = min(self.radius / steps, loss.lipschitz * features.regulariser.longest_step)
         w, net = np.zeros(features.n_weights), np.zeros(features.n_features, dtype=int)
         trace: list[Step] = []
@@ -84,7 +85,7 @@ class FrankWolfe:
                 slope = features.measure(SlopesAt(w, loss.lipschitz), INTERCEPT_SHARE * price)
                 gradient = slope.value[0] / n + features.regulariser.gradient(w)[-1]
                 moved = w[-1] - gradient / (_curvature(features) + features.penalty.alpha)
-                w[-1] = np.clip(moved, -FARTHEST, FARTHEST)
+                w[-1] = np.clip(moved, -LARGEST_INTERCEPT, LARGEST_INTERCEPT)
             rho = features.remaining - (left - 1) * price
             pull = n * features.regulariser.gradient(w)[: features.n_features]
             corners, penalties = VerticesAt(w, loss.lipschitz), np.concatenate([pull, -pull])
@@ -98,18 +99,18 @@ class FrankWolfe:
         return Solution(features.raw_weights(w), tuple(trace), notes, features.bounds)
 
     def _steps(self, features: Curator, n: float) -> int:
-        """Return the number of steps T at which what they lack in fineness is what they lose to noise.
+        """Return the number of steps T that minimises the sum of the optimisation error and the noise.
 
-        Steps to corners leave an excess of about A / T, A = curvature * mean square * radius^2 / 2. Choosing
-        among 2 p of them with Gumbel noise of scale L sqrt(T) / sqrt(2 rho) loses radius * log(2 p) / n times
-        that, in all B sqrt(T). The sum of both is least at T = (2 A / B)^(2/3).
+        After T steps the loss exceeds its minimum by about A / T, A = curvature * mean square * radius^2 / 2.
+        Choosing among 2 p vertices with Gumbel noise of scale L sqrt(T) / sqrt(2 rho) adds radius * log(2 p)
+        / n times that scale, which is B sqrt(T). The sum of both is least at T = (2 A / B)^(2/3).
         """
         noise = features.loss.lipschitz * math.log(2.0 * features.n_features)
         reach = features.reach(n)
         best = (self.radius * _curvature(features) * MEAN_SQUARE * reach / noise) ** (2.0 / 3.0)
-        return int(np.clip(math.ceil(min(best, MOST)), FEWEST, MOST))
+        return int(np.clip(math.ceil(min(best, MOST_STEPS)), FEWEST_STEPS, MOST_STEPS))
 
 
 def _curvature(features: Curator) -> float:
-    """Return the largest curvature of the loss; a kink counts as a turn that takes a margin of 1."""
+    """Return the largest curvature of the loss; a kink counts as if it extended over a margin of 1."""
     return min(features.loss.smoothness, features.loss.lipschitz)

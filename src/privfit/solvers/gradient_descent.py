@@ -15,7 +15,7 @@ from privfit.solvers.kit import check_positive, check_whole, total_weight
 from privfit.solvers.numbers import in_bought_units
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
-LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 to 1 do about as well
+NOISE_PER_WEIGHT = 0.5  # how far noise alone may move a weight over all steps; .3 to 1 give similar results
 
 
 @register
@@ -23,16 +23,16 @@ LENGTH = 0.5  # how far the noise alone may move a weight in the whole walk; .3 
 class GradientDescent:
     """Full-batch gradient descent with the budget shared evenly among its steps (Q1).
 
-    Use it as the simplest thing that works, on features of similar size in [-1, 1]; "adaptive" is more
-    accurate, and much more so where columns differ in scale. Models of numbers and counts may have features
-    of any size: targets and features are scaled as "adaptive" scales them.
+    Use it as the simplest method, on features of similar size in [-1, 1]. "adaptive" is more accurate, and
+    much more accurate if columns differ in scale. For models of numbers and counts the features may have any
+    size, because targets and features are then scaled in the same way as by "adaptive".
 
     Parameters
     ----------
     steps : int
         Number of steps, each one pass over the data.
     step : float
-        Largest step size. Steps are shorter where a walk of this length would collect too much noise.
+        The largest step size. Steps are shorter if this many of them would collect too much noise.
     clip : float
         Clipping threshold of a record's gradient norm.
     """
@@ -51,14 +51,14 @@ class GradientDescent:
         check_whole(self, "steps")
 
     def solve(self, curator: Curator) -> Solution:
-        """Walk, in bought units if the targets are numbers."""
+        """Take the steps, in private units if the targets are numbers."""
         if isinstance(curator.loss.targets, Interval):
             return in_bought_units(curator, BIAS, self._walked)
         return self._walked(curator, total_weight(curator, curator.remaining))
 
     def _walked(self, curator: Curator, n: float) -> Solution:
-        """Walk, and average the second half of the points reached. The records weigh n together."""
-        affordable = LENGTH * curator.reach(n) / (self.clip * self.steps)
+        """Take the steps and average the second half of the iterates; n is the sum of records' weights."""
+        affordable = NOISE_PER_WEIGHT * curator.reach(n) / (self.clip * self.steps)
         step = min(self.step, affordable, curator.regulariser.longest_step)
         loss, regulariser = curator.loss, curator.regulariser
         w = mean = regulariser.start(loss.weights_of(curator.n_weights))

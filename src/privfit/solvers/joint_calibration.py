@@ -1,7 +1,7 @@
-"""One scale of the margins of all classes, and an intercept for each: calibration of several outputs.
+"""Calibration of several outputs: one scale for the margins of all classes, and an intercept for each.
 
-It does for several outputs what `privfit.solvers.calibration` does for one. The scale is common to all of
-them, so it is a single number, and together with it the intercepts are still few.
+It does for several outputs what `privfit.solvers.calibration` does for one. All outputs share one scale, so
+there are few numbers to fit.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from privfit.solvers.base import Step
 from privfit.solvers.calibration import (
     CALIBRATION_STEPS,
     CLIP_REACH,
+    FORGETTING_FACTOR,
     INTERCEPT_DOUBT,
-    LEAST_CLIP,
-    LONGEST_STEP,
-    MEMORY,
+    LEAST_CALIBRATION_CLIP,
+    LONGEST_CALIBRATION_STEP,
     NOISE_RANGE,
     SCALE_DOUBT,
     SCALE_RANGE,
@@ -32,9 +32,9 @@ from privfit.solvers.output_curvature import gaussian_margins, mean_hessian
 def jointly_calibrated(
     features: Curator, w: Vector, n: float, weight: float, bias: float, noise: float, taken: int
 ) -> Calibration:
-    """Spend what is left on the scale of the margins z.w and on the intercepts that go with it.
+    """Spend what is left on the scale of the margins z.w and on the intercepts.
 
-    Newton's steps with a Kalman filter's gains, as `calibration.calibrated` takes them for one output.
+    It takes Newton steps with the gains of a Kalman filter, like `calibration.calibrated` for one output.
     """
     loss, p = features.loss, features.n_features
     own, outputs = w[:p], loss.outputs
@@ -49,7 +49,7 @@ def jointly_calibrated(
         math.hypot(bias * math.sqrt(noise), INTERCEPT_DOUBT)
     ]
     doubt = np.diag(np.array(doubts) ** -2.0)
-    clip = loss.joint_slope * max(LEAST_CLIP, margins.reach(weight) / CLIP_REACH)
+    clip = loss.joint_slope * max(LEAST_CALIBRATION_CLIP, margins.reach(weight) / CLIP_REACH)
     draws = gaussian_margins(own.T @ own / square)  # of margins of size 1
     information, trace = np.zeros_like(doubt), []
     for t in range(CALIBRATION_STEPS):
@@ -60,10 +60,10 @@ def jointly_calibrated(
         pull = features.regulariser.gradient(_weights(w, p, scale / size, intercepts / bias))
         slope[0] += float(np.sum(pull[:p] * own)) / size
         slope[1:] += np.sum(pull[p:], axis=0)[: len(slope) - 1] / bias
-        longest = LONGEST_STEP * max(scale, size)
+        longest = LONGEST_CALIBRATION_STEP * max(scale, size)
         hessian = mean_hessian(loss, draws, intercepts, max(scale, size))[: len(slope), : len(slope)]
         certainty = (weight / g.sigma) ** 2
-        information = MEMORY * information + certainty * hessian @ hessian
+        information = FORGETTING_FACTOR * information + certainty * hessian @ hessian
         step = certainty * np.linalg.solve(information + doubt, hessian @ slope)
         step = np.clip(step, -longest, longest)
         if loss.only_differences:
@@ -79,7 +79,7 @@ def jointly_calibrated(
 
 
 def _weights(w: Vector, p: int, scale: float, intercepts: Vector) -> Vector:
-    """Return w with the weights of its columns multiplied, and other intercepts if it has any."""
+    """Return w with the weights of the columns multiplied by a scale, and new intercepts if it has any."""
     scaled = scale * w
     scaled[p:] = intercepts
     return scaled

@@ -1,4 +1,4 @@
-"""What solvers share: the number of records, and refusals of settings that make no sense."""
+"""Functions that several solvers use: the noisy number of records, and checks of settings."""
 
 from __future__ import annotations
 
@@ -11,36 +11,40 @@ from privfit.curator import Curator, Measurement
 from privfit.leaks import warn_of_large_delta
 from privfit.questions import Count, PeopleCount, WeightSum
 
-COUNT_SHARE = 0.002  # of what is left of the budget: a count of thousands is exact enough at any price
-MOST_COUNT_SHARE, COUNT_REACH = 0.03, 10.0  # (10 / reach)^2 in between: a small count is known to a tenth
-OF_NUMBERS = 0.15, 20.0  # the same where targets are numbers, because a mean is a sum divided by the count
+# Share of the budget for the number of records: (COUNT_REACH / reach)^2, within these limits. A count of
+# thousands is exact enough at the least share; a small count is known to a tenth. If targets are numbers,
+# means are divided by the count, so the largest share and the reach are larger.
+RHO_SHARE_OF_COUNT, MOST_RHO_SHARE_OF_COUNT, COUNT_REACH = 0.002, 0.03, 10.0
+COUNT_RULE_FOR_NUMBERS = 0.15, 20.0
 
 
 def number_of_records(curator: Curator) -> float:
     """Return n if it was declared; otherwise buy a noisy count, and return 1 if it is smaller."""
     if curator.n_records is not None:
         return float(curator.n_records)
-    count = curator.measure(Count(), COUNT_SHARE * curator.remaining)
+    count = curator.measure(Count(), RHO_SHARE_OF_COUNT * curator.remaining)
     n = max(1.0, float(count.value[0]))
     compare_delta(curator, n, count.sigma, curator.remaining)
     return n
 
 
 def counted(curator: Curator, budget: float, question: Count | PeopleCount | WeightSum) -> Measurement:
-    """Buy a number, for which more is paid where it is small, the more where means are divided by it."""
+    """Buy a count, and pay more for it if it is small; still more if means are divided by it."""
     divides = curator.loss.is_scale_free and not isinstance(question, PeopleCount)
-    most, wanted = OF_NUMBERS if divides else (MOST_COUNT_SHARE, COUNT_REACH)
-    count = curator.measure(question, COUNT_SHARE * budget)
+    most, wanted = COUNT_RULE_FOR_NUMBERS if divides else (MOST_RHO_SHARE_OF_COUNT, COUNT_REACH)
+    count = curator.measure(question, RHO_SHARE_OF_COUNT * budget)
     reach = curator.reach(max(float(count.value[0]), 1.0), budget)
     share = min((wanted / reach) ** 2, most)
-    return curator.refine(count, (share - COUNT_SHARE) * budget) if share > COUNT_SHARE else count
+    return (
+        curator.refine(count, (share - RHO_SHARE_OF_COUNT) * budget) if share > RHO_SHARE_OF_COUNT else count
+    )
 
 
 def total_weight(curator: Curator, budget: float, n: float | None = None) -> float:
-    """Return what a sum over records is divided by to get a mean: the sum of their weights, which is bought.
+    """Return the noisy sum of the records' weights, by which sums are divided to get means.
 
-    Without weights it is the number of records, n, or bought if that is not known. A sum that does not
-    stand out of its noise counts as two standard deviations of it, because it is divided by.
+    Without weights it is the number of records: n, or a noisy count if n is not known. The sum is at least
+    two standard deviations of its noise, because other numbers are divided by it.
     """
     if not curator.weighted:
         return number_of_records(curator) if n is None else n
@@ -49,15 +53,15 @@ def total_weight(curator: Curator, budget: float, n: float | None = None) -> flo
     if n is not None:
         return min(weight, n)
     if curator.n_records is None:
-        compare_delta(curator, float(bought.value[0]), bought.sigma, budget)  # no record weighs above 1
+        compare_delta(curator, float(bought.value[0]), bought.sigma, budget)  # weights are at most 1
     return weight
 
 
 def compare_delta(curator: Curator, n: float, noise: float, budget: float) -> None:
-    """Warn of a delta that is large beside the number of records n, known up to this noise, or of people.
+    """Warn if delta is above 1 / n, where n is the number of records, or of people.
 
-    Where people may have several records their number is bought, for a share of the budget that is larger
-    where it is small (Q27).
+    n has noise of this standard deviation. If people may have several records, their number is bought; more
+    is paid for it if it is small (Q27).
     """
     relation = curator.relation
     if relation.unit == "person" and not relation.is_one_record_each:
@@ -83,7 +87,7 @@ def check_whole(solver: Any, *names: str, least: int = 1) -> None:
 
 
 def check_share(solver: Any, *names: str) -> None:
-    """Refuse settings that are not a part of the whole."""
+    """Refuse settings that are not shares between 0 and 1."""
     for name, value in _set(solver, names):
         if not (_is_number(value) and 0.0 < value < 1.0):
             raise ValueError(

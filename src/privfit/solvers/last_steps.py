@@ -1,10 +1,10 @@
-"""Two Newton steps after a solver, whose noise is known exactly: what standard errors follow from.
+"""Two Newton steps after a solver, whose noise has a known distribution, so that standard errors follow.
 
-A solver stops early on purpose, and the distribution of where it stops is not known. So it gets a part of the
-budget, and what is left corrects it: a gradient and a curvature for a first step, and at the weights that it
-leads to once more both, and the squares of the records' scores, which tell how much the gradient varies
-between samples. One step is not enough, because what it leaves to go is as large as the sampling error
-where there are many records. Shares are of the whole budget; docs/research.md has how they were chosen.
+A solver stops early on purpose, and the distribution of its result is not known. So the solver gets a part of
+the privacy budget, and the rest corrects its result. A first step uses a gradient and a curvature. A second
+step, from the weights of the first, uses both again, and the squares of the records' scores, which show how
+much the gradient varies between samples. One step would not be enough: with many records, its remaining error
+is as large as the sampling error. Shares are of the whole budget; docs/research.md says how they were chosen.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from privfit.accounting.relation import Relation
 from privfit.curator import Curator, Measurement, Vector
 from privfit.losses import Loss
 from privfit.losses.squared import SQUARED
-from privfit.losses.targets import AMOUNTS, LARGEST
+from privfit.losses.targets import AMOUNTS, LARGEST_TARGET
 from privfit.questions import EffectCurvature, EffectGradient, EffectSpread, Norms, PersonSpread
 from privfit.questions.products import symmetric
 from privfit.solvers.base import Solution
@@ -33,25 +33,25 @@ SOLVER_SHARE = 0.40
 RADIUS_SHARE = 0.01
 FIRST_CURVATURE_SHARE, FIRST_GRADIENT_SHARE = 0.08, 0.06
 CURVATURE_SHARE, SPREAD_SHARE, GRADIENT_SHARE = 0.16, 0.08, 0.21
-LONG_RECORDS = 0.1  # share of the records that are longer than the radius, and count less
-LARGE_MEAN = 3.0  # predictions of numbers, in units of their scale, from which on records count less
-REMAINDER, REMAINDER_OF_AMOUNTS = 0.15, 0.5  # of u'Hu: what is left to go after a step u
-DRIFT_LIMIT = 0.2  # standard errors by which the curvature at the first point may move an effect
-RADII = 4.0 * 2.0 ** (-np.arange(25) / 8)  # in units of the typical norm
+LONG_RECORDS = 0.1  # share of the records that are longer than the radius, and therefore shrunk
+LARGE_MEAN = 3.0  # records whose predicted number exceeds this, in units of the scale, are shrunk
+REMAINDER, REMAINDER_OF_AMOUNTS = 0.15, 0.5  # remaining error after a Newton step u, as a share of u'Hu
+DRIFT_LIMIT = 0.2  # standard errors by which the curvature at the first point may change an effect
+RADII = 4.0 * 2.0 ** (-np.arange(25) / 8)  # candidates for the radius, in units of the typical norm
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How large slopes and second derivatives of the losses can be, once large predicted means are shrunk.
+    """Bounds on slopes and second derivatives of the losses, after records with large means are shrunk.
 
     Parameters
     ----------
     slope, curvature : float
         Their bounds.
     mean : float
-        From which predicted mean on a record counts less; infinite: slopes are bounded without.
+        The predicted mean above which a record is shrunk; infinite if slopes are bounded anyway.
     remainder : float
-        Of u'Hu: what is left to go after a step u.
+        The remaining error after a Newton step u, as a share of u'Hu.
     """
 
     slope: float
@@ -74,17 +74,17 @@ class Limits:
 
 
 def limits_of(loss: Loss, ends: tuple[float, float], center: float, scale: float) -> Limits:
-    """Return the limits for targets between these ends that are measured in this unit.
+    """Return the limits for targets between these ends, which are measured in this unit.
 
-    The slope of the squared loss and of amounts is the predicted mean less the target, whose bound is
-    public or was bought.
+    For numbers and amounts the slope is the predicted mean minus the target, whose bound is public or was
+    bought.
     """
     if loss == SQUARED:
-        farthest = min(max(ends[1] - center, center - ends[0]) / scale, LARGEST)
+        farthest = min(max(ends[1] - center, center - ends[0]) / scale, LARGEST_TARGET)
         mean = min(LARGE_MEAN, farthest)
         return Limits(farthest + mean, loss.smoothness, mean, 0.0)
     if loss.targets == AMOUNTS:
-        farthest = min(ends[1] / scale, LARGEST)
+        farthest = min(ends[1] / scale, LARGEST_TARGET)
         return Limits(max(farthest, LARGE_MEAN), LARGE_MEAN, LARGE_MEAN, REMAINDER_OF_AMOUNTS)
     return Limits(loss.lipschitz, loss.smoothness, math.inf, REMAINDER)
 
@@ -96,23 +96,23 @@ class LastSteps:
     Parameters
     ----------
     w, start : arrays
-        What they lead to, and the solver's weights, in the free directions.
+        The corrected weights, and the solver's weights, in the free directions.
     unit : float
-        By which the effects of the free directions are multiplied to be weights.
+        The factor that turns the effects of the free directions into weights.
     shift : array
-        What is added to them then: the centre of the targets, to the intercept.
+        What is then added to the weights: the centre of the targets, to the intercept.
     contrasts : Contrasts or ClassContrasts
         The free directions.
     curvature, spread : arrays
         The released H, the penalty's part included, and V.
     sigma_curvature, sigma_spread, sigma_gradient : float
-        The noises' scales of both and of the last gradient.
+        The scales of the noise in both and in the last gradient.
     step : array
         The last step.
     mass : float
         The released sum of second derivatives.
     remainder : float
-        Of u'Hu: what is left to go after a step u.
+        The remaining error after a Newton step u, as a share of u'Hu.
     notes : tuple of str
         What was decided, in words for the statement.
     """
@@ -133,19 +133,19 @@ class LastSteps:
     notes: tuple[str, ...]
 
     def raw(self, w: Vector) -> Vector:
-        """Return the raw weights of these in the free directions, those of reference levels being 0.
+        """Return the raw weights for weights in the free directions; those of reference levels are 0.
 
-        Of several classes each has a column, and the sum over the classes is 0.
+        With several classes each class has a column, and the sum over the classes is 0.
         """
         if isinstance(self.contrasts, ClassContrasts):
             return (self.contrasts.weights @ w).reshape(-1, self.contrasts.outputs)
         return self.unit * (self.contrasts.effects @ w) + self.shift
 
     def keeping(self, known: NDArray[np.bool_]) -> Vector:
-        """Return the weights nearest to the solver's that have the corrected effects where these are known.
+        """Return the weights nearest to the solver's whose known effects are the corrected ones.
 
-        Where noise hides the curvature, the last step is noise. Distances are those of predictions, as far
-        as the curvature is known.
+        In directions in which noise hides the curvature, the last step is only noise. The distance is that of
+        predictions, as far as the curvature is known.
         """
         if known[~self._is_reference].all():
             return self.w
@@ -169,13 +169,12 @@ def last_steps(
     categories: tuple[Category, ...] = (),
     ends: tuple[float, float] = (-1.0, 1.0),
 ) -> LastSteps:
-    """Correct a solution with what is left of the budget, which is what the shares above are of.
+    """Correct a solution with what is left of the budget. The shares above are of the whole `budget`.
 
-    Targets lie between `ends`, which are public or were bought.
-
-    The solution says in which view of the features it was found, and how many records there are. Where it
-    clipped columns at bounds that it bought, the steps do not: of clipped columns even a right model would
-    have other coefficients. Shrinking whole records by their length does not change them.
+    Targets lie between `ends`, which are public or were bought. The solution holds the view of the features
+    in which it was found, and the number of records. The solver may have clipped columns at bounds that it
+    bought; these steps do not, because clipped columns would change the coefficients even of a correctly
+    specified model. Shrinking whole records by their length does not change them.
     """
     view: Any = curator.regulariser.view if solution.view is None else solution.view
     n = solution.total or curator.n_records or 1.0
@@ -215,16 +214,16 @@ def last_steps(
         curvature = contrasts.reduced(symmetric(both.value)) + penalty
         step = lifted(curvature, both.sigma) @ gradient
         mass = _mass(both, radius, view.bias, loss.outputs)
-        # the curvature at the first point is that at the second one up to about this share
+        # the curvatures at the two points differ by about this share
         change = math.sqrt(max(float(moved_by @ curvature @ moved_by), 0.0) / mass)
-        # and the step is so long, in standard errors of an effect, the noise of the gradient included
+        # length of the step in standard errors of an effect, which include the noise of the gradient
         errors = curvature + g.sigma**2 * np.eye(len(w))
         gone = math.sqrt(float(gradient @ lifted(errors, g.sigma**2) @ gradient) / len(w))
         if not limits.remainder or first.rho / both.rho * change * gone <= DRIFT_LIMIT:
             break
     note = (
         f"two Newton steps after the solver corrected the weights; records more than {radius:.3g} times as "
-        "long as a typical one count less in them"
+        "long as a typical record count less in these steps"
     )
     return LastSteps(
         w=w - step,
@@ -245,14 +244,14 @@ def last_steps(
 
 
 def lifted(curvature: Vector, least: float) -> Vector:
-    """Return the inverse of a noisy matrix whose eigenvalues below `least` are lifted to it."""
+    """Return the inverse of a noisy matrix, with all eigenvalues raised to at least `least`."""
     values, vectors = np.linalg.eigh(curvature)
     inverse: Vector = (vectors / np.maximum(values, least)) @ vectors.T
     return inverse
 
 
 def _radius(features: Curator, rho: float, bias: float | None) -> float:
-    """Buy a length that few records, the intercept's column included, exceed."""
+    """Buy a norm, including the intercept's column, that few records exceed."""
     counts = features.measure(Norms(RADII), rho)
     above = np.cumsum(counts.value)
     length = float(RADII[int(np.argmax(above >= LONG_RECORDS * above[-1]))])
@@ -262,7 +261,7 @@ def _radius(features: Curator, rho: float, bias: float | None) -> float:
 def _mass(curvature: Measurement, radius: float, bias: float | None, outputs: int) -> float:
     """Return the sum of second derivatives: from the intercept's entry or, without one, a lower bound.
 
-    Of several classes it is that of the difference between classes of which it is least.
+    With several classes it is the smallest over all differences between classes.
     """
     matrix, basis = symmetric(curvature.value), basis_of_classes(outputs)
     if bias is None:

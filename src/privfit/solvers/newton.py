@@ -1,9 +1,9 @@
-"""Private Newton steps: a noisy gradient, divided by a noisy matrix of second derivatives.
+"""Private Newton steps: the inverse of a noisy matrix of second derivatives times a noisy gradient.
 
-After Ganesh, Haghifam, Steinke & Thakurta (2023). One private matrix of second moments bounds the curvature
-wherever the weights are, and serves the first steps; for smooth losses a second matrix, the curvature at the
-weights reached by then, serves the others. A direction in which the matrix shows nothing but its own noise
-is taken to be as curved as that noise could hide. docs/research.md has what was tried.
+After Ganesh, Haghifam, Steinke & Thakurta (2023). A private matrix of second moments bounds the curvature at
+all weights; the first steps use it. For smooth losses the later steps use a second matrix, the curvature at
+the weights reached by then. If a direction of the matrix cannot be told from noise, its curvature is taken to
+be the largest that the noise could hide. docs/research.md says what was tried.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from privfit.questions.products import symmetric
 from privfit.solvers.adaptive import BIAS
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.calibration import first_weights
-from privfit.solvers.curvature import DIGITS
+from privfit.solvers.curvature import LEAST_RELATIVE_PENALTY
 from privfit.solvers.geometry import bounded, counted, standardised
 from privfit.solvers.kit import total_weight
 from privfit.solvers.output_curvature import mean_of_outputs
 from privfit.solvers.requirements import POSITIVE_DELTA, SMOOTH_LOSS, UNCONSTRAINED, Requirement
 from privfit.solvers.walk import gradient_clip
 
-MOST_COLUMNS = 2000  # the matrix has the square of that many numbers, and its eigenvectors take the cube
-MATRIX_SHARE = 0.05  # of what geometry leaves, for each matrix: steps pay for their noise, too
-REFRESH_AT = 0.3  # of the steps: the weights are then near enough for the curvature there to hold further on
-WINDOW = 2.0  # of predictions, over which curvature is averaged, because steps move them by about as much
-LENGTH = 1.5  # how far the noise of all steps may move a weight where there is no curvature
-STEPS = (12, 100)  # curvatures below the bound X'X/4 make steps shorter than Newton's; a dozen still arrive
-AVERAGE_FROM = 0.6  # of the steps: earlier points are on the way
+MOST_COLUMNS = 2000  # the matrix has the square of this many numbers, and eigenvectors take the cube in time
+MATRIX_SHARE = 0.05  # of what is left after the statistics of the features, for each matrix
+REFRESH_AT = 0.3  # share of the steps after which the curvature is measured again, for all later steps
+CURVATURE_WINDOW = 2.0  # curvature is averaged over this range of predictions, about the length of a step
+NOISE_PER_WEIGHT = 1.5  # how far noise may move a weight over all steps, in a direction without curvature
+FEWEST_AND_MOST_STEPS = (12, 100)  # a dozen converge, although the bound X'X/4 makes steps shorter
+AVERAGE_FROM = 0.6  # share of the steps before which iterates are not averaged
 
 FEW_COLUMNS = Requirement(
     f"at most {MOST_COLUMNS} columns, because it asks for a number for every two of them",
@@ -50,17 +50,17 @@ NO_COUNTS = Requirement(
 
 @dataclass(frozen=True)
 class Curvature:
-    """Second derivatives of the mean loss, by eigenvectors, none smaller than what noise could hide."""
+    """Eigenvalues and eigenvectors of the Hessian of the mean loss, raised to what noise could hide."""
 
     values: Vector
     vectors: NDArray[np.float64]
 
     @classmethod
     def of(cls, measured: Measurement, scale: float, penalty: NDArray[np.float64], least: float) -> Curvature:
-        """Return that of a noisy matrix times `scale`, and of the regulariser, at least `least`.
+        """Return the curvature from a noisy matrix times `scale` plus the regulariser's; at least `least`.
 
-        The noise alone has eigenvalues up to sigma sqrt(2 d) on either side (Wigner's semicircle), and hides
-        smaller ones.
+        Pure noise has eigenvalues of up to sigma sqrt(2 d) in size (Wigner's semicircle), so smaller
+        eigenvalues may be noise.
         """
         values, vectors = np.linalg.eigh(scale * symmetric(measured.value) + penalty)
         hidden = scale * noise_edge(measured.sigma, len(values))
@@ -74,7 +74,7 @@ class Curvature:
 
 
 def noise_edge(sigma: float, d: int) -> float:
-    """Return how large eigenvalues of a `symmetric` matrix of pure noise get."""
+    """Return the largest eigenvalue to be expected of a `symmetric` matrix of pure noise."""
     return sigma * math.sqrt(2.0 * d)
 
 
@@ -83,9 +83,9 @@ def noise_edge(sigma: float, d: int) -> float:
 class Newton:
     """Newton steps with a private matrix of second derivatives, in the geometry of the default (Q1, Q14).
 
-    Use it on tables of up to 2,000 columns where passes over the data are expensive, or columns strongly
-    correlated: it takes 12 to 100 steps of a pass each, 2.4 to 4.4 times the root of the number of columns
-    for the logistic loss and 100 for the hinge. It needs no settings.
+    Use it on tables of up to 2,000 columns if passes over the data are expensive, or if columns are strongly
+    correlated. It takes 12 to 100 steps of one pass each: for the logistic loss 2.4 to 4.4 times the root of
+    the number of columns, and for the hinge 100. It needs no settings.
     """
 
     name: ClassVar[str] = "newton"
@@ -100,7 +100,7 @@ class Newton:
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
-        """Buy the geometry and the matrix, step, and average the later points, the last weighing most."""
+        """Buy statistics of the features and the matrix, take steps, and average the later iterates."""
         budget = curator.remaining
         n = counted(curator, budget)
         weight = total_weight(curator, budget, n)
@@ -114,43 +114,46 @@ class Newton:
 
 
 def planned_steps(steepest: float, d: int, clip: float) -> int:
-    """Return how many steps go as far as their noise lets them (LENGTH) where the matrix shows nothing.
+    """Return the number of steps after which noise has moved a weight by about `NOISE_PER_WEIGHT`.
 
-    If the whole budget leaves a noise of `clip` on one gradient, the matrix, of records of norm 1, has one of
-    1 / sqrt(MATRIX_SHARE), and a step is as long as one over the curvature that this could hide. Clips above
-    1 are for budgets so large that it hides little.
+    This is for directions in which the matrix shows only noise. If the noise of one gradient, bought with
+    the whole budget, were `clip`, the noise of the matrix, over records of norm 1, would be
+    1 / sqrt(MATRIX_SHARE). A step is as long as one over the curvature that this noise could hide. Clips
+    above 1 are for large budgets, whose matrix has little noise.
     """
     hidden = steepest * noise_edge(1.0 / math.sqrt(MATRIX_SHARE), d)
-    return int(np.clip(math.ceil(LENGTH * hidden / min(clip, 1.0)), *STEPS))
+    return int(np.clip(math.ceil(NOISE_PER_WEIGHT * hidden / min(clip, 1.0)), *FEWEST_AND_MOST_STEPS))
 
 
 def newton_steps(features: Curator, n: float, w: Vector) -> tuple[Vector, tuple[Step, ...]]:
-    """Return the weighted mean of the later points, and the steps."""
+    """Return the weighted mean of the later iterates, and the steps."""
     loss, d, matrix_rho = features.loss, features.n_weights, MATRIX_SHARE * features.remaining
     carried = features.reach(n)
     clip = gradient_clip(carried / math.sqrt(d * loss.free_outputs))
-    radius = max(1.0, clip)  # what a gradient may hear of a record, its curvature must, or steps overshoot
+    radius = max(1.0, clip)  # records are clipped no more than in gradients, because steps would overshoot
     clip *= loss.joint_slope
-    # The hinge is curved at its kink alone. How much, at these weights, says nothing of a step further, and
-    # the bound by its rounded version is so cautious that it takes as many steps as there may be.
+    # The hinge has curvature at its kink only, so its curvature at these weights does not hold one step
+    # further. The bound by the smoothed hinge is so cautious that the largest number of steps is needed.
     smooth, steepest = loss.smoothness < math.inf, loss.smoothed.smoothness
-    steps = planned_steps(steepest, d, clip) if smooth else STEPS[1]
-    least = steps * clip / (LENGTH * carried)
+    steps = planned_steps(steepest, d, clip) if smooth else FEWEST_AND_MOST_STEPS[1]
+    least = steps * clip / (NOISE_PER_WEIGHT * carried)
     penalty = np.stack([features.regulariser.gradient(e) for e in np.eye(d)])
-    least = max(least, DIGITS * float(np.trace(penalty)))
+    least = max(least, LEAST_RELATIVE_PENALTY * float(np.trace(penalty)))
     moments = features.measure(SecondMoments(radius), matrix_rho)
     curvature = Curvature.of(moments, steepest / n, penalty, least)
     refresh_at = math.ceil(REFRESH_AT * steps) if smooth else None
     mean, weight, trace = np.zeros_like(w), 0.0, list[Step]()
     for t in range(steps):
-        bought = loss.outputs == 1  # of several outputs the moments, and the weights, tell the curvature
+        bought = loss.outputs == 1  # for several outputs the curvature follows from moments and weights
         reserved = matrix_rho if refresh_at is not None and t < refresh_at and bought else 0.0
         if t == refresh_at and not bought:
             of_outputs = mean_of_outputs(loss, symmetric(moments.value) / n, w, features.n_features)
             largest = float(np.linalg.eigvalsh(of_outputs)[-1])
             curvature = Curvature.of(moments, min(largest, steepest) / n, penalty, least)
         elif t == refresh_at:
-            hessian = features.measure(HessianAt(w, radius * math.sqrt(steepest), WINDOW), matrix_rho)
+            hessian = features.measure(
+                HessianAt(w, radius * math.sqrt(steepest), CURVATURE_WINDOW), matrix_rho
+            )
             curvature = Curvature.of(hessian, 1.0 / n, penalty, least)
         g = features.measure(GradientAt(w, clip), (features.remaining - reserved) / (steps - t))
         gradient = loss.without_common_part(g.value) / n + features.regulariser.gradient(w)

@@ -1,4 +1,4 @@
-"""How solvers fit numbers and amounts: in units that are bought. The default walks on residuals."""
+"""How solvers fit numbers and amounts: in a private unit, which the default solver updates on the way."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from privfit.solvers.kit import total_weight
 from privfit.solvers.least_squares import is_enough, least_squares
 from privfit.solvers.residual_walk import ResidualWalk
 from privfit.solvers.target_scale import ScaledTargets, scaled_targets
-from privfit.solvers.walk import PASSES
+from privfit.solvers.walk import PLANNED_PASSES
 
-NOTHING = 1e-6  # share of the budget that rounding may leave
+NEGLIGIBLE_SHARE = 1e-6  # of the budget, which rounding may leave over
 LARGE_PREDICTION = 1.0  # standard deviation of logarithms of means that few models of amounts exceed
 ONE_RELEASE = "least squares were computed from one noisy release of all products"
 
 
 def has_a_unit(loss: Loss) -> bool:
-    """Return whether targets of this loss may be measured in another unit."""
+    """Return whether a solver may choose the unit of this loss's targets."""
     return loss.is_scale_free or loss.targets == AMOUNTS
 
 
 def constant_only(scaled: ScaledTargets, left: float, budget: float) -> Solution | None:
-    """Return the model of a constant, or the declared start, if the centre has cost the whole budget."""
-    if left > NOTHING * budget:
+    """Return a constant model, or the declared start, if the whole budget was spent on the centre."""
+    if left > NEGLIGIBLE_SHARE * budget:
         return None
     regulariser = scaled.curator.regulariser
     w = scaled.in_units(regulariser.start(np.zeros(scaled.curator.n_weights)))
@@ -44,10 +44,10 @@ def constant_only(scaled: ScaledTargets, left: float, budget: float) -> Solution
 
 
 def walk_start(features: Curator) -> Vector:
-    """Return where the walk starts: at zero or at declared weights, with the intercept that was bought.
+    """Return the weights at which the walk starts: zeros or declared weights, with the noisy intercept.
 
-    Declared weights whose predictions differ too much from record to record are scaled down: far out the
-    loss of amounts is so steep that a walk with little budget would not come back.
+    If the predictions of declared weights vary too much between records, the weights are scaled down. The
+    loss of amounts is very steep at large predictions, and with a small budget the walk would not return.
     """
     start = features.regulariser.start(np.zeros(features.n_weights))
     if features.penalty.start is None:
@@ -61,7 +61,7 @@ def walk_start(features: Curator) -> Vector:
 def fitted_numbers(
     curator: Curator, budget: float, n: float, weight: float, bias: float, max_steps: int
 ) -> Solution:
-    """Buy the scale of the targets and the geometry of the features, and walk or descend."""
+    """Buy the scale of the targets and statistics of the features, and take the steps."""
     scaled = scaled_targets(curator, budget, n, weight)
     left = curator.remaining
     if only := constant_only(scaled, left, budget):
@@ -80,7 +80,7 @@ def fitted_numbers(
         w = scaled.in_units(features.curator.raw_weights(least_squares(features.curator, n)))
         return replace(found, w=w, notes=(*features.notes, ONE_RELEASE))
     walk: ResidualWalk | Descent
-    few_steps = max_steps < PASSES[0]
+    few_steps = max_steps < PLANNED_PASSES[0]
     if affordable(features.curator, weight, few_steps=few_steps) and curator.loss.is_scale_free:
         walk = Descent(features.curator, weight, bias, longer=features.longer, max_steps=max_steps)
     else:
@@ -93,11 +93,11 @@ def fitted_numbers(
 
 
 def in_bought_units(curator: Curator, bias: float, solve: Callable[[Curator, float], Solution]) -> Solution:
-    """Let a solver that knows one step size fit numbers, in units that are bought as the default buys them.
+    """Let a solver with a fixed step size fit numbers, in private units as the default solver buys them.
 
     `solve` gets a curator over targets of size 1 and standardised features, whose intercept's column holds
-    `bias`, and the sum of the records' weights, or their number. A user's loss says itself what size of
-    targets it is for, so only its features are scaled.
+    `bias`, and the sum of the records' weights (or their number). A user's loss is made for targets of a
+    certain size, so only the features are scaled for it.
     """
     budget = curator.remaining
     n = counted(curator, budget)

@@ -1,7 +1,7 @@
-"""Objective perturbation: tilt the objective at random, and release where its minimum then lies.
+"""Objective perturbation: add a random linear term (the tilt) to the objective, and release its minimiser.
 
 Chaudhuri, Monteleoni & Sarwate (2011) for delta = 0, Kifer, Smith & Thakurta (2012) for delta > 0. The
-constants are those of claim O1 in docs/privacy.md, which is for adding or removing a record.
+constants are those of claim O1 in docs/privacy.md, which is about adding or removing a record.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from privfit.curator import Curator, NoiseSource, Vector
 from privfit.losses import Loss
 from privfit.solvers.base import Solution, register
 from privfit.solvers.kit import check_share
-from privfit.solvers.release import COUNT_SHARE, open_release
+from privfit.solvers.release import EPSILON_SHARE_OF_COUNT, open_release
 from privfit.solvers.requirements import (
     BOUNDED_SLOPE,
     LABELS_ONLY,
@@ -34,9 +34,9 @@ from privfit.solvers.requirements import (
 if TYPE_CHECKING:
     from privfit.curator import Problem
 
-UNIT = 1.0 + 2.0**-20  # what a row scaled to norm 1 may measure after rounding (Table.with_rows_of)
-MOST_CURVATURE = 1.0  # of epsilon; more would only make the objective too flat to be minimised
-PRECISION = 2.0**-44  # of what is summed into a gradient; its rounding is a hundred times smaller
+LONGEST_UNIT_ROW = 1.0 + 2.0**-20  # the largest norm, after rounding, of a row scaled to norm 1
+MOST_CURVATURE = 1.0  # of epsilon; with more, the objective would be too flat to be minimised
+GRADIENT_PRECISION = 2.0**-44  # relative to the summands; rounding errors are a hundred times smaller
 HALF_STEP = 2.0**-40  # of the grid that Gaussian noise is rounded to, in units of sigma (N2)
 MAX_ITER = 10_000
 
@@ -44,22 +44,23 @@ MAX_ITER = 10_000
 @register
 @dataclass(frozen=True, kw_only=True)
 class ObjectivePerturbation:
-    """The minimiser of the regularised loss plus a random linear term: one look, nothing to tune.
+    """The minimiser of the regularised loss plus a random linear term, with nothing to tune.
 
-    Use it for delta = 0, and as a baseline. Its proof is about the exact minimiser in exact arithmetic, so
-    publish "approximate-minima-perturbation" instead, whose proof covers what an optimiser returns.
+    Use it for delta = 0, and as a baseline. Its proof is about the exact minimiser in exact arithmetic. If a
+    model will be published, use "approximate-minima-perturbation", whose proof covers what an optimiser
+    returns.
 
     Parameters
     ----------
     curvature_share : float
-        Share of epsilon that pays for what one record changes in the curvature of an objective with
-        smoothness 1, such as the rounded hinge's; half of it for the logistic loss, whose smoothness is 1/4.
-        The regulariser on the sum of losses is raised to what that asks for, about smoothness / (share
-        epsilon): a larger share means less regularisation and more noise.
+        Share of epsilon that pays for the change of the objective's curvature by one record, if the loss has
+        smoothness 1, like the smoothed hinge. The logistic loss, with smoothness 1/4, uses half of it. The
+        proof needs a regulariser on the sum of losses of about smoothness / (share epsilon): a larger share
+        means less regularisation and more noise.
 
     Notes
     -----
-    Rows (x, 1) are scaled to norm 1, and predictions do the same. The hinge is rounded at its kink.
+    Rows (x, 1) are scaled to norm 1, for fitting and for predictions. The kink of the hinge is smoothed.
     """
 
     name: ClassVar[str] = "objective-perturbation"
@@ -79,10 +80,14 @@ class ObjectivePerturbation:
         check_share(self, "curvature_share")
 
     def solve(self, curator: Curator) -> Solution:
-        """Draw the tilt, minimise, release."""
-        # what is surely left for the tilt must be enough for some noise; else nothing is charged
-        noise_scale(1.0, (1.0 - COUNT_SHARE) * (1.0 - self.curvature_share) * curator.epsilon, curator.delta)
-        release = open_release(curator, why="objective perturbation")
+        """Draw the tilt, minimise the objective, and release the minimiser."""
+        # raises before the charge if no noise scale is large enough for the tilt
+        noise_scale(
+            1.0,
+            (1.0 - EPSILON_SHARE_OF_COUNT) * (1.0 - self.curvature_share) * curator.epsilon,
+            curator.delta,
+        )
+        release = open_release(curator, why="objective perturbation", claim="O1")
         objective = tilted_objective(
             release.problem,
             release.noise,
@@ -101,18 +106,18 @@ class TiltedObjective:
     problem: Problem
     ridge: float
     tilt: Vector
-    tilt_error: float = 0.0  # how far it may be from the noise that it was rounded from (N2)
+    tilt_error: float = 0.0  # bound on the tilt's rounding to its grid (N2)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What was minimised, in words, for the statement."""
+        """The objective in words, for the statement."""
         loss = self.problem.loss.name.replace("_", " ")
         return (f"the {loss} was summed over rows of norm 1 and regularised by {self.ridge:.4g}/2 ||w||^2",)
 
     @property
     def precision(self) -> float:
-        """A gradient norm that is small beside everything but rounding."""
-        return PRECISION * (self.problem.n_records + float(np.linalg.norm(self.tilt)))
+        """A gradient norm that is small, but larger than rounding errors."""
+        return GRADIENT_PRECISION * (self.problem.n_records + float(np.linalg.norm(self.tilt)))
 
     def gradient(self, w: Vector) -> Vector:
         """Return the gradient at w. One pass over the data."""
@@ -125,25 +130,25 @@ class TiltedObjective:
         return value, point.gradient_sum() + self.ridge * w + self.tilt
 
     def rounding(self, w: Vector) -> float:
-        """Bound the L2 distance of `gradient(w)` from the gradient in exact arithmetic, whatever n is."""
-        sizes = self.problem.n_records * self.problem.loss.lipschitz * UNIT
+        """Bound the L2 distance of `gradient(w)` from the gradient in exact arithmetic."""
+        sizes = self.problem.n_records * self.problem.loss.lipschitz * LONGEST_UNIT_ROW
         sizes += self.ridge * float(np.linalg.norm(w)) + float(np.linalg.norm(self.tilt))
         return self.problem.gradient_error(w) + 2.0**-50 * sizes + self.tilt_error
 
     def minimiser(self, tolerance: float, *, certain: bool = False) -> Vector:
-        """Return a point where the gradient's norm is at most `tolerance`, or release nothing.
+        """Return a point where the gradient's norm is at most `tolerance`; raise RuntimeError otherwise.
 
-        If `certain`, that holds for the gradient in exact arithmetic: what rounding may hide counts, too.
+        If `certain`, this holds for the gradient in exact arithmetic: a bound on rounding errors is added.
 
-        L-BFGS compares values and stops where their rounding hides progress, at gradients of about 1e-4.
-        Newton's method goes on from there; it needs gradients only.
+        L-BFGS compares values of the objective, so it stops when rounding hides their differences, at
+        gradients of about 1e-4. Newton's method, which needs gradients only, continues from there.
         """
         options = {"maxiter": MAX_ITER, "maxfun": 2 * MAX_ITER, "gtol": 0.0, "ftol": 2.0**-46, "maxcor": 30}
         start = np.zeros(self.problem.n_weights)
         w: Vector = minimize(self.value_and_gradient, start, jac=True, method="L-BFGS-B", options=options).x
         if self._misses(w, tolerance, certain):
             aim = tolerance / 2.0 if certain else tolerance
-            with suppress(NoConvergence, ValueError):  # what was reached is looked at below
+            with suppress(NoConvergence, ValueError):  # the point reached is checked below
                 w = newton_krylov(self.gradient, w, f_tol=aim, tol_norm=np.linalg.norm, maxiter=100)
         if self._misses(w, tolerance, certain):
             raise RuntimeError(
@@ -174,7 +179,7 @@ def tilted_objective(
     """
     rows = problem.with_rows_of(1.0).with_loss(problem.loss.smoothed)
     ridge, rest = ridge_and_rest(rows.loss, epsilon, strength, curvature_share)
-    scale = noise_scale(rows.loss.lipschitz * UNIT, rest, delta)
+    scale = noise_scale(rows.loss.lipschitz * LONGEST_UNIT_ROW, rest, delta)
     if delta == 0.0:
         return TiltedObjective(rows, ridge, noise.radial(rows.n_weights, scale))
     tilt = noise.gaussian(np.zeros(rows.n_weights), scale)
@@ -186,11 +191,12 @@ def ridge_and_rest(
 ) -> tuple[float, float]:
     """Return the regulariser, and the part of epsilon that is left for the tilt.
 
-    One record multiplies the determinant of the Hessian by at most 1 + curvature / ridge, whose logarithm
-    is paid from epsilon. The regulariser's bias falls with the share paid as smoothness / share, and the
-    variance of the tilt rises as (1 - share)^-2, so that the best small share grows as sqrt(smoothness).
+    One record multiplies the determinant of the Hessian by at most 1 + curvature / ridge; epsilon pays for
+    the logarithm of this factor. With the share that pays for it, the regulariser's bias falls as smoothness
+    / share, and the variance of the tilt rises as (1 - share)^-2. So the best small share grows as
+    sqrt(smoothness).
     """
-    curvature = loss.smoothness * UNIT**2
+    curvature = loss.smoothness * LONGEST_UNIT_ROW**2
     share = curvature_share * min(1.0, math.sqrt(loss.smoothness))
     ridge = max(strength, curvature / math.expm1(min(share * epsilon, MOST_CURVATURE)))
     return ridge, epsilon - math.log1p(curvature / ridge)

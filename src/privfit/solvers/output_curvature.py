@@ -1,4 +1,4 @@
-"""How a loss of several outputs curves on average, computed from released weights alone.
+"""The mean curvature of a loss of several outputs, computed from released numbers alone.
 
 The second derivatives of a record's loss are the Kronecker product of a matrix over outputs, D, and of zz'.
 One private matrix of second moments G therefore serves all outputs: the mean is taken to be the mean of D,
@@ -21,8 +21,8 @@ from privfit.solvers.curvature import Newton as NewtonOfOne
 
 Matrix = NDArray[np.float64]
 
-DRAWS = 128  # of margins, and as many of the opposite sign: a few percent of the curvature do
-MANY_OUTPUTS, FEWEST_DRAWS = 100, 8  # from so many on draw less, because time grows with their square
+DRAWS = 128  # of margins, and as many with the opposite sign; an error of a few percent is small enough
+MANY_OUTPUTS, FEWEST_DRAWS = 100, 8  # with more outputs fewer draws, because time grows with their square
 
 
 def gaussian_margins(covariance: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""Output perturbation: descend as if nobody watched, then add noise for how far a record can move the end.
+"""Output perturbation: gradient descent without noise, whose last point is released with noise.
 
 After Zhang, Zheng, Mou & Wang (2017), "Efficient private ERM for smooth objectives". The sensitivity is that
 of claim U1 in docs/privacy.md.
@@ -28,11 +28,11 @@ from privfit.solvers.requirements import (
     Requirement,
 )
 
-NOISE, MOST_STEPS = 0.1, 2000  # by default, how much noise a weight may get, and the number of steps
+NOISE_PER_WEIGHT, MOST_STEPS = 0.1, 2000  # default limits: noise of each weight, and number of steps
 
-# Where n records are expected and N come, each weighs (1 + FADE - FADE N/n) / n, or 0 if that is negative:
-# 1/n if N = n. The weight falls so slowly that one more record changes little for the others, and so fast
-# that all records together never weigh more than MOST_WEIGHT, nor N times as much more than MOST_SQUARED n.
+# If n records are expected and there are N, each has the weight (1 + FADE - FADE N/n) / n, or 0 if that is
+# negative; it is 1/n if N = n. The weight falls slowly with N, so one more record hardly changes that of the
+# others. Yet the total weight never exceeds MOST_WEIGHT, and N times the total never exceeds MOST_SQUARED n.
 FADE = 0.1
 MOST_WEIGHT = (1.0 + FADE) ** 2 / (4.0 * FADE)
 MOST_SQUARED = 4.0 * (1.0 + FADE) ** 3 / (27.0 * FADE**2)
@@ -43,21 +43,21 @@ MOST_SQUARED = 4.0 * (1.0 + FADE) ** 3 / (27.0 * FADE**2)
 class OutputPerturbation:
     """Full-batch gradient descent whose last point is released with Gaussian noise.
 
-    Use it as a baseline. The noise pays for a record that pushes as hard as it can in every step, which none
-    does; noisy gradient descent pays for far less.
+    Use it as a baseline. The noise is calibrated to a record that has the largest possible gradient in every
+    step, which no record has. Noisy gradient descent needs far less noise.
 
     Parameters
     ----------
     T : int, optional
-        Number of steps. By default so many that a weight gets no more noise than 0.1, and at most 2000.
+        Number of steps. By default as many as give a weight noise of at most 0.1, and at most 2000.
     step : float, optional
         Step size on the mean loss; by default the longest that the proof allows.
     radius : float
-        Longer rows, the intercept's 1 included, are shrunk to this norm. A typical norm is a good choice.
+        Rows, including the intercept's 1, are clipped to this norm. A typical norm is a good choice.
 
     Notes
     -----
-    The hinge is rounded at its kink: where gradients jump, one record may send two walks far apart.
+    The kink of the hinge is smoothed, because if gradients jump, one record may change the result a lot.
     """
 
     name: ClassVar[str] = "output-perturbation"
@@ -81,7 +81,7 @@ class OutputPerturbation:
         check_whole(self, "T")
 
     def solve(self, curator: Curator) -> Solution:
-        """Walk from zero, and blur where the walk ends."""
+        """Descend from zero, and add noise to the last point."""
         loss = curator.loss.smoothed
         step = self._step(loss, curator.penalty.alpha)
         n = number_of_records(curator)
@@ -91,10 +91,10 @@ class OutputPerturbation:
         T = self.T
         if T is None:
             noise_of_a_step = gaussian_sigma(sensitivity(1, step, gradient, *facts), rho)
-            T = min(max(1, int(NOISE / noise_of_a_step)), MOST_STEPS)
+            T = min(max(1, int(NOISE_PER_WEIGHT / noise_of_a_step)), MOST_STEPS)
         sigma = gaussian_sigma(sensitivity(T, step, gradient, *facts), rho)
 
-        problem, noise = curator.open(rho, why="output perturbation")
+        problem, noise = curator.open(rho, why="output perturbation", claim="U1")
         problem = problem.with_loss(loss).with_rows_of(self.radius, shrink_only=True)
         weight = max(0.0, 1.0 + FADE - FADE * problem.n_records / n) / n
         w = np.zeros(curator.n_weights)
@@ -108,7 +108,7 @@ class OutputPerturbation:
         return self.radius * (1.0 + 2.0**-19)  # twice the rounding that Table.with_rows_of allows itself
 
     def _step(self, loss: Loss, alpha: float) -> float:
-        """Return the step size, at most the longest with which two walks on one table do not part."""
+        """Return the step size; the longest is that at which gradient steps do not increase distances."""
         longest = 2.0 / (MOST_WEIGHT * loss.smoothness * self._longest_row**2 + 2.0 * alpha)
         if self.step is not None and self.step > longest:
             raise ValueError(
@@ -119,10 +119,11 @@ class OutputPerturbation:
 
 
 def sensitivity(T: int, step: float, gradient: float, n: float, n_weights: int, alpha: float) -> float:
-    """Bound how far one record more moves the end of a walk of T steps (U1).
+    """Bound how far one more record moves the last of T points (U1).
 
-    A step brings two walks nearer by the factor 1 - step * alpha and moves them apart by `gradient`, the
-    length of a record's longest, times (1 + FADE) / n; the last term bounds the rounding of both.
+    A step multiplies the distance between the points of two neighbouring tables by 1 - step * alpha, and adds
+    step * `gradient` * (1 + FADE) / n, where `gradient` bounds the norm of a record's gradient. The last term
+    bounds the rounding errors of both.
     """
     shrink = step * alpha
     steps = T if shrink == 0.0 else -math.expm1(T * math.log1p(-shrink)) / shrink

@@ -1,9 +1,9 @@
-"""How many steps fit into a number of passes over the data, which is a setting.
+"""How many steps fit into a given number of passes over the data (`max_passes`).
 
-A pass reads the features of every record once. Passes are counted by what is declared alone (the kind of
-targets, weights, whose the records are, a start), and each question that the solver may ask is counted even
-if a fit does not ask it. So the plan does not depend on the table, nor on where or how it is stored. Reading
-a table, and checking it before the fit, is not counted.
+A pass reads the features of every record once. The number of passes is computed from declared facts alone:
+the kind of targets, weights, ids of people, a start. Every question that the solver may ask is counted, even
+if a fit does not ask it. So the number of steps does not depend on the table, nor on how it is stored.
+Reading a table, and checking it before the fit, is not counted.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ if TYPE_CHECKING:  # they import this module
     from privfit.solvers.base import Solver
     from privfit.solvers.requirements import Facts
 
-MOST_PASSES = 600  # steps, each of a pass, that are ever taken
-SIZES, CLIP, NORMS, MOMENTS = 1, 2, 1, 2  # passes: columns are clipped in two, moments need their norms
-GEOMETRY = SIZES + CLIP + NORMS + MOMENTS + NORMS + NORMS  # records change their norms twice
+MOST_PASSES = 600  # the largest number of steps, with one pass each
+# passes for sizes of columns, for clipping them, for norms of records, and for moments, which need norms
+SIZES, CLIP, NORMS, MOMENTS = 1, 2, 1, 2
+GEOMETRY = SIZES + CLIP + NORMS + MOMENTS + NORMS + NORMS  # the norms change twice
 LAST_LOOK = 1  # for second moments, or for the scale of margins or residuals
 START = 1  # for the margins of declared weights
 ANGLES = 1  # for the angles between records of a person
-FEWEST_STEPS = 4  # with which a model is still better than a constant on most tables
+FEWEST_STEPS = 4  # with fewer, a model is no better than a constant on most tables
 
 
 def passes_of_a_step(facts: Facts | Curator) -> int:
     """Return how many passes the sum of the clipped gradients takes.
 
-    Predictions come first, in a pass of their own, where a person's sum is clipped, and where records of one
-    output have weights.
+    Predictions need a pass of their own if each person's sum is clipped, or if a model with one output has
+    weights of records.
     """
     separate = are_people_clipped(facts.relation) or (facts.weighted and facts.loss.outputs == 1)
     return 2 if separate else 1
 
 
 def passes_before_steps(facts: Facts | Curator) -> int:
-    """Return how many passes the default solver may take for all but the gradients of its steps."""
+    """Return how many passes the default solver may take for everything but the gradients of its steps."""
     declared = START if facts.penalty.start is not None else 0
     return GEOMETRY + LAST_LOOK + declared + (ANGLES if are_people_clipped(facts.relation) else 0)
 
@@ -57,7 +58,7 @@ def most_steps(max_passes: int | None, facts: Facts | Curator) -> int:
 
 
 def limited(solver: Solver, max_passes: Any) -> Solver:
-    """Return the solver with this limit of passes, or refuse one that knows no such limit."""
+    """Return the solver with this limit of passes; raise ValueError if it has no such setting."""
     if max_passes is None:
         return solver
     if "max_passes" not in {field.name for field in fields(solver)}:  # type: ignore[arg-type]  # all are dataclasses
@@ -70,7 +71,7 @@ def limited(solver: Solver, max_passes: Any) -> Solver:
 
 
 def check_passes(solver: Solver, facts: Facts | Curator) -> None:
-    """Refuse a limit of passes into which not even the shortest fit goes."""
+    """Raise ValueError if the limit of passes is too small for the shortest fit."""
     max_passes, least = getattr(solver, "max_passes", None), least_passes(facts)
     if max_passes is not None and max_passes < least:
         name = remedy("max_passes", "--max-passes")

@@ -1,8 +1,8 @@
-"""Sums of gradients where people have several records: each person's sum is clipped, not each record.
+"""Sums of gradients if people have several records: each person's sum is clipped, not each record's gradient.
 
-A person's sum is clipped where one record's gradient would be, so that the noise is that of one record for
-each person. In all measurements this was better than clipping records, or no worse: people with many records
-are heard less, and the noise is several times smaller (benchmarks/visits.py).
+A person's sum is clipped to the norm that one record's gradient would have, so the noise is as small as if
+each person had one record. In all measurements this was at least as accurate as clipping records. People with
+many records have less influence, but the noise is several times smaller (benchmarks/visits.py).
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from privfit.accounting.relation import Relation
 from privfit.curator import Curator, Vector
 from privfit.questions import GradientAt, PersonGradientAt
 
-MOST_RECORDS = 64  # of a person, up to which the angles between records are kept (Q26)
+MOST_RECORDS = 64  # per person; with more, the angles between records would need too much memory (Q26)
 
 
 def records_heard(relation: Relation) -> int:
-    """Return how many times the clip one person can move a sum of gradients by."""
+    """Return how far one person can move a sum of gradients, in units of the clip."""
     return 1 if are_people_clipped(relation) else relation.records_per_person
 
 
 def gradient_at(w: Vector, clip: float, relation: Relation) -> GradientAt | PersonGradientAt:
-    """Return the question about the sum of gradients at w, each person's, or each record's, clipped."""
+    """Return the question for the sum of gradients at w, clipped for each person or for each record."""
     return PersonGradientAt(w, clip) if are_people_clipped(relation) else GradientAt(w, clip)
 
 

@@ -1,14 +1,15 @@
-"""PrivGene: genetic search in which the fittest are chosen privately (Zhang et al. 2013)."""
+"""PrivGene: a genetic algorithm that chooses the fittest privately (Zhang et al. 2013)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from privfit.accounting import Concentrated
 from privfit.curator import Curator, Vector
+from privfit.leaks import warn_of_earlier_name
 from privfit.questions import ChangesOfLoss
 from privfit.solvers.base import Solution, Step, register
 from privfit.solvers.kit import check_choice, check_positive, check_whole, number_of_records
@@ -21,33 +22,35 @@ from privfit.solvers.requirements import (
     Requirement,
 )
 
-FEWEST, MOST = 8, 200  # generations; after 200 a mutation has shrunk to 1/30000
+FEWEST_GENERATIONS, MOST_GENERATIONS = 8, 200  # generations; after 200 a mutation has shrunk to 1/30000
 
 
 @register
 @dataclass(frozen=True, kw_only=True)
 class PrivGene:
-    """Breed weight vectors, choose the fittest privately, breed again from those.
+    """Breed weight vectors, choose the fittest privately, and breed the next generation from those.
 
-    Use it as a baseline that needs no gradient, for features of size 1; every solver with one is better.
+    Use it as a baseline without gradients, for features of size 1. All solvers with gradients are better.
 
     Parameters
     ----------
     variant : {"paper", "authors"}
-        "paper": vectors are random at first; then, for each child, two parents are crossed over at a random
-        place and a random weight moves up or down. "authors", the code of the DP-AGD authors: the only
-        parent, zero at first, has a child for each weight and direction.
+        "paper": the first vectors are random. Each child is a crossover of two parents at a random position,
+        with one random weight moved up or down. "authors", as in the code of the DP-AGD authors: there is one
+        parent, at first zero, which has a child for each weight and direction.
     population, parents : int
         Size of a generation, and how many are chosen from it, for the variant "paper".
     mutation, decay : float
-        How far a child's weight moves at first, and the factor by which that shrinks with each generation.
+        How far a child's weight moves in the first generation, and the factor for each later generation.
     c : float
         There are c * n * epsilon generations, but at least 8 and at most 200.
-    reach : float
-        A record's margin counts as changed by at most `reach` times the farthest that any weight moves.
-        For "authors" that changes nothing where no feature is larger than `reach`.
+    relative_clip : float
+        The change of a record's margin is clipped to `relative_clip` times the largest move of a weight. For
+        "authors" this changes nothing if no feature is larger than `relative_clip`.
     seed : int
-        Of the breeding, which is public.
+        Seed of the breeding, which is public.
+    reach : float, optional
+        The name of `relative_clip` in privfit 0.1.
     """
 
     name: ClassVar[str] = "privgene"
@@ -67,12 +70,16 @@ class PrivGene:
     mutation: float = 0.5
     decay: float = 0.95
     c: float = 1 / 800
-    reach: float = 1.0
+    relative_clip: float = 1.0
     seed: int = 0
+    reach: InitVar[float | None] = None
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, reach: float | None) -> None:
+        if reach is not None:
+            warn_of_earlier_name("PrivGene(reach=...)", "relative_clip")
+            object.__setattr__(self, "relative_clip", reach)
         check_choice(self, "variant", ("paper", "authors"))
-        check_positive(self, "mutation", "decay", "c", "reach")
+        check_positive(self, "mutation", "decay", "c", "relative_clip")
         check_whole(self, "population", "parents", least=2)
         check_whole(self, "seed", least=0)
         if self.parents > self.population:
@@ -81,9 +88,9 @@ class PrivGene:
             )
 
     def solve(self, curator: Curator) -> Solution:
-        """Let generation follow generation, each for the same price; the fittest of the last is released."""
+        """Breed generations, each for the same price, and return the fittest of the last one."""
         n = number_of_records(curator)
-        generations = min(max(FEWEST, round(self.c * n * curator.epsilon)), MOST)
+        generations = min(max(FEWEST_GENERATIONS, round(self.c * n * curator.epsilon)), MOST_GENERATIONS)
         rng = np.random.default_rng(self.seed)
         fittest: Vector = np.empty((0, curator.n_weights))
         trace: list[Step] = []
@@ -94,7 +101,7 @@ class PrivGene:
             farthest = max(scale, float(np.abs(candidates - center).max()))
             price = curator.remaining / left
             winners = curator.choose(
-                ChangesOfLoss(candidates, self.reach * farthest),
+                ChangesOfLoss(candidates, self.relative_clip * farthest),
                 price,
                 of=curator.at(center),
                 winners=self.parents if self.variant == "paper" and left > 1 else 1,

@@ -1,4 +1,4 @@
-"""What a solver needs of a problem, said by the solver and checked before anything is charged."""
+"""Requirements: public facts about a fit that a solver needs. They are checked before anything is charged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from privfit.penalties import Penalty
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public about a fit before anything is opened; a `Curator` has the same and more.
+    """What is public about a fit before the data are read; a `Curator` has the same attributes.
 
     Parameters
     ----------
@@ -29,11 +29,11 @@ class Facts:
     relation : Relation
         How many records one person may have.
     penalty : Penalty
-        What is added to the mean loss, and the set that the weights must stay in.
+        The regulariser that is added to the mean loss, and the set in which the weights must stay.
     weighted : bool
         Whether records have weights.
     n_features : int, optional
-        Number of columns, once the table is there.
+        Number of columns, if it is known already.
     in_parts : bool
         Whether the table is in parts, each of which adds its sums.
     """
@@ -50,14 +50,14 @@ class Facts:
 
 @dataclass(frozen=True)
 class Requirement:
-    """A public fact that a solver's proof or its algorithm rests on.
+    """A public fact that a solver's proof or its algorithm requires.
 
     Parameters
     ----------
     what : str
-        What is needed, in words that complete "it needs ...".
+        The fact, in words that complete "it needs ...".
     holds : callable
-        Whether these facts have it.
+        A function of `Facts` that returns whether they satisfy the requirement.
     """
 
     what: str
@@ -94,6 +94,10 @@ IN_ONE_PLACE = Requirement(
     "a table in one place, not in parts, because it asks for more than exact sums",
     lambda facts: not facts.in_parts,
 )
+SAMPLES_OF_RECORDS = Requirement(
+    "a table in one place, not in parts, to draw samples of people from",
+    lambda facts: not facts.in_parts or facts.relation.unit == "record",
+)
 LABELS_ONLY = Requirement(
     "targets that are two labels, because its proof needs slopes of one sign for each label",
     lambda facts: facts.loss.targets == TWO_LABELS,
@@ -102,10 +106,10 @@ LABELS_NOT_NUMBERS = Requirement(
     "targets that are labels, because its settings are in units that suit no number",
     lambda facts: not isinstance(facts.loss.targets, Interval),
 )
-PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED, NO_START)  # what solvers need that know of none of these
+PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED, NO_START)  # for solvers that support none of these
 LABELS_AS_PROVED = Requirement(
     "targets that are two labels, for which alone its proof was written and tested",
     lambda facts: facts.loss.targets == TWO_LABELS,
 )
-# and those that open the data under a proof of their own
+# for solvers with a privacy proof of their own
 PLAIN_RECORDS = (*PLAIN, ONE_RECORD_EACH, IN_ONE_PLACE)

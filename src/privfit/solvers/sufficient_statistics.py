@@ -1,7 +1,7 @@
 """Least squares from noisy sums: one release of all products of features and targets, and a ridge.
 
-After AdaSSP (Wang 2018), with the geometry of the default solver. The sums are released at once; their noise
-could make the matrix singular, so a ridge is added that the noise does not outweigh.
+After AdaSSP (Wang 2018), on features that are standardised like those of the default solver. The noise of the
+sums could make the matrix singular, so a ridge is added that is larger than the noise.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class SufficientStatisticsSolver:
     """Least squares from one noisy release of all products of features and targets (Q21).
 
     It takes two passes over the data, however large the table is, and needs no settings. Its error grows with
-    the cube of the number of columns, that of the default solver with the square: use it for many records
-    and few columns, where passes are expensive.
+    the cube of the number of columns, and that of the default solver with the square. Use it for many records
+    and few columns, if passes are expensive.
     """
 
     name: ClassVar[str] = "sufficient-statistics"
@@ -40,7 +40,7 @@ class SufficientStatisticsSolver:
     promise = staticmethod(Gaussian.of)
 
     def solve(self, curator: Curator) -> Solution:
-        """Buy the scale of the targets and the geometry of the features, then the sums, and solve."""
+        """Buy the scale of the targets, statistics of the features and then the sums, and solve."""
         budget = curator.remaining
         n = counted(curator, budget)
         scaled = scaled_targets(curator, budget, n, n)

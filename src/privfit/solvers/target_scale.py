@@ -1,7 +1,7 @@
-"""Private centre and scale of targets that are numbers, so that a walk is about residuals of size 1.
+"""Private centre and scale of targets that are numbers, so that residuals have a size of about 1.
 
-Bounds, declared or bought, hold for everybody, and may be far too wide. So the typical size of the targets
-around their centre is bought, as the features' is. Shares are of the whole budget.
+Bounds of targets hold for everybody, so they may be far wider than typical targets. Therefore the typical
+size of the targets around their centre is bought, like that of the features. Shares are of the whole budget.
 """
 
 from __future__ import annotations
@@ -19,59 +19,66 @@ from privfit.losses.squared import SQUARED
 from privfit.losses.targets import positive_mean
 from privfit.questions import Magnitudes, SlopeCounts, SlopesAt
 from privfit.solvers.base import BudgetWarning
-from privfit.solvers.geometry import RESOLVED, top_bin
+from privfit.solvers.geometry import VISIBLE_DEVIATIONS, top_bin
 
-MAGNITUDES = -60, 80  # exponents of two between which sizes of undeclared targets are told apart
-LIKELY = -10, 24  # exponents among which the likeliest is taken if none stands out
+MAGNITUDES = -60, 80  # range of exponents of two for sizes of undeclared targets
+LIKELY_MAGNITUDES = -10, 24  # exponents among which the likeliest is chosen if none is above the noise
 FIRST_SIZE_SHARE, MOST_SIZE_SHARE = 0.01, 0.2  # of the budget, for the size of undeclared targets
 SIZE_TAIL = 0.002  # share of the visible targets that may be larger than that size
-HIDDEN_DOUBLINGS = 2  # beyond the largest visible size: the largest amounts, which carry much of the mean,
-# are too few to be seen, and a bound that is too wide costs little
-SHARES, REACH = (0.03, 0.5), 45.0  # of the budget, for centre and scale; in between (45 / reach)^2
-AMOUNTS_SHARES, AMOUNTS_REACH = (0.06, 0.5), 60.0  # the same for amounts, whose largest are far from the mean
-CONSTANT_REACH = 25.0  # up to here all of it, because nothing but a constant can be learnt
-BLIND_REACH = 15.0  # up to here not even a range or a scale: the mean of all that is possible is bought
-FIRST_MEAN_PART = 0.3  # of that, where the number of records is noisy: the second mean is then near 0
+# Doublings above the largest visible size of amounts: the largest amounts are too few to be seen, but matter
+# for the mean, and a bound that is too wide does little harm.
+HIDDEN_DOUBLINGS = 2
+# Share of the budget for centre and scale: (REACH_FOR_LEAST_SHARE / reach)^2, within these limits. Amounts
+# need more, because the largest of them are far from the mean.
+CENTER_AND_SCALE_SHARES, REACH_FOR_LEAST_SHARE = (0.03, 0.5), 45.0
+AMOUNTS_SHARES, AMOUNTS_REACH = (0.06, 0.5), 60.0
+CONSTANT_REACH = 25.0  # up to this reach the whole budget buys the centre: only a constant can be learnt
+BLIND_REACH = 15.0  # up to this reach only the mean is bought, without a range and a scale
+FIRST_MEAN_PART = 0.3  # of that, for a first mean if n is noisy, so that the second mean is near 0
 RANGE_PART, CENTER_PART, SCALE_PART = 0.15, 0.15, 0.2  # of that share; the last centre gets what is left
 MOST_RANGE_PART = 0.3  # of that share, for a range that the noise hides
-DOUBTFUL = 0.5  # of the share that is looked for: beyond this error, sums of bins are not believed
-VISIBLE = 4.0  # standard deviations: one of 64 noisy sums that are empty reaches it in 490 fits
-SEEN = 0.4  # share of the records in visible bins from which on they tell the range
-NARROW_PART, MOST_NARROWED, NARROWER = 0.15, 2, 0.5  # the same for each histogram inside the range
-INSIDE = np.linspace(-1.0, 1.0, 17)[1:-1]  # edges of its bins, in units of the range
-NARROW_VISIBLE = 3.0  # standard deviations: one of 16 bins of noise reaches it in 46 fits
-MOSTLY = 0.65  # share of the records in visible bins from which on they are the range
-WITHIN = 2.0  # scales from the centre to the end of the range
-MOST_ROUNDS = 3  # of a centre and a scale, until the scale no longer falls
-SMALLER = 0.2  # the scale falls by this factor at least if another round is worth its price
-TAIL, TYPICAL = 0.2, 0.32  # shares of the targets that are beyond their range, and beyond their scale
-ONE_SIDED = 0.1  # share of targets on the other side of 0 up to which the range is taken to end there
-RARE, RARE_REACH = (0.005, 0.1), 30.0  # shares of amounts beyond their range, and half of those beyond their
-# slope: 30 / reach in between, because most amounts may be 0
-CAUTION = 0.5  # standard deviations that are added to a noisy count of records beyond a size: a size that is
-# too small clips what should be heard, and one that is too large is only noisier
-FARTHEST = 2.5  # scales from the centre up to which targets are heard in it
-RANGES = np.exp2(np.arange(-20.0, 1.0))  # edges of the range, in units of the largest possible
-SCALES = np.exp2(np.arange(-16.0, 1.0) / 2.0)  # and of the scale, in units of the range
+MOST_RELATIVE_ERROR = 0.5  # of sums of bins, relative to the share that is looked for; with more, not used
+VISIBLE_DEVIATIONS_OF_SIZES = 4.0  # pure noise reaches it in one of 490 fits, among 64 sums
+MIN_VISIBLE_SHARE = 0.4  # share of the records in visible bins with which these decide the range
+# For each histogram inside the range: its part of the budget, how many there are at most, and the factor by
+# which the first has to narrow the range before a second is bought.
+NARROW_PART, MOST_NARROWED, WORTH_NARROWING_FURTHER = 0.15, 2, 0.5
+NARROWING_EDGES = np.linspace(-1.0, 1.0, 17)[1:-1]  # edges of its bins, in units of the range
+NARROW_VISIBLE = 3.0  # standard deviations; pure noise reaches it in one of 46 fits, among 16 bins
+MIN_SHARE_TO_NARROW = 0.65  # share of the records in visible bins with which these become the range
+RANGE_TO_SCALE = 2.0  # the end of a narrowed range is taken to be this many scales from the centre
+MOST_ROUNDS = 3  # of buying a centre and a scale
+MOST_FALL_WITHOUT_ANOTHER_ROUND = 0.2  # another round is bought if the scale falls below this share
+RANGE_TAIL, SCALE_TAIL = 0.2, 0.32  # shares of the targets beyond their range, and beyond their scale
+ONE_SIDED = 0.1  # share of targets on the other side of 0, up to which the range ends at 0
+# Share of amounts beyond their range, and half the share beyond their slope: RARE_REACH / reach, within these
+# limits. It is small, because most amounts may be 0.
+RARE_SHARES, RARE_REACH = (0.005, 0.1), 30.0
+# Standard deviations that are added to a noisy count of records beyond a size. A size that is too small clips
+# targets; one that is too large only adds noise, so it does less harm.
+CAUTIOUS_DEVIATIONS = 0.5
+LARGEST_DISTANCE = 2.5  # targets are clipped to this distance from the centre, in scales
+RANGE_EDGES = np.exp2(np.arange(-20.0, 1.0))  # edges of the range, in units of the largest possible
+SCALE_EDGES = np.exp2(np.arange(-16.0, 1.0) / 2.0)  # and of the scale, in units of the range
 MIDDLES = np.arange(-16.0, 17.0) / 4.0  # of bins of targets around their centre, in units of the scale
-CONSTANTS = np.arange(-64.0, 65.0) / 16.0  # that are tried for the quantile loss
-KINKED_ERROR = 0.2  # of the best of them
-SLOPES = np.exp2(np.arange(-1.0, 11.0) / 2.0)  # and of slopes of the loss of amounts
+CONSTANTS = np.arange(-64.0, 65.0) / 16.0  # constant predictions that are tried for the quantile loss
+KINKED_ERROR = 0.2  # standard error of the best of them
+SLOPE_EDGES = np.exp2(np.arange(-1.0, 11.0) / 2.0)  # and of slopes of the loss of amounts
 
 
 def bought_size(targets: Curator, *, amounts: bool = False) -> float:
-    """Return a power of two that nearly all values of the only column stay below in size.
+    """Return a power of two that bounds nearly all values of the only column.
 
-    Sizes are counted by powers of two (Q8). The count is refined until a bin stands out of the noise. The
-    size of amounts is taken to be larger than what stands out, so that their mean is not clipped.
+    Sizes are counted in bins of powers of two (Q8). The counts are refined until a bin is clearly above the
+    noise. For amounts the bound is larger than the largest visible size, so that their mean is not clipped.
     """
     budget = targets.remaining
     counts = targets.measure(Magnitudes(*MAGNITUDES), FIRST_SIZE_SHARE * budget)
-    while counts.value.max() < RESOLVED * counts.sigma and counts.rho < MOST_SIZE_SHARE * budget:
+    while counts.value.max() < VISIBLE_DEVIATIONS * counts.sigma and counts.rho < MOST_SIZE_SHARE * budget:
         counts = targets.refine(counts, counts.rho)
-    top = top_bin(counts.value[None], RESOLVED * counts.sigma, SIZE_TAIL)[0]
+    top = top_bin(counts.value[None], VISIBLE_DEVIATIONS * counts.sigma, SIZE_TAIL)[0]
     if top < 0:
-        likely = slice(*(end - MAGNITUDES[0] for end in LIKELY))
+        likely = slice(*(end - MAGNITUDES[0] for end in LIKELY_MAGNITUDES))
         top = likely.start + int(np.argmax(counts.value[likely]))
         warnings.warn(
             "The privacy budget could not resolve the size of the targets, so the model may be of no use; "
@@ -84,22 +91,22 @@ def bought_size(targets: Curator, *, amounts: bool = False) -> float:
 
 @dataclass(frozen=True)
 class ScaledTargets:
-    """Targets in a unit that was bought, and how weights become those of the targets as they were.
+    """Targets in a private unit, and the conversion of weights to the original targets.
 
     Parameters
     ----------
     curator : Curator
-        Over the scaled targets.
+        A curator over the scaled targets.
     scale : float
-        Their unit. Predictions are multiplied by it, or its logarithm is added to those of logarithms.
+        The unit. Predictions are multiplied by it; if they are logarithms, its logarithm is added.
     center : float
-        What predictions of 0 stand for.
+        The original value of a prediction of 0.
     error : float
-        Standard deviation of the noise on the centre, in that unit.
+        Standard deviation of the noise in the centre, in the new unit.
     slope : float
-        How large the derivatives of the loss are at weights of zero.
+        The size of the loss's derivatives at weights of zero.
     farthest : float
-        Of amounts: a size that few of them exceed, in that unit.
+        For amounts: a size that few of them exceed, in the new unit.
     """
 
     curator: Curator
@@ -122,7 +129,9 @@ class ScaledTargets:
 def scaled_targets(curator: Curator, budget: float, n: float, weight: float) -> ScaledTargets:
     """Buy the centre and the scale of targets in [-1, 1] of n records, whose weights add up to `weight`."""
     reach, numbers = curator.reach(n, budget), curator.loss.is_scale_free
-    wanted, shares = (REACH, SHARES) if numbers else (AMOUNTS_REACH, AMOUNTS_SHARES)
+    wanted, shares = (
+        (REACH_FOR_LEAST_SHARE, CENTER_AND_SCALE_SHARES) if numbers else (AMOUNTS_REACH, AMOUNTS_SHARES)
+    )
     share = 1.0 if reach <= CONSTANT_REACH else float(np.clip((wanted / reach) ** 2, *shares))
     rho, left = share * curator.remaining, (1.0 - share) * curator.remaining
     if not numbers:
@@ -131,16 +140,16 @@ def scaled_targets(curator: Curator, budget: float, n: float, weight: float) -> 
         return _blind(curator, weight)
     center, half = _range(curator, RANGE_PART * rho, MOST_RANGE_PART * rho, n)
     before = half
-    if reach <= REACH and curator.intercept:
+    if reach <= REACH_FOR_LEAST_SHARE and curator.intercept:
         center, half = _narrowed(curator, center, half, curator.remaining - left, n)
     if half < before:
-        scale = half / WITHIN
+        scale = half / RANGE_TO_SCALE
     else:
         rho = (curator.remaining - left) / (1.0 - RANGE_PART)
         center, half, scale = _around(curator, center, half, rho, n, weight)
     error = 0.0
     if curator.intercept:
-        residuals, clip = curator.retargeted(center, 1.0, SQUARED), min(FARTHEST * scale, half)
+        residuals, clip = curator.retargeted(center, 1.0, SQUARED), min(LARGEST_DISTANCE * scale, half)
         rho = curator.remaining - left
         if curator.loss.smoothness < math.inf:
             center += _mean(residuals, clip, rho, weight)
@@ -152,22 +161,25 @@ def scaled_targets(curator: Curator, budget: float, n: float, weight: float) -> 
 
 
 def _narrowed(curator: Curator, center: float, half: float, rho: float, n: float) -> tuple[float, float]:
-    """Return a narrower interval if bins of equal width that stand out of the noise hold most targets.
+    """Return a narrower interval if most targets are in bins that are clearly above the noise.
 
-    It reaches one bin beyond them to both sides. A second histogram is bought if the first one has helped.
+    The interval extends one bin beyond these on both sides. A second histogram is bought if the first one has
+    narrowed it enough.
     """
     for _ in range(MOST_NARROWED):
         around = curator.retargeted(center, 1.0, SQUARED)
         point = around.at(np.zeros(around.n_weights))
-        counts = around.measure(SlopeCounts(half * INSIDE), NARROW_PART * rho, of=point)
+        counts = around.measure(SlopeCounts(half * NARROWING_EDGES), NARROW_PART * rho, of=point)
         records = counts.value[::-1]  # by target, whose slope at weights of zero has the other sign
         visible = np.flatnonzero(records > NARROW_VISIBLE * counts.sigma)
-        if records[visible].sum() < MOSTLY * n:
+        if records[visible].sum() < MIN_SHARE_TO_NARROW * n:
             break
-        bins = np.linspace(-1.0, 1.0, len(INSIDE) + 2)  # the first and the last bin end with the interval
+        bins = np.linspace(
+            -1.0, 1.0, len(NARROWING_EDGES) + 2
+        )  # the first and the last bin end with the interval
         low, high = bins[max(visible[0] - 1, 0)], bins[min(visible[-1] + 2, len(bins) - 1)]
         center, before, half = center + 0.5 * (low + high) * half, half, 0.5 * (high - low) * half
-        if half > NARROWER * before:
+        if half > WORTH_NARROWING_FURTHER * before:
             break
     return center, half
 
@@ -175,7 +187,7 @@ def _narrowed(curator: Curator, center: float, half: float, rho: float, n: float
 def _around(
     curator: Curator, center: float, half: float, rho: float, n: float, weight: float
 ) -> tuple[float, float, float]:
-    """Return a centre, how far from it targets are heard, and their scale around it."""
+    """Return a centre, the distance from it to which targets are clipped, and their scale."""
     scale, part = half, CENTER_PART * rho
     for _ in range(MOST_ROUNDS):
         residuals, noise = curator.retargeted(center, 1.0, SQUARED), 0.0
@@ -183,16 +195,16 @@ def _around(
             center += _mean(residuals, half, part, weight)
             noise = half / curator.reach(weight, part)
             residuals = curator.retargeted(center, 1.0, SQUARED)
-        scale = residual_size(residuals, half * SCALES, TYPICAL, SCALE_PART * rho, n)
+        scale = residual_size(residuals, half * SCALE_EDGES, SCALE_TAIL, SCALE_PART * rho, n)
         scale = min(max(scale, noise), half)  # residuals are no smaller than the error of their centre
-        if scale > SMALLER * half:
+        if scale > MOST_FALL_WITHOUT_ANOTHER_ROUND * half:
             break
-        half, rho = min(FARTHEST * scale, half), 0.5 * rho
+        half, rho = min(LARGEST_DISTANCE * scale, half), 0.5 * rho
     return center, half, scale
 
 
 def _blind(curator: Curator, weight: float) -> ScaledTargets:
-    """Buy nothing but the mean of targets in [-1, 1]; that around a first one hardly depends on `weight`."""
+    """Buy only the mean of targets in [-1, 1]; around a first mean, the second hardly depends on `weight`."""
     center = 0.0
     if curator.n_records is None or curator.weighted:
         first = FIRST_MEAN_PART * curator.remaining
@@ -214,26 +226,26 @@ def _best_constant(residuals: Curator, loss: Loss, rho: float) -> float:
 
 
 def _range(curator: Curator, rho: float, most: float, n: float) -> tuple[float, float]:
-    """Return the middle and half the length of an interval that holds most targets; 0 is in it, or an end.
+    """Return the middle and half the length of an interval that holds most targets and 0, perhaps as an end.
 
-    Sums of many bins are noisier than one. Where they are too noisy, bins that stand out of the noise tell
-    the range, for which up to `most` is paid; where none does, it is all that is possible.
+    Sums of many bins are noisier than single bins. If they are too noisy, bins that are clearly above the
+    noise decide the range, and up to `most` is paid for them. If there are none, the whole range is returned.
     """
-    edges = np.concatenate([-RANGES[::-1], RANGES])
+    edges = np.concatenate([-RANGE_EDGES[::-1], RANGE_EDGES])
     targets = curator.retargeted(0.0, 1.0, SQUARED)
     counts = targets.measure(SlopeCounts(edges), rho, of=targets.at(np.zeros(targets.n_weights)))
-    exact = math.sqrt(len(RANGES)) * counts.sigma <= DOUBTFUL * TAIL * n
+    exact = math.sqrt(len(RANGE_EDGES)) * counts.sigma <= MOST_RELATIVE_ERROR * RANGE_TAIL * n
     while not exact and not _is_seen(counts, n) and counts.rho < most:
         counts = targets.refine(counts, min(counts.rho, most - counts.rho))
     if not exact and not _is_seen(counts, n):
-        return 0.0, float(RANGES[-1])
+        return 0.0, float(RANGE_EDGES[-1])
     positive, negative, sizes = _by_size(counts.value)
     if exact:
-        largest = exceeded_by(sizes, math.sqrt(2.0) * counts.sigma, RANGES, TAIL, n)
+        largest = exceeded_by(sizes, math.sqrt(2.0) * counts.sigma, RANGE_EDGES, RANGE_TAIL, n)
     else:
         visible = _visible(counts)
         top = int(np.flatnonzero(visible)[-1])  # the bin below the edge of that number
-        largest = float(RANGES[min(top + 1, len(RANGES) - 1)])  # one more, which noise may hide
+        largest = float(RANGE_EDGES[min(top + 1, len(RANGE_EDGES) - 1)])  # one more, which noise may hide
         positive, negative, n = positive[visible[1:]], negative[visible[1:]], float(sizes[visible].sum())
     if curator.intercept:
         for sign, other in ((1.0, negative), (-1.0, positive)):
@@ -243,55 +255,58 @@ def _range(curator: Curator, rho: float, most: float, n: float) -> tuple[float, 
 
 
 def _by_size(counts: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return how many targets of each size are positive, negative, and either, those around 0 first."""
-    around = len(RANGES)  # a target's slope at weights of zero has the other sign
+    """Return how many targets of each size are positive, negative, and both together, from small to large."""
+    around = len(RANGE_EDGES)  # a target's slope at weights of zero has the other sign
     positive, negative = counts[:around][::-1], counts[around + 1 :]
     return positive, negative, np.append(counts[around], positive + negative)
 
 
 def _visible(counts: Measurement) -> NDArray[np.bool_]:
-    """Return which sizes stand out of the noise, on one side of 0 or on both together."""
+    """Return which sizes are clearly above the noise, on one side of 0 or on both together."""
     positive, negative, sizes = _by_size(counts.value)
-    threshold = VISIBLE * counts.sigma
+    threshold = VISIBLE_DEVIATIONS_OF_SIZES * counts.sigma
     visible = sizes > math.sqrt(2.0) * threshold
     visible[1:] |= np.maximum(positive, negative) > threshold
     return visible
 
 
 def _is_seen(counts: Measurement, n: float) -> bool:
-    """Return whether sizes that stand out of the noise, one of them not around 0, hold enough records."""
+    """Return whether the visible sizes, of which one must not be around 0, hold enough records."""
     visible, (*_, sizes) = _visible(counts), _by_size(counts.value)
-    return bool(visible[1:].any() and sizes[visible].sum() >= SEEN * n)
+    return bool(visible[1:].any() and sizes[visible].sum() >= MIN_VISIBLE_SHARE * n)
 
 
 def _scaled_amounts(curator: Curator, rho: float, n: float, weight: float) -> ScaledTargets:
     """Buy the mean of amounts in [0, 1], which becomes their unit, and how far they are from it."""
     amounts, loss = curator.retargeted(0.0, 1.0, SQUARED), curator.loss
-    rare = float(np.clip(RARE_REACH / curator.reach(n), *RARE))
+    rare = float(np.clip(RARE_REACH / curator.reach(n), *RARE_SHARES))
     left = curator.remaining - rho
     largest = _largest_amount(amounts, rare, rho, n)
     price = curator.remaining - left - SCALE_PART * rho
     error = largest / curator.reach(weight, price)
     mean = positive_mean(_mean(amounts, largest, price, weight), error)
     scaled = curator.retargeted(0.0, mean, loss)
-    slope = min(residual_size(scaled, SLOPES, 2.0 * rare, SCALE_PART * rho, n), max(largest / mean, 1.0))
+    slope = min(residual_size(scaled, SLOPE_EDGES, 2.0 * rare, SCALE_PART * rho, n), max(largest / mean, 1.0))
     return ScaledTargets(scaled, mean, error=error / mean, slope=slope, farthest=largest / mean)
 
 
 def _largest_amount(amounts: Curator, rare: float, rho: float, n: float) -> float:
-    """Return a size that few amounts exceed; if sums of bins are too noisy, from bins that stand out.
+    """Return a size that few amounts exceed; if sums of bins are too noisy, decide it by visible bins.
 
-    Larger amounts are rarer, so that noise hides them: one more power of two is left for them.
+    Larger amounts are rarer, so noise hides them; the bound is one power of two larger because of them.
     """
     point = amounts.at(np.zeros(amounts.n_weights))
-    counts = amounts.measure(SlopeCounts(RANGES, sizes=True), RANGE_PART * rho, of=point)
-    if math.sqrt(0.25 * len(RANGES)) * counts.sigma > DOUBTFUL * rare * n:
-        while not (counts.value[1:] > VISIBLE * counts.sigma).any() and counts.rho < MOST_RANGE_PART * rho:
+    counts = amounts.measure(SlopeCounts(RANGE_EDGES, sizes=True), RANGE_PART * rho, of=point)
+    if math.sqrt(0.25 * len(RANGE_EDGES)) * counts.sigma > MOST_RELATIVE_ERROR * rare * n:
+        while (
+            not (counts.value[1:] > VISIBLE_DEVIATIONS_OF_SIZES * counts.sigma).any()
+            and counts.rho < MOST_RANGE_PART * rho
+        ):
             counts = amounts.refine(counts, min(counts.rho, MOST_RANGE_PART * rho - counts.rho))
-        seen = np.flatnonzero(counts.value[1:] > VISIBLE * counts.sigma)
+        seen = np.flatnonzero(counts.value[1:] > VISIBLE_DEVIATIONS_OF_SIZES * counts.sigma)
         if len(seen):
-            return float(RANGES[min(seen[-1] + 2, len(RANGES) - 1)])
-    return exceeded_by(counts.value, counts.sigma, RANGES, rare, n)
+            return float(RANGE_EDGES[min(seen[-1] + 2, len(RANGE_EDGES) - 1)])
+    return exceeded_by(counts.value, counts.sigma, RANGE_EDGES, rare, n)
 
 
 def _mean(targets: Curator, clip: float, rho: float, weight: float) -> float:
@@ -315,9 +330,9 @@ def residual_size(
 
 
 def exceeded_by(counts: Vector, sigma: float, edges: Vector, share: float, n: float) -> float:
-    """Return the least edge that at most `share` of the records exceed, as far as a noisy histogram tells.
+    """Return the least edge that at most `share` of the records exceed, estimated from a noisy histogram.
 
-    How many are above an edge is counted from both ends, each weighted by its accuracy, and rather too high.
+    The number above an edge is estimated from both ends, averaged by accuracy, and rounded up a little.
     """
     below = np.arange(1, len(edges) + 1)  # bins, of each edge
     above = len(edges) + 1 - below
@@ -325,5 +340,7 @@ def exceeded_by(counts: Vector, sigma: float, edges: Vector, share: float, n: fl
     counted_below = np.cumsum(counts)[:-1]
     likely = (below * counted_above + above * (n - counted_below)) / (below + above)
     error = sigma * np.sqrt(below * above / (below + above))
-    small = np.minimum.accumulate((likely + CAUTION * error <= share * n)[::-1])[::-1]  # down to this edge
+    small = np.minimum.accumulate((likely + CAUTIOUS_DEVIATIONS * error <= share * n)[::-1])[
+        ::-1
+    ]  # down to this edge
     return float(edges[int(np.argmax(small))] if small.any() else edges[-1])

@@ -1,8 +1,9 @@
-"""The walk of the default solver: how long, in how many steps, and what it is worth.
+"""The walk: noisy gradient descent with momentum, from the first weights to the last.
 
-The noise alone moves every weight by about one in the time 1 / sigma, sigma being the noise that the whole
-budget leaves on one gradient; that is the length of the walk. Time is what matters; passes only smooth it.
-Whether it has left the weights too short is told, free of charge, by the released gradients along them.
+The *duration* of a walk is the number of steps times the step size. Let sigma be the noise of one gradient
+that is bought with the whole privacy budget. After a duration of 1 / sigma, noise alone has moved every
+weight by about one, so the walk ends there. More steps of a smaller size give nearly the same result. The
+released gradients also show whether the weights are too small or too large, at no further cost (`Drift`).
 """
 
 from __future__ import annotations
@@ -18,60 +19,63 @@ from privfit.solvers.base import Step
 from privfit.solvers.passes import MOST_PASSES
 from privfit.solvers.people import gradient_at, reach_of_gradients, records_heard
 
-LOW_SNR, LOW_SNR_CLIPS = 200.0, (0.55, 1.0)  # clip closer to a typical gradient's norm the worse the signal
-HIGH_SNR = 1000.0  # from here on clip less the better the signal: what the clip cuts off outweighs the noise
-PASSES = (100, 300)  # planned passes over the data; more only smooth the same walk
-TIME_PER_STEP = 15.0  # that momentum still follows
-STABLE = 2.0  # step times curvature; momentum makes steps longer
-KINKED_STEP = 5.0
-STEP_GROWTH = 1.0  # how much longer, momentum included, each step is than the last
-FULL_LENGTH_BY = 0.5  # of the plan at the latest
-LONGEST_STEP = 100.0  # a momentum of .95; the walk is smooth enough, and more of it gains nothing
-AVERAGE_FROM = 0.4  # of the walk: earlier iterates are too far from the optimum to be averaged
-LATE_AVERAGE_FROM = 0.7  # the same of a walk that a limit of passes cuts short
-MEAN_CURVATURE = 0.13  # of features of norm 1 at typical margins (the logistic loss has 1/4 at 0)
+# Up to this signal-to-noise ratio (the reach per root of the number of weights) the clip grows with it,
+# between these limits, because with more noise a smaller clip is better.
+LOW_SNR, LOW_SNR_CLIPS = 200.0, (0.55, 1.0)
+HIGH_SNR = 1000.0  # above it the clip grows further, because clipping then does more harm than noise
+PLANNED_PASSES = (100, 300)  # fewest and most planned steps; more would hardly change the result
+TIME_PER_STEP = 15.0  # the largest duration per step at which momentum still works
+STABLE_STEP_TIMES_CURVATURE = 2.0  # the step size at which descent is stable; momentum makes steps longer
+KINKED_STEP = 5.0  # the step size for a loss with a kink
+STEP_GROWTH = 1.0  # by how much the effective step, momentum included, grows with each step
+FULL_LENGTH_BY = 0.5  # share of the planned steps after which it has its full length at the latest
+LARGEST_STEP_WITH_MOMENTUM = 100.0  # effective step, at a momentum of .95; more momentum gains nothing
+AVERAGE_FROM = 0.4  # share of the walk before which iterates are not averaged: they are far from the optimum
+LATE_AVERAGE_FROM = 0.7  # the same if a limit of passes makes the walk shorter
+MEAN_CURVATURE = 0.13  # of the loss at typical margins (the logistic loss has 1/4 at 0)
 
-CALIBRATE_AT = 0.9  # of the walk: time enough to see what the weights are worth, and budget for two numbers
-LARGE_DRIFT = 0.02  # fall of the loss per relative growth of all weights that is worth calibrating
-CERTAIN_DRIFT = 2.0  # standard deviations of it
-BACKWARD_DRIFT = 0.015  # rise of the loss per relative growth from which on the weights are too long
-NOISY = 0.6  # from here on noise explains so much of the weights' square that their scale means nothing
-RATHER_NOISY, LIKELY_DRIFT = 0.35, 0.05  # from here on that of an uncertain drift is looked for, too
+CALIBRATE_AT = 0.9  # share of the walk after which the rest of the budget may calibrate the model instead
+LARGE_DRIFT = 0.02  # fall of the loss per relative growth of all weights that makes calibration worthwhile
+CERTAIN_DRIFT = 2.0  # standard deviations at which a fall counts as certain
+BACKWARD_DRIFT = 0.015  # rise of the loss per relative growth above which the weights are too large
+NOISE_SHARE_TO_CALIBRATE = 0.6  # of the squared weights; above it their scale is mostly noise
+# above this share of noise, calibrate even if the drift is uncertain
+NOISE_SHARE_FOR_LIKELY_DRIFT, LIKELY_DRIFT = 0.35, 0.05
 
 
 def gradient_clip(snr: float) -> float:
-    """Return where to clip gradients of records of norm 1, given what the budget carries per weight.
+    """Return the clip for gradients of records of norm 1, given the reach per root of the number of weights.
 
-    It is meant for losses whose slope is at most 1. With several outputs it is to be multiplied by
-    `Loss.joint_slope`.
+    It is for losses whose slope is at most 1. With several outputs, multiply it by `Loss.joint_slope`.
     """
     return max(float(np.clip(snr / LOW_SNR, *LOW_SNR_CLIPS)), math.sqrt(snr / HIGH_SNR))
 
 
 def step_for(loss: Loss) -> float:
-    """Return a step at which the walk is stable: 8 for the logistic loss, whose curvature is at most 1/4."""
+    """Return a step size at which descent is stable: 8 for the logistic loss with its curvature of 1/4."""
     if loss.is_scale_free or loss.smoothness < math.inf:
-        return STABLE / loss.smoothed.smoothness
+        return STABLE_STEP_TIMES_CURVATURE / loss.smoothed.smoothness
     return KINKED_STEP
 
 
 def dot(a: Vector, b: Vector) -> float:
-    """Return the inner product of weights, those of all outputs taken together."""
+    """Return the inner product of weights, over all outputs."""
     return float(a.ravel() @ b.ravel())
 
 
 class Drift:
-    """How the mean loss changes if all weights grow by the same factor: mean of gradient times weights.
+    """The drift: how the mean loss changes if all weights grow by the same factor.
 
-    A gradient's noise does not know the weights it is asked at, so the mean's error is known. The walk's own
-    clip is in it: where the walk has arrived the drift is 0.
+    It is estimated by the mean of gradient times weights. The noise of a gradient is independent of the
+    weights at which it is measured, so the error of the mean is known. The gradients are clipped, so at the
+    point to which the walk converges the drift is 0.
     """
 
     def __init__(self) -> None:
         self.weight = self.mean = self.variance = 0.0
 
     def add(self, share: float, gradient: Vector, error: float, weights: Vector) -> None:
-        """Add a gradient with the error of its coordinates, asked at these weights, and weighing so much."""
+        """Add a gradient at these weights with the error of its coordinates; `share` is its weight."""
         self.weight += share
         new = share / self.weight
         self.mean += new * (dot(gradient, weights) - self.mean)
@@ -79,12 +83,12 @@ class Drift:
 
     @property
     def is_certain(self) -> bool:
-        """Whether the loss surely falls as the weights grow, and by enough to be worth calibrating."""
+        """Whether the loss clearly falls as the weights grow, by enough to make calibration worthwhile."""
         return self.mean < -max(CERTAIN_DRIFT * math.sqrt(self.variance), LARGE_DRIFT)
 
 
 class Walk:
-    """Heavy-ball descent with a budget shared evenly among the steps that are left."""
+    """Heavy-ball descent; the remaining budget is shared evenly among the remaining steps."""
 
     def __init__(
         self,
@@ -103,13 +107,15 @@ class Walk:
         carried = reach_of_gradients(features, n)
         self.clip = slope * features.loss.joint_slope * gradient_clip(carried / math.sqrt(self.d))
         self.heard = self.clip * records_heard(features.relation)  # how far one person moves a gradient sum
-        # The gradient starts at l'(0): 1/2 for the logistic loss, 1 for the hinge, which so arrives earlier.
-        # Where the typical record is shorter than 1, it takes longer by as much.
+        # The first gradient is l'(0) in size, 1/2 for the logistic loss and 1 for the hinge, so the hinge
+        # needs less time. If the typical record is shorter than 1, the duration is longer by that factor.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
-        usual = int(np.clip(math.ceil(duration / TIME_PER_STEP), *PASSES))
+        usual = int(np.clip(math.ceil(duration / TIME_PER_STEP), *PLANNED_PASSES))
         self.planned = min(usual, max_steps)
         self.average_from = AVERAGE_FROM if usual <= max_steps else LATE_AVERAGE_FROM
-        self.length = min(duration / self.planned, LONGEST_STEP, features.regulariser.longest_step)
+        self.length = min(
+            duration / self.planned, LARGEST_STEP_WITH_MOMENTUM, features.regulariser.longest_step
+        )
         self.step = min(step_for(features.loss), self.length)
         self.growth = max(STEP_GROWTH, self.length / (FULL_LENGTH_BY * self.planned))
         self.curvature = MEAN_CURVATURE
@@ -120,7 +126,7 @@ class Walk:
         self.held = False  # whether the constraint set has ever stopped a step
 
     def run(self) -> Vector:
-        """Return the weighted mean of the walk, which ends early if the rest should calibrate the margins."""
+        """Return the weighted mean of the iterates; stop early if the model should be calibrated."""
         features, p = self.features, self.features.n_features
         w, velocity = self.start, np.zeros_like(self.start)
         while len(self.trace) < self.planned:
@@ -141,43 +147,45 @@ class Walk:
         return self.mean
 
     def moved(self, w: Vector, velocity: Vector) -> tuple[Vector, Vector]:
-        """Return where a step leads, which the set must hold, and the velocity that is left."""
+        """Return the point after a step, projected into the set, and the remaining velocity."""
         end = w - self.step * velocity
         allowed = self.features.regulariser.nearest(end)
         if allowed is end:
             return end, velocity
         self.held = True
-        return allowed, (w - allowed) / self.step  # the border takes the speed, too, which would lead nowhere
+        return allowed, (w - allowed) / self.step  # without the part of the velocity that leaves the set
 
     def _miscalibrated(self) -> bool:
-        """Return whether noise, or too short a walk, leaves the margins at a wrong scale."""
+        """Return whether noise, or too short a walk, has given the margins a wrong scale."""
         if self._border_sets_the_scale:
             return False
         own = self.mean[: self.features.n_features]
         explained = len(own) * self.outputs * self.noise() / max(dot(own, own), 1e-300)
-        likely = explained > RATHER_NOISY and self.drift.mean < -LIKELY_DRIFT
-        smooth = self.features.loss.smoothness < math.inf  # the hinge's kink lets drifts be positive for good
+        likely = explained > NOISE_SHARE_FOR_LIKELY_DRIFT and self.drift.mean < -LIKELY_DRIFT
+        smooth = self.features.loss.smoothness < math.inf  # with a kink the drift may stay positive
         too_long = smooth and self.drift.mean > max(math.sqrt(self.drift.variance), BACKWARD_DRIFT)
-        return explained > NOISY or likely or self.drift.is_certain or too_long
+        return explained > NOISE_SHARE_TO_CALIBRATE or likely or self.drift.is_certain or too_long
 
     @property
     def _border_sets_the_scale(self) -> bool:
-        """Whether a set stopped the walk in which the weights may not grow: how large they are is then right.
+        """Whether a constraint set that limits the size of the weights has stopped a step.
 
-        In a cone they may, and at its best point the gradient along the weights is 0, as without a set.
+        The size of the weights is then right. In a cone the weights may grow, and at the best point the
+        gradient along the weights is 0, as without a set.
         """
         return self.held and not self.features.penalty.is_cone
 
     def length_at(self, t: int) -> float:
-        """Return how far the gradient after t steps carries in all, momentum included: further each time.
+        """Return the effective step of the gradient after t steps, momentum included; it grows with t.
 
-        At full length the first gradients, which are the largest, would throw the weights far beyond the
-        optimum. On nearly separable data only the few records that then lie wrong pull back, and slowly.
+        With the full length at once, the first gradients, which are the largest, would move the weights far
+        beyond the optimum. If classes are nearly separable, only the few records that are then misclassified
+        move them back, and slowly.
         """
         return min(self.step + self.growth * t, self.length)
 
     def _entered(self, steps: int) -> NDArray[np.float64]:
-        """Return what share of the gradient of step s (row) is in the weights after step t (column)."""
+        """Return the share of step s's gradient (row) that has reached the weights after step t (column)."""
         kept = np.eye(steps)
         for t in range(1, steps):
             kept[:t, t] = (1.0 - self.step / self.length_at(t)) * kept[:t, t - 1]
@@ -185,10 +193,10 @@ class Walk:
         return entered
 
     def noise(self) -> float:
-        """Return the square that noise alone would give each of the averaged weights by now.
+        """Return the expected square of the noise in each averaged weight so far.
 
-        The noise of step s enters the average with the weight that the steps after it give it. Curvature
-        damps it on the way; how much, is that of an Ornstein-Uhlenbeck process averaged with those weights.
+        The noise of each step enters the average with a weight that depends on later steps. Curvature damps
+        it, by the same factor as an Ornstein-Uhlenbeck process that is averaged with the same weights.
         """
         rhos = np.array(self.rhos)
         taken = len(rhos)
@@ -198,7 +206,7 @@ class Walk:
         return spread * damping(self.curvature / self.d * self.length * taken, self.average_from)
 
     def decision(self) -> str:
-        """Say how many steps were taken; whether the last ones were, the released steps decided."""
+        """Say how many of the planned steps were taken; the released steps decided it."""
         taken = len(self.trace)
         if taken < self.planned:
             return f"the fit took {taken} of its {self.planned} planned steps"
@@ -206,13 +214,13 @@ class Walk:
 
 
 def iterate_weight(step: ArrayLike, steps: int, average_from: float = AVERAGE_FROM) -> Vector:
-    """Return what the iterate after each step weighs in the average: more the later, nothing at first."""
+    """Return the weight of each iterate in the average: 0 at first, and then growing linearly."""
     weight: Vector = np.maximum(np.subtract(step, average_from * steps), 0.0)
     return weight
 
 
 def damping(x: float, average_from: float = AVERAGE_FROM) -> float:
-    """Return the variance of dw = -x w dt + dB averaged as the walk is, relative to that at x = 0."""
+    """Return the variance of the walk's average of dw = -x w dt + dB, relative to that at x = 0."""
     t = np.linspace(0.0, 1.0, 129)[1:]
     weight = iterate_weight(t, 1, average_from)
     weights = np.outer(weight, weight)

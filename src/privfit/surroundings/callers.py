@@ -1,7 +1,7 @@
-"""What scikit-learn's meta-estimators did to the data before a private estimator got them.
+"""Find out what scikit-learn's meta-estimators did to the data before a private estimator got them.
 
-Whether a column was standardised, or a record drawn twice, cannot be looked up in the data: that would be a
-look that nobody paid for, and `fit` is not told. What can be seen is who called `fit`: they are on the stack.
+Whether a column was standardised, or a record drawn twice, cannot be read from the data, because reading them
+has to be paid for, and `fit` is not told. But the callers of `fit` can be found on the stack.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 from joblib import Parallel  # which scikit-learn brings
 from joblib.parallel import BatchedCalls
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from privfit.leaks import leak, refuse_in_strict_mode, uncovered
 from privfit.schema import Schema
@@ -42,7 +41,7 @@ class Surroundings:
 
 
 def look_around(estimator: Any, *, private: bool = True) -> Surroundings:
-    """Warn of what was done to the records before they came to `estimator`, or refuse it in strict mode.
+    """Warn, or raise in strict mode, if something was learnt from the records before `estimator` got them.
 
     To be called by the estimator's `fit`, before anything is charged. A step that was fitted outside a
     pipeline cannot be seen. A fit that is not `private` promises nothing, so nothing can contradict it.
@@ -65,7 +64,9 @@ def look_around(estimator: Any, *, private: bool = True) -> Surroundings:
     if _is_cut_off(callers):
         unknown = _BY_WORKERS
         refuse_in_strict_mode("fits by workers, which cannot see who called them", "set n_jobs=1")
-        assumptions.append("nobody looked at the records before a worker got them, which it cannot see")
+        assumptions.append(
+            "nothing was learnt from the records before a worker got them, which it cannot see"
+        )
     if _drawn_with_repetition(callers):
         unknown = _REPEATED
         uncovered(f"No total can be stated, because {unknown}; set bootstrap=False.")
@@ -89,8 +90,9 @@ def _callers() -> Iterator[Any]:
 def _leaves_before(estimator: Any, callers: Sequence[Any]) -> Iterator[tuple[str, Any]]:
     """Follow the callers outwards, and in each pipeline go through the steps before the one being fitted."""
     running = {id(estimator)}
+    of_pipelines = sys.modules.get("sklearn.pipeline")  # until it is imported there is no pipeline
     for owner in callers:
-        if isinstance(owner, Pipeline) and id(owner) not in running:
+        if of_pipelines and isinstance(owner, of_pipelines.Pipeline) and id(owner) not in running:
             is_running = [id(step) in running for _, step in owner.steps]
             for name, step in owner.steps[: is_running.index(True) if any(is_running) else 0]:
                 yield from leaves(name, step)

@@ -1,12 +1,13 @@
 """Fits that belong together: those of one estimator object, of its clones, and all their refits.
 
-So do the private scores of these fits, because a search that pays for them chooses by them. The private
-scores of a public model belong together, too, and so do those that one scorer makes.
+So do the private scores of these fits, because a search chooses by them. The private scores of a public model
+belong together, too, and so do those of one scorer.
 
-A search over settings fits dozens of models to the same people and shows one. Each fit without a ledger
-keeps its own promise, but whoever sees the result has seen what all of them released, and no statement may
-look as if it had been one fit. The privacy budgets of a family are added up here. That sum is bookkeeping:
-nobody fixed it beforehand, and a loop may stop when it likes what it sees. A shared `Ledger` is what caps it.
+A search over settings fits dozens of models to the same people and shows one. Each fit without a ledger keeps
+its own promise. But the result of the search depends on everything that all of them released, so no statement
+may look as if there had been only one fit. The privacy budgets of a family are added up here. This total is
+bookkeeping, because it was not fixed beforehand: a loop may stop when its results look good. Only a shared
+`Ledger` limits the total.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class Family:
         self._lock = threading.Lock()
 
     def add(self, promise: Promise | None, *, unknown: str = "", is_score: bool = False) -> FamilyTotal:
-        """Add a fit, or a score, whose privacy budget is about to be used, and return what there is in all.
+        """Add a fit, or a score, before its privacy budget is used, and return the total.
 
-        `promise` is None for a fit without privacy; `unknown` says why no total can be stated from now on.
+        `promise` is None for a fit without privacy; `unknown` says why the total is unknown from now on.
         """
         if self._process != os.getpid():  # a fork, in which another thread's lock would never be let go
             self._used_by_a_child.set()
@@ -69,7 +70,7 @@ class Family:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        self._unknown = _PICKLED  # whoever gets a pickle may fit where nobody here can count
+        self._unknown = _PICKLED  # fits of a pickled copy cannot be counted here
         if self._process != os.getpid():
             self._used_by_a_child.set()
         return _elsewhere, ()

@@ -1,4 +1,4 @@
-"""What an estimator hands on to its clones and copies: its family, and strict mode."""
+"""What clones and copies of an estimator inherit: its family, and strict mode."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Kin(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
     def _join_family(
         self, promise: Promise | None, *, unknown: str = "", is_score: bool = False
     ) -> FamilyTotal | None:
-        """Count a fit that is about to begin, unless a shared ledger does, and say what they add up to.
+        """Count a fit before it begins, unless a shared ledger counts it, and return the total.
 
-        `promise` is None for a fit without privacy; `unknown` says why no total can be stated from now on.
+        `promise` is None for a fit without privacy; `unknown` says why the total is unknown from now on.
         """
         if self.ledger is not None:
             return None

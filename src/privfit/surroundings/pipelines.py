@@ -1,15 +1,13 @@
-"""Which steps of a pipeline learn from the data, and by which schema they encode tables."""
+"""Which steps of a pipeline learn from the data, and by which schema they encode tables.
+
+The classes of steps are imported late, because most fits have no pipeline and need not wait for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sklearn.compose import ColumnTransformer
-from sklearn.frozen import FrozenEstimator
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
 from sklearn.utils import get_tags
 
 from privfit.schema import Schema
@@ -29,6 +27,9 @@ def schema_among(steps: Iterable[tuple[str, Any]]) -> Schema | None:
 
 def leaves(name: str, step: Any) -> Iterator[tuple[str, Any]]:
     """Yield the step, or those that it is made of, with their names."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import FeatureUnion, Pipeline
+
     parts: Iterable[tuple[str, Any]]
     if isinstance(step, Pipeline):
         parts = step.steps
@@ -47,6 +48,10 @@ def learns_nothing(step: Any) -> bool:
     """Return whether a step takes nothing from the data, or has paid for it."""
     if step is None or isinstance(step, str):  # "passthrough" or "drop"
         return True
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.impute import SimpleImputer
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, PolynomialFeatures
+
     if isinstance(step, OneHotEncoder | OrdinalEncoder):
         declared = not isinstance(step.categories, str)
         return declared and step.min_frequency is None and step.max_categories is None

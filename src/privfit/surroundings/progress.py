@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
 from privfit.accounting import Ledger
 
 
@@ -17,6 +14,9 @@ def budget_bar(title: str, verbose: int) -> Iterator[Callable[[Ledger], None]]:
     if not verbose:
         yield lambda ledger: None
         return
+    from rich.console import Console  # late, because most fits show no bar
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

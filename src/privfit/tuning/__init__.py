@@ -1,4 +1,4 @@
-"""Choosing among settings: every fit and every score is paid for, by one promise."""
+"""Private search over settings: one privacy budget pays for every fit and every score."""
 
 from privfit.tuning.search import DPSearchCV
 

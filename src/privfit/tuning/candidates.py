@@ -1,21 +1,25 @@
-"""Which settings a search tries: public ones that change nothing about who is promised what."""
+"""The settings that a search tries. They are public and do not change the privacy guarantee."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterGrid
 
 from privfit.accounting import Concentrated, Direct, Gaussian
 from privfit.estimators.base import DPLinearModel
+from privfit.estimators.labels import encoded_labels
+from privfit.estimators.records import Records
 from privfit.estimators.validation import shown
 from privfit.remedies import remedy
+from privfit.schema import Schema
 from privfit.solvers import get_solver
 
-MOST_SETTINGS = 100  # each of which gets a hundredth of the privacy budget
+MOST_SETTINGS = 100  # with so many, each gets a hundredth of the privacy budget
 
-# Settings of the fit alone. All that is not here says what is promised, what is public about the table, or
-# what is predicted, and is the same for all fits of a search.
+# Settings that may be tried. All others state the guarantee, public facts about the table, or the target,
+# which are the same for all fits of a search.
 TRIED = (
     "alpha",
     "class_weight",
@@ -28,12 +32,12 @@ TRIED = (
     "tau",
     "weight_shrinkage",
 )
-OBJECTS = ("constraint", "start")  # of these, whose values are objects of Python and not text
-PRIVACY = ("epsilon", "delta", "rho", "ledger", "noise", "random_state")  # what a search says for all fits
+OBJECTS = ("constraint", "start")  # those whose values are Python objects, so not for the command line
+PRIVACY = ("epsilon", "delta", "rho", "ledger", "noise", "random_state")  # settings of the whole search
 
 
 def check_estimator(estimator: Any) -> DPLinearModel:
-    """Return the estimator whose settings are tried, or refuse it."""
+    """Return the estimator; raise if its settings cannot be tried."""
     if not isinstance(estimator, DPLinearModel):
         kind = estimator.__name__ if isinstance(estimator, type) else type(estimator).__name__
         raise ValueError(
@@ -44,25 +48,34 @@ def check_estimator(estimator: Any) -> DPLinearModel:
     for name in PRIVACY:
         if getattr(estimator, name) is not None and getattr(estimator, name) != defaults[name]:
             raise ValueError(
-                f"{name} is said to DPSearchCV, which promises one thing for all fits together; leave it out "
+                f"{name} is a setting of DPSearchCV, for all fits together; leave it out "
                 f"of {type(estimator).__name__}."
             )
     if estimator.inference:
         raise ValueError(
-            "A search cannot be followed by intervals, because a choice by the same records makes them too "
-            "narrow; leave inference= out, or fit settings that you chose beforehand."
+            "After a search there are no intervals, because choosing settings by the same records would make "
+            "them too narrow; leave inference= out, or fit settings that you chose beforehand."
         )
     return estimator
 
 
+def one_grid(param_grid: Any, grid: Any) -> Any:
+    """Return the settings to try, given by one of two names; raise if none or both are given."""
+    if (param_grid is None) == (grid is None):
+        raise ValueError(
+            "DPSearchCV needs the settings to try, once: param_grid={'alpha': [0, 0.01]}, for example."
+        )
+    return grid if param_grid is None else param_grid
+
+
 def settings_of(estimator: DPLinearModel, grid: Any) -> list[dict[str, Any]]:
-    """Return the settings that are tried, one dictionary for each fit, or refuse the grid."""
+    """Return the settings to try, one dictionary for each fit; raise if the grid is invalid."""
     try:
         settings = [dict(setting) for setting in ParameterGrid(grid)]
     except (TypeError, ValueError):
         raise ValueError(
-            "grid must name settings with a list of values each, such as {'alpha': [0, 0.01]}, or be a list "
-            "of such dictionaries."
+            "param_grid must name settings with a list of values each, such as {'alpha': [0, 0.01]}, or be a "
+            "list of such dictionaries."
         ) from None
     if not 2 <= len(settings) <= MOST_SETTINGS:
         one = remedy(f"to fit one, call {type(estimator).__name__}.fit", "to train one, use privfit train")
@@ -93,11 +106,11 @@ def settings_of(estimator: DPLinearModel, grid: Any) -> list[dict[str, Any]]:
 
 
 def _grid() -> str:
-    return remedy("grid", "--try")
+    return remedy("param_grid", "--try")
 
 
 def kind_of_promise(models: list[DPLinearModel], delta: float) -> Any:
-    """Return what makes a promise that all these fits can be paid by, or refuse a solver."""
+    """Return the kind of promise that can pay for all these fits; raise if a solver has none."""
     kinds = set()
     for model in models:
         solver = get_solver(model.solver)
@@ -107,3 +120,20 @@ def kind_of_promise(models: list[DPLinearModel], delta: float) -> Any:
             raise ValueError(f"The solver {solver.name!r} {why} and cannot be tried; choose another solver.")
         kinds.add(type(promise))
     return Gaussian.of if kinds == {Gaussian} else Concentrated.of
+
+
+def told_labels(
+    estimator: DPLinearModel, records: Records, schema: Schema | None
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the classes for all fits, so that the training part does not decide which exist.
+
+    Also returns the sentences about them in statements.
+    """
+    if not is_classifier(estimator) or schema is not None or records.y is None:
+        return {}, {}
+    _, encoder = encoded_labels(records.y, estimator.classes)
+    if estimator.classes is not None:
+        return {}, {}
+    classes = tuple(encoder.classes.tolist())
+    _, told = encoded_labels(records.y, classes)
+    return {"classes": classes}, {told.assumption: encoder.assumption}

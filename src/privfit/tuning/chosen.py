@@ -1,4 +1,4 @@
-"""What a search does as the model that it has chosen: predict, score, and say what scikit-learn asks."""
+"""The methods by which a search acts as its chosen model: predictions, scores, and scikit-learn's tags."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 
 def _best_has(name: str) -> Any:
-    """Offer a method if the estimator has it, fitted or not."""
+    """Return a check whether the estimator has a method, whether it is fitted or not."""
 
     def check(search: Any) -> bool:
         getattr(

@@ -1,4 +1,4 @@
-"""What fitted models lose on held-out records, as shares of a public range."""
+"""Losses of fitted models on held-out records, as shares of a public range."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from privfit.remedies import remedy
 
 Vector = NDArray[np.float64]
 
-LARGEST_HINGE = 2.0  # a larger hinge loss counts as this: a margin of -1 is as wrong as one of 1 is right
+LARGEST_HINGE = 2.0  # hinge losses are clipped to this, the loss of a margin of -1
 HINGE_STEP = 2.0**-10
 OF_CLASSES = ("log_loss", "brier_score", "hinge_loss", "zero_one_loss")
-# losses of numbers, and how metrics call them and what they are sums of
+# losses of numbers: the name of the score and of the sum in `metrics`
 OF_NUMBERS = {
     "mean_absolute_error": ("mean_absolute_error", "distances"),
     "mean_squared_error": ("root_mean_squared_error", "squares"),
     "mean_pinball_loss": ("mean_pinball_loss", "pinball"),
     "mean_poisson_deviance": ("mean_poisson_deviance", "deviances"),
 }
-# How far the losses of the models on one record may lie from their mean, as a share of the range of the loss.
+# The norm to which the differences of a record's losses from their mean are clipped, as a share of the range.
 CLIPS = {
     "log_loss": 0.1,
     "brier_score": 0.1,

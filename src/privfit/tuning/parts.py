@@ -1,13 +1,13 @@
-"""The part that models are trained on and the part that they are scored on: a coin decides for each record.
+"""Divide records at random into a part for training and a part for scoring.
 
-A seeded shuffle would not do, because where it puts one record depends on how many others there are. With a
-coin of its own for each record, or for each person, one more record changes one of the two parts by itself
-and leaves the other as it is (Q36).
+A shuffle would not be private, because the part of a record would depend on the number of other records.
+Instead, each record, or each person, is assigned independently. So one more record changes one part by that
+record, and does not change the other part (Q36).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,29 +16,19 @@ from sklearn.utils import _safe_indexing
 
 from privfit.accounting.relation import Relation
 from privfit.curator import NoiseSource
-from privfit.estimators.records import Records
+from privfit.estimators.records import Reading, Records
+from privfit.estimators.validation import check_bounds
+from privfit.mapped import is_mapped
+from privfit.mapped import rows_of as rows_of_matrix
 from privfit.metrics.held_out import n_rows, rows_of
 from privfit.schema import Schema
-from privfit.schema.batches import batches_of
 from privfit.schema.frames import columns_of
 from privfit.schema.people import NOBODY, People, people_in
-
-
-def in_memory(X: Any, schema: Schema | None) -> Any:
-    """Return a table of which rows can be taken: X, or all that a file, a dataset or a query holds.
-
-    It is read once, so that fits and scores see the same rows.
-    """
-    source = None if schema is None else batches_of(X)
-    if source is None or schema is None:
-        return X
-    import pyarrow
-
-    return pyarrow.concat_tables(source.read(schema.names_in_fit, lambda size: None))
+from privfit.tuning.plan import Plan
 
 
 def people_of(records: Records, schema: Schema | None, relation: Relation) -> People | None:
-    """Return whose each row is, where all rows of a person have to be in one part."""
+    """Return the person of each row, if all rows of a person have to be in one part; None otherwise."""
     if relation.unit == "record":
         return None
     if schema is not None and schema.identifier is not None:
@@ -55,11 +45,11 @@ def held_out_rows(count: int, people: People | None, share: float, noise: NoiseS
     count : int
         The number of rows.
     people : People, optional
-        Whose the rows are, if all rows of a person have to be in one part.
+        The person of each row, if all rows of a person have to be in one part.
     share : float
         The probability.
     noise : NoiseSource
-        Where the coins come from.
+        The source of randomness.
 
     Returns
     -------
@@ -70,35 +60,116 @@ def held_out_rows(count: int, people: People | None, share: float, noise: NoiseS
     if people is None:
         held[noise.poisson_rows(count, share)] = True
         return held
-    numbers = people.numbers  # from 0 on; rows without an id are nobody's, and no part uses them
+    numbers = people.numbers  # from 0 on; rows without an id are not used by any part
     chosen = np.zeros(int(numbers.max(initial=NOBODY)) + 2, dtype=bool)
     chosen[noise.poisson_rows(len(chosen) - 1, share)] = True
     return chosen[numbers]
 
 
-def rows_in(records: Records, rows: NDArray[np.bool_]) -> Records:
-    """Return the records of these rows, as they were given."""
-    places = np.flatnonzero(rows)
+def rows_in(records: Records, places: NDArray[np.intp], X: Any = None) -> Records:
+    """Return the records of these rows: as they were given, or with features X that were taken already."""
 
     def chosen(values: Any) -> Any:
         return None if values is None else _safe_indexing(values, places)
 
     return replace(
         records,
-        X=rows_of(records.X, places),
+        X=rows_of(records.X, places) if X is None else X,
         y=chosen(records.y),
         sample_weight=chosen(records.sample_weight),
         groups=None if records.groups is None else records.groups[places],
+        reading=None,
     )
 
 
-def split(
-    records: Records, people: People | None, share: float, noise: NoiseSource
-) -> tuple[Records, Records]:
-    """Return the records that models are trained on, and those that are held out."""
-    held = held_out_rows(n_rows(records.X), people, share, noise)
+def split(count: int, people: People | None, share: float, noise: NoiseSource) -> NDArray[np.bool_]:
+    """Return which rows are held out, like `held_out_rows`; raise ValueError if a part is empty."""
+    held = held_out_rows(count, people, share, noise)
+    _refuse_empty(held)
+    return held
+
+
+def _refuse_empty(held: NDArray[np.bool_]) -> None:
     if held.all() or not held.any():
         raise ValueError(
             "There are too few records to train on some and hold out others; fit the model without a search."
         )
-    return rows_in(records, ~held), rows_in(records, held)
+
+
+@dataclass(frozen=True, eq=False)
+class SharedRecords:
+    """The records of a search, read once, which all of its fits share.
+
+    Attributes
+    ----------
+    all : Records
+        All records, those that models are trained on first.
+    training : Records
+        Those that models are trained on. Their features, norms and packing are the first of all records':
+        no copy is made, unless people have several records.
+    """
+
+    all: Records
+    training: Records
+
+    @classmethod
+    def of(cls, reading: Reading, held: NDArray[np.bool_], bounds: Any = None) -> SharedRecords:
+        """Arrange what was read by whether it is held out, which copies the features once.
+
+        Sums over records are exact, so their order changes nothing.
+
+        Parameters
+        ----------
+        reading : Reading
+            What was read of the table.
+        held : array of bool
+            Which rows of the table are held out.
+        bounds : pair of arrays, optional
+            The lowest and the highest value of each feature; features are clipped to them, once.
+
+        Returns
+        -------
+        records : SharedRecords
+            What all fits share.
+        """
+        from privfit.engine.table import Table  # imported late: it needs numba, which is slow to import
+
+        read = reading.records
+        assert read is not None
+        held = held if read.rows is None else held[read.rows]  # of the records that have a label
+        _refuse_empty(held)
+        training = np.flatnonzero(~held)
+        if read.groups is not None:  # some records of each person are used, which each fit chooses and copies
+            return cls(reading.of(read), reading.of(rows_in(read, training)))
+        order = np.concatenate([training, np.flatnonzero(held)])
+        table = Table(_arranged(read.X, order), intercept=False)
+        table = table if bounds is None else table.clipped(*bounds)
+
+        def shared(rows: NDArray[np.intp], table: Any) -> Records:
+            return reading.of(replace(rows_in(read, rows, table.layout.X), table=table))
+
+        return cls(shared(order, table), shared(training, table.first(len(training))))
+
+
+def divided(records: Records, plan: Plan, share: float) -> tuple[SharedRecords, Records]:
+    """Divide a table that was read; return its records for fits, and the held-out records as given."""
+    schema, reading = plan.declared.schema, records.reading
+    assert reading is not None
+    assert reading.records is not None
+    people = people_of(records, schema, plan.relation)
+    held = split(n_rows(records.X), people, share, plan.terms.noise)
+    bounds = None
+    if schema is None and plan.declared.feature_bounds is not None:
+        names = reading.columns.get("feature_names_in_")
+        bounds = check_bounds(reading.records.X, plan.declared.feature_bounds, names)
+    shared = SharedRecords.of(reading, held, bounds)
+    places, X = np.flatnonzero(held), None
+    if schema is None and isinstance(records.X, np.ndarray) and shared.all.table is not None:
+        X = shared.all.X[-len(places) :]  # which are the same numbers
+    return shared, rows_in(records, places, X)
+
+
+def _arranged(X: Any, order: NDArray[np.intp]) -> Any:
+    """Return the rows in this order: in a file if X is in one, and otherwise by rows even if X is not."""
+    in_memory = isinstance(X, np.ndarray) and not is_mapped(X)
+    return np.take(X, order, axis=0) if in_memory else rows_of_matrix(X, order)

@@ -1,4 +1,4 @@
-"""What a search decides before it looks at the records."""
+"""The plan of a search: what it decides before the records are read."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ class Plan:
     Attributes
     ----------
     settings : list of dict
-        What is tried.
+        The settings that are tried.
     scoring : str
-        The loss that settings are compared by.
+        The loss by which settings are compared.
     clip : float
-        How far the losses of one record may lie from their mean, as a share of the range of the loss.
+        The norm to which the differences of a record's losses from their mean are clipped, as a share of the
+        range of the loss.
     declared : Declared
-        What is public about the table.
+        The public facts about the table.
     relation : Relation
-        Which tables are neighbours.
+        The adjacency of tables.
     terms : Terms
-        What the whole search promises.
+        The terms of the whole search.
     refit : float
         The rho of the refit, 0 without one.
     seeds : list

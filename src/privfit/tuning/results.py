@@ -1,4 +1,4 @@
-"""What a search releases of its scores: noisy losses, and how large their noise is."""
+"""The released results of a search: noisy losses, and the standard errors of their noise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEVEL_SHARE = 0.25  # what a record adds for its count and for its mean loss, as
 def differences_in(released: Measurement) -> tuple[Vector, float]:
     """Return the sums of differences from the mean of all settings, and the standard error of their noise.
 
-    The exact ones add up to nothing, so what all noisy ones have in common is noise and is taken off.
+    The exact differences add up to 0, so the mean of the noisy ones is noise and is subtracted.
     """
     differences = released.value[2:]
     count = len(differences)
@@ -29,7 +29,7 @@ def differences_in(released: Measurement) -> tuple[Vector, float]:
 def table_of(
     settings: list[dict[str, Any]], released: Measurement, level: float, within: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return a column for each setting and for what is known of its loss, as scikit-learn's searches do.
+    """Return a table of the settings and their losses, in the form of scikit-learn's searches.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def table_of(
                 tried[row] = setting[name]
         columns[f"param_{name}"] = tried
     columns["params"] = settings
-    known = n > 2.0 * sigma  # else the number of held-out records is noise, and so are means over them
+    known = n > 2.0 * sigma  # otherwise the number of held-out records is noise, and so are means over them
     mean = released.value[1] / released.value[0] if known else math.nan
     share = high - low if known else math.nan
     of_mean = 0.5 * math.hypot(1.0, mean) * sigma / n

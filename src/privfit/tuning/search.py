@@ -1,4 +1,4 @@
-"""A search over few public settings: fits, scores, the choice and the refit are paid for by one promise."""
+"""A private search over a few public settings: one privacy budget pays for fits, scores, choice and refit."""
 
 from __future__ import annotations
 
@@ -7,56 +7,55 @@ from typing import Any, Self
 
 import numpy as np
 from rich.console import Console
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from privfit.accounting import Ledger
 from privfit.accounting.parts import ledgers_of_parts
 from privfit.curator import Curator, Measurement
 from privfit.estimators.base import DPLinearModel
 from privfit.estimators.declared import Declared
-from privfit.estimators.labels import encoded_labels
 from privfit.estimators.people import relation_of
 from privfit.estimators.private import PrivateFit
-from privfit.estimators.records import Records
+from privfit.estimators.records import Reading, Records
 from privfit.estimators.validation import check_number, check_switch
 from privfit.metrics.held_out import HeldOut
 from privfit.questions.comparisons import LossDifferences
 from privfit.questions.scores import SHARE_GRID
-from privfit.schema.taken import assumption_of
-from privfit.surroundings import Family
-from privfit.tuning.candidates import check_estimator, kind_of_promise, settings_of
+from privfit.schema.taken import assumption_of, taken
+from privfit.surroundings import Family, one_thread_in_workers
+from privfit.tuning.candidates import check_estimator, kind_of_promise, one_grid, settings_of, told_labels
 from privfit.tuning.chosen import ChosenModel
 from privfit.tuning.losses import CLIPS, Losses, check_scoring, losses_of
-from privfit.tuning.parts import in_memory, people_of, split
+from privfit.tuning.parts import divided
 from privfit.tuning.plan import Plan, seeds
 from privfit.tuning.results import differences_in, in_words, table_of
 from privfit.tuning.stating import how_chosen, restated
 
 REFIT_SHARE = 0.7  # of the privacy budget, for the fit of the chosen settings to all records
-LARGEST_SHARE = 0.5  # of the records, that may be held out
+LARGEST_SHARE = 0.5  # of the records that may be held out
 
 
 class DPSearchCV(ChosenModel, PrivateFit):
-    """Choose among few public settings of a model, with differential privacy for the whole search.
+    """Choose among a few public settings of a model, with differential privacy for the whole search.
 
     Every setting is fitted to the same training records and scored on the same held-out records. The scores
-    get noise, the setting with the least noisy loss is chosen, and the model is fitted once more, to all
-    records. One promise covers all of this: all fits, all scores and the choice, however many there are.
+    have noise. The setting with the least noisy loss is fitted once more, to all records. One privacy budget
+    covers all fits, all scores and the choice, for any number of settings.
 
-    A coin of its own decides for each record, or for each person, whether it is held out. So a record is
-    either trained on or scored, and the scores cost nothing beyond what the fits cost (Q36 in
-    docs/privacy.md). The fits of K settings share what the refit leaves of the privacy budget: each has 1/K
+    Each record, or each person, is held out at random, independently of the others. So a record is used
+    either for training or for scores, and the scores cost no privacy budget beyond that of the fits (Q36 in
+    docs/privacy.md). The fits of K settings share what the refit leaves of the privacy budget: each gets 1/K
     of it in rho.
 
     Parameters
     ----------
     estimator : privfit estimator
-        The model whose settings are tried. What is public about the table is said to it, as for a fit; the
-        privacy budget, the ledger and the noise are said here.
-    grid : dict or list of dict
-        Values to try by the name of the setting, ``{"alpha": [0, 0.01], "curves": [False, True]}``: all
-        combinations of them, or those of each dictionary of a list. Settings that decide what is promised,
-        what is public or what is predicted are refused.
+        The model whose settings are tried. It declares public facts about the table, as for a fit; the
+        privacy budget, the ledger and the noise are settings of the search.
+    param_grid : dict or list of dict
+        Values to try by the name of the setting, ``{"alpha": [0, 0.01], "curves": [False, True]}``, as in
+        scikit-learn's `GridSearchCV`. All combinations are tried, or those of each dictionary in a list.
+        Settings that define the guarantee, public facts or the target raise an error.
     epsilon : float, optional
         The privacy budget of the whole search, 1 by default.
     delta : float
@@ -64,32 +63,34 @@ class DPSearchCV(ChosenModel, PrivateFit):
     rho : float, optional
         The privacy budget in zero-concentrated differential privacy, instead of epsilon.
     scoring : str, optional
-        The loss that settings are compared by: of classifiers log_loss, brier_score, hinge_loss or
-        zero_one_loss, of regressors mean_squared_error, mean_absolute_error, mean_pinball_loss or
-        mean_poisson_deviance. By default that of the model's kind.
+        The loss by which settings are compared: log_loss, brier_score, hinge_loss or zero_one_loss for
+        classifiers; mean_squared_error, mean_absolute_error, mean_pinball_loss or mean_poisson_deviance for
+        regressors. By default that of the kind of model.
     clip : float, optional
-        How far a record's losses under all settings may lie from their mean, as a share of the range of the
-        loss and in L2 norm; larger differences are shortened to it. The noise of the comparison is in
-        proportion to it. The default is a share that suits the loss.
+        The L2 norm to which the differences of a record's losses from their mean are clipped, as a share of
+        the range of the loss. The noise of the comparison is proportional to it. The default depends on the
+        loss.
     log_loss_clip : float
         Probabilities are clipped to this distance from 0 and 1 for the log loss, and predicted counts to this
         share of the largest count for the Poisson deviance.
     held_out : float
         The probability with which a record, or a person, is held out.
     refit : bool
-        Whether the chosen settings are fitted once more, to all records. That takes 70% of the privacy
-        budget, in rho. Without a refit `best_estimator_` is the fit that was scored, and the fits share all
-        of it; on the development tables such models are worse (docs/tuning.md).
+        Whether the chosen settings are fitted once more, to all records, which takes 70% of the privacy
+        budget in rho. Without a refit, `best_estimator_` is the fit that was scored, and the fits share the
+        whole budget; on the development tables such models are worse (docs/tuning.md).
     ledger : Ledger, optional
-        The ledger that pays for the search. Without it the search counts in the family of the estimator's
+        The ledger that pays for the search. Without one, the search counts in the family of the estimator's
         fits.
     noise : {"secure", "seeded"}
         "secure" draws coins and noise from the operating system's entropy. "seeded" makes them reproducible,
-        for research only: whoever knows the seed can subtract the noise.
+        for research only: anybody who knows the seed can subtract the noise.
     random_state : None, int or numpy.random.Generator
         The seed of seeded noise.
     verbose : int
-        1 says which setting is being fitted, with a bar of the privacy budget for each.
+        1 shows which setting is being fitted, with a progress bar of the privacy budget.
+    grid : dict or list of dict, optional
+        Another name of `param_grid`.
 
     Attributes
     ----------
@@ -135,7 +136,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
     def __init__(
         self,
         estimator: Any,
-        grid: Any,
+        param_grid: Any = None,
         epsilon: float | None = None,
         delta: float = 1e-6,
         *,
@@ -149,9 +150,10 @@ class DPSearchCV(ChosenModel, PrivateFit):
         noise: str = "secure",
         random_state: Any = None,
         verbose: int = 0,
+        grid: Any = None,
     ) -> None:
         self.estimator = estimator
-        self.grid = grid
+        self.param_grid = param_grid
         self.epsilon = epsilon
         self.delta = delta
         self.rho = rho
@@ -164,6 +166,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         self.noise = noise
         self.random_state = random_state
         self.verbose = verbose
+        self.grid = grid
 
     # -- the search --------------------------------------------------------------------------------------
 
@@ -196,7 +199,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         ValueError
             If a setting or the table is not as it should be, before anything was charged.
         """
-        with self._as_strictly_as_made():
+        with self._as_strictly_as_made(), one_thread_in_workers():
             return self._search(Records.given(X, y, sample_weight, groups))
 
     def check(self) -> None:
@@ -213,23 +216,23 @@ class DPSearchCV(ChosenModel, PrivateFit):
         plan = self._planned(records)
         schema = plan.declared.schema
         of_query = assumption_of(records.X)
-        records = replace(records, X=in_memory(records.X, schema))
-        known, said = self._labels(records, plan)
+        X = records.X if schema is None else taken(records.X, schema)  # once, for all fits and scores
+        records = replace(records, X=X, reading=Reading())
+        known, said = told_labels(self.estimator, records, schema)
         for number in range(len(plan.settings)):  # on all records, so that no coin decides about a refusal
             self._model(plan, number, self.ledger, plan.search, known)._fit(records, check_only=True)
-        people = people_of(records, schema, plan.relation)
-        training, testing = split(records, people, float(self.held_out), plan.terms.noise)
+        shared, testing = divided(records, plan, float(self.held_out))
         held = HeldOut.given(testing, schema, plan.relation)
-        # records without a label or an id may be all there is in a part, which is refused before a charge
-        self._model(plan, 0, self.ledger, plan.search, known)._fit(training, check_only=True)
+        # records without an id may be all there is in a part, which is refused before a charge
+        self._model(plan, 0, self.ledger, plan.search, known)._fit(shared.training, check_only=True)
         ledger = self._open_ledger(plan.terms)
         family = self._join_family(plan.terms.kept)
         try:
-            models, best, released, losses = self._compared(plan, ledger, training, held, known)
+            models, best, released, losses = self._compared(plan, ledger, shared.training, held, known)
             model = models[best]
             if plan.refit:
                 model = self._model(plan, best, ledger, plan.refit, known, refit=True)
-                model._fit(records)
+                model._fit(shared.all)
         except KeyboardInterrupt as interrupt:
             interrupt.__notes__ = []  # what a single fit says of its share
             interrupt.add_note(
@@ -246,7 +249,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
     def _checked(self) -> tuple[list[DPLinearModel], list[dict[str, Any]], str, float]:
         """Return unfitted models, their settings, the loss they are compared by, and its clip."""
         estimator = check_estimator(self.estimator)
-        settings = settings_of(estimator, self.grid)
+        settings = settings_of(estimator, one_grid(self.param_grid, self.grid))
         self._check_settings()
         check_switch("refit", self.refit)
         check_number("held_out", self.held_out, largest=LARGEST_SHARE)
@@ -280,21 +283,6 @@ class DPSearchCV(ChosenModel, PrivateFit):
             refit,
             seeds(len(settings) + 1, self.random_state, secure=self.noise == "secure"),
         )
-
-    def _labels(self, records: Records, plan: Plan) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return the labels that all fits are told, so that the training part does not decide which exist.
-
-        And what statements say of them, by what a fit says that takes them for declared.
-        """
-        estimator = self.estimator
-        if not is_classifier(estimator) or plan.declared.schema is not None or records.y is None:
-            return {}, {}
-        _, encoder = encoded_labels(records.y, estimator.classes)
-        if estimator.classes is not None:
-            return {}, {}
-        classes = tuple(encoder.classes.tolist())
-        _, told = encoded_labels(records.y, classes)
-        return {"classes": classes}, {told.assumption: encoder.assumption}
 
     def _model(
         self,

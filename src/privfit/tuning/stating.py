@@ -51,6 +51,7 @@ def restated(
         ledger=own.ledger,
         family=own.family,
         origin=own.origin,
+        receipt=own.receipt,
     )
 
 

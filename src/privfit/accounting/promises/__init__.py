@@ -1,1 +1,1 @@
-"""Promises, a file for each theorem that turns what may be spent into an epsilon."""
+"""Promises: one file for each theorem that turns a privacy budget into an epsilon."""

@@ -1,4 +1,4 @@
-"""A sum of prices in zCDP."""
+"""The promise of zero-concentrated differential privacy (zCDP)."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Concentrated(About):
     rho : float
         What charges may add up to.
     slack : float
-        The probability that charges may set aside in all.
+        The total failure probability (delta) that charges may use up.
     epsilon, delta : float, optional
-        What the whole promises as (epsilon, delta)-DP.
+        The same promise as (epsilon, delta)-DP.
     conversion : {"tight", "classic"}
-        The conversion between the two.
+        How rho is converted into epsilon.
     person_id : str, optional
-        The id of the people to whom it is promised; None: it is promised to records.
+        The id that tells people apart, if the promise is about people; None if it is about records.
     """
 
     rho: float
@@ -51,7 +51,7 @@ class Concentrated(About):
         delta: float,
         conversion: Conversion = "tight",
     ) -> Concentrated:
-        """Promise (epsilon, delta)-DP by the largest rho that is worth it, or rho and what that is worth.
+        """Return the promise with the largest rho that an epsilon buys, or with the epsilon of a given rho.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class Concentrated(About):
         delta : float
             The delta that is promised.
         conversion : {"tight", "classic"}
-            How the one is converted into the other.
+            How rho is converted into epsilon.
 
         Returns
         -------
@@ -80,7 +80,7 @@ class Concentrated(About):
         return cls(rho, 0.0, epsilon_from_rho(rho, delta, conversion), delta, conversion)
 
     def admit(self, kind: Kind, rho: float, delta: float) -> None:
-        """Refuse charges that this promise cannot pay for: none.
+        """Accept every charge, because zCDP composes charges of any kind.
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class Concentrated(About):
         """
 
     def epsilon_at(self, delta: float) -> float:
-        """Return an epsilon such that the whole is (epsilon, delta)-DP.
+        """Return an epsilon such that all answers together are (epsilon, delta)-DP.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""One release with a proof of its own."""
+"""The promise of one release that has a privacy proof of its own."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from privfit.accounting.zcdp import MAX_DELTA, pure_cost
 class Direct(About):
     """One release that is (epsilon, delta)-DP by a theorem of its own (P6).
 
-    Its ledger is charged once and in full, because parts would compose, which the theorem does not cover.
-    Beside others in a shared ledger it is (epsilon^2 / 2, delta)-approximately zCDP.
+    Its ledger is charged once, for the whole privacy budget, because the theorem says nothing about several
+    smaller releases. In a shared ledger, beside other charges, the release counts as
+    (epsilon^2 / 2, delta)-approximate zCDP.
 
     Parameters
     ----------
     epsilon, delta : float
         What the theorem promises.
     person_id : str, optional
-        The id of the people to whom it is promised; None: it is promised to records.
+        The id that tells people apart, if the promise is about people; None if it is about records.
     """
 
     epsilon: float
@@ -35,11 +36,11 @@ class Direct(About):
         super().__post_init__()
         if not 0.0 <= self.delta <= MAX_DELTA:
             raise ValueError(f"delta must lie between 0 and {MAX_DELTA:g}, got {self.delta!r}.")
-        pure_cost(self.epsilon)  # which refuses what is no epsilon
+        pure_cost(self.epsilon)  # raises ValueError unless epsilon is positive and finite
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Direct:
-        """Promise (epsilon, delta)-DP, or what a price of rho buys: epsilon = sqrt(2 rho), rounded down.
+        """Return the promise of an epsilon, or of the epsilon = sqrt(2 rho), rounded down, that rho buys.
 
         Parameters
         ----------
@@ -71,7 +72,7 @@ class Direct(About):
         return self.delta
 
     def admit(self, kind: Kind, rho: float, delta: float) -> None:
-        """Refuse charges for anything but one release of the whole.
+        """Refuse every charge but one release that costs the whole privacy budget.
 
         Parameters
         ----------
@@ -111,7 +112,7 @@ class Direct(About):
         return self.epsilon
 
     def worth(self, rho: float, slack: float, delta: float) -> float:
-        """Return the theorem's epsilon if the release was paid for, and 0 before.
+        """Return the theorem's epsilon if the release was paid for, and 0 otherwise.
 
         Parameters
         ----------

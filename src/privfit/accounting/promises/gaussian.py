@@ -1,4 +1,7 @@
-"""A sum of Gaussian noise, which is worth more than the same sum in zCDP."""
+"""The promise of Gaussian differential privacy.
+
+For the same rho it has a smaller epsilon than zCDP's promise, because it covers Gaussian noise only.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,12 @@ class Gaussian(About):
     Parameters
     ----------
     rho : float
-        mu^2 / 2, what charges may add up to: the price of Gaussian noise is the same as in zCDP, and only
-        what the sum is worth differs.
+        What charges may add up to: mu^2 / 2. Gaussian noise has the same price as in zCDP; only the epsilon
+        of the sum differs.
     epsilon, delta : float
-        What the whole promises as (epsilon, delta)-DP.
+        The same promise as (epsilon, delta)-DP.
     person_id : str, optional
-        The id of the people to whom it is promised; None: it is promised to records.
+        The id that tells people apart, if the promise is about people; None if it is about records.
     """
 
     rho: float
@@ -37,13 +40,14 @@ class Gaussian(About):
         super().__post_init__()
         worth = self.epsilon_at(self.delta)
         if math.isfinite(worth):
-            # an epsilon far below mu has fewer digits than mu; gdp leaves far more than that of delta unused
+            # rounding mu moves an epsilon far below mu by more than its last digit; gdp leaves more of delta
+            # unused than this allowance takes
             worth -= 2.0**-30 * self.mu
         check_worth(self.epsilon, worth)
 
     @classmethod
     def of(cls, *, epsilon: float | None = None, rho: float | None = None, delta: float) -> Gaussian:
-        """Promise (epsilon, delta)-DP by the largest mu that is worth it, or rho and what that is worth.
+        """Return the promise with the largest mu that an epsilon buys, or with the epsilon of a given rho.
 
         Parameters
         ----------
@@ -93,11 +97,14 @@ class Gaussian(About):
 
     @property
     def mu(self) -> float:
-        """How far apart the two unit Gaussians are that are as hard to tell as neighbours, rounded up."""
+        """The mu of mu-GDP, rounded up.
+
+        Neighbouring tables are as hard to tell apart as N(0, 1) and N(mu, 1).
+        """
         return _mu(self.rho)
 
     def epsilon_at(self, delta: float) -> float:
-        """Return an epsilon such that the whole is (epsilon, delta)-DP.
+        """Return an epsilon such that all answers together are (epsilon, delta)-DP.
 
         Parameters
         ----------
@@ -126,7 +133,7 @@ class Gaussian(About):
         Returns
         -------
         epsilon : float
-            0 if rho is 0, infinite if nothing is promised for so much.
+            0 if rho is 0; infinite if rho is so large that nothing is promised.
         """
         if not rho:
             return 0.0

@@ -1,6 +1,6 @@
-"""Where a ledger is kept: its entries, and who may add to them."""
+"""Stores, in which ledgers keep their entries: in memory, in a file or on a server."""
 
-from privfit.accounting.stores.base import AccountError, BrokenChain, Entry, LedgerError, Store
+from privfit.accounting.stores.base import BrokenChain, Entry, LedgerError, Store
 from privfit.accounting.stores.memory import MemoryStore
 
-__all__ = ["AccountError", "BrokenChain", "Entry", "LedgerError", "MemoryStore", "Store"]
+__all__ = ["BrokenChain", "Entry", "LedgerError", "MemoryStore", "Store"]

@@ -1,4 +1,4 @@
-"""What a ledger asks of the store in which it is kept."""
+"""The protocol of stores: what a ledger needs from the store that holds its entries."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Entry:
-    """One charge: what was asked, how it was blurred, what it cost, on which day, and who asked.
+    """One charge: what was asked, which mechanism added noise, what it cost, on which day, and who asked.
 
-    Not at which second, because entries are published, and how long a question took may depend on the data.
+    An entry holds no finer time than the day. Entries are published, and the time that a question takes may
+    depend on the data.
 
     Attributes
     ----------
     what, mechanism : str
-        What was asked and how the answer was blurred.
+        What was asked, and the mechanism that added noise to the answer.
     rho, delta : float
         The price in approximate zCDP; negative, or 0, for what a settled reservation gives back.
     when : str
@@ -25,6 +26,15 @@ class Entry:
         The user name, in a ledger that outlives its process.
     settles : int or None
         The number of the reservation that this entry settles; entries are numbered from 1.
+    claim : str
+        The claim in docs/privacy.md that bounds the sensitivity, or that proves a release of its own.
+    noise : str
+        The noise: "gaussian", or that of a noisy choice ("gumbel", "laplace" or "exponential").
+    sensitivity, scale : float or None
+        The L2 sensitivity to one record, or person, and the scale of the noise. The sensitivity of a noisy
+        choice is the width of the interval that holds the changes of all scores, times the square root of
+        the number of winners. Ledgers in memory keep `claim`, `noise`, `sensitivity` and `scale`; ledgers in
+        files and on servers do not.
     """
 
     what: str
@@ -34,38 +44,39 @@ class Entry:
     when: str
     who: str = ""
     settles: int | None = None
+    claim: str = ""
+    noise: str = ""
+    sensitivity: float | None = None
+    scale: float | None = None
 
 
 class LedgerError(OSError):
-    """The store of a ledger cannot be reached, read or written; one sentence says why."""
-
-
-AccountError = LedgerError  # its name in earlier versions
+    """The store of a ledger cannot be reached, read or written; the message says why."""
 
 
 class BrokenChain(LedgerError, ValueError):
-    """Entries of a ledger were changed or removed after they had been written, or inserted by other means."""
+    """Entries of a ledger were changed, removed or inserted by another program than privfit."""
 
 
 class Store(Protocol):
-    """Entries of one ledger: only ever added to, by one writer at a time.
+    """The entries of one ledger. Entries are added, never changed or removed, by one writer at a time.
 
-    A store knows no privacy budget. The ledger decides, between reading the totals and adding an entry, while
-    everybody else is held off.
+    A store does not know the privacy budget. The ledger reads the totals, decides, and adds an entry, all
+    while it holds the store's lock.
 
     Attributes
     ----------
     lasting : bool
-        Whether the ledger outlives this process and is open to others. Then a portion of it is set aside
-        before the first look, because nobody would count the looks of a process that was killed.
+        Whether the ledger outlives this process, and other processes can use it. A portion is then reserved
+        before the data are read. If its process is killed, nobody else could tell how much it had spent.
     """
 
     lasting: bool
 
     def exclusive(self) -> AbstractContextManager[object]:
-        """Hold off every other reader and writer of the ledger; may be entered again by the same thread.
+        """Lock out every other reader and writer of the ledger; the same thread may enter again.
 
-        What was added is kept for good when the context is left.
+        When the context ends, what was added is stored durably.
         """
         ...
 
@@ -74,9 +85,9 @@ class Store(Protocol):
         ...
 
     def append(self, entry: Entry, secret: str | None = None) -> int:
-        """Add an entry, with everybody else held off, and return its number.
+        """Add an entry, inside `exclusive()`, and return its number.
 
-        A reservation is added with a secret, and only an entry that is added with the same secret settles it.
+        A reservation is added with a secret. Only an entry that is added with the same secret settles it.
         """
         ...
 

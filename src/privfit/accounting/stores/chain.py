@@ -1,10 +1,10 @@
-"""A chain of hashes: every row of a ledger seals itself and all rows before it.
+"""A chain of hashes: every row of a ledger has a seal, a hash of the row and of the seal before it.
 
-Whoever changes, removes or inserts a row breaks the chain, unless they write anew every row after it. A row
-that is added at the end with a right seal, by privfit or by anybody else, is held to the rules of entries:
-amounts, sums, the total, and who may give back what was reserved. What no chain can show is that its last
-rows are missing, or that all of it was written anew; a seal that was noted down, or seen by this process,
-does.
+Whoever changes, removes or inserts a row breaks the chain, unless they also write every later row anew. A row
+with a correct seal at the end of the chain may come from another program. It has to follow the rules of
+entries: about amounts, sums, the total, and who may give back what was reserved. A chain alone cannot show
+that its last rows are missing, or that all of it was written anew. A seal that was noted elsewhere, or that
+this process has seen earlier, can show it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from privfit.accounting.amounts import exactly_written, units
 from privfit.accounting.stores.base import BrokenChain
 from privfit.accounting.stores.tables import ENTRIES, LEDGERS
 
-Row = Mapping[Any, Any]  # of columns by name
+Row = Mapping[Any, Any]  # values by the name of their column
 
 REMEDY: Final = "nothing is charged until its owner has removed what was forged, or restored a backup"
 
-# What a seal covers. The column `migrated` is not sealed, because the owner sets it when the seal is there.
+# What a seal covers. It leaves out `migrated`, because a migration sets that column of a row that has a seal.
 _FIELDS_OF_LEDGER = tuple(column.name for column in LEDGERS.c if column.name not in ("seal", "migrated"))
 _FIELDS_OF_ENTRY = tuple(column.name for column in ENTRIES.c if column.name != "seal")
 _FIELDS_IN_FORMAT_1 = tuple(name for name in _FIELDS_OF_ENTRY if name not in ("secret_hash", "secret"))
@@ -39,34 +39,37 @@ class Seal(str):
     entries : int
         How many entries were verified.
     shows : str
-        What that shows, and what it cannot.
+        What that shows, and what it cannot show.
+    noted : int or None
+        The number of the entry that has the noted seal; 0 for the ledger's own row.
     """
 
     entries: int
     shows: str
+    noted: int | None
 
-    def __new__(cls, seal: str, entries: int = 0, shows: str = "") -> Seal:
-        """Return a seal with its meaning."""
+    def __new__(cls, seal: str, entries: int = 0, shows: str = "", noted: int | None = None) -> Seal:
+        """Return a seal with what its verification shows."""
         self = super().__new__(cls, seal)
-        self.entries, self.shows = entries, shows
+        self.entries, self.shows, self.noted = entries, shows, noted
         return self
 
 
 def hash_of(secret: str) -> str:
-    """Return what a reservation's row carries of the secret that settles it."""
+    """Return the hash of a secret, which a reservation's row holds."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
 def seal_of_ledger(row: Row) -> str:
-    """Return the seal of a ledger's own row, with which its chain begins."""
+    """Return the seal of a ledger's own row, the first of its chain."""
     fields = {name: row[name] for name in _FIELDS_OF_LEDGER}
     if row["migrated"] is not None:
-        fields["format"] = 1  # which it was when it was sealed
+        fields["format"] = 1  # the format that the row had when it was sealed
     return _sealed(fields, "")
 
 
 def seal_of_entry(row: Row, previous: str, *, in_format_1: bool = False) -> str:
-    """Return the seal of an entry that follows this seal."""
+    """Return the seal of an entry, given the seal of the row before it."""
     names = _FIELDS_IN_FORMAT_1 if in_format_1 else _FIELDS_OF_ENTRY
     return _sealed({name: row[name] for name in names}, previous)
 
@@ -77,7 +80,7 @@ def _sealed(fields: dict[str, Any], previous: str) -> str:
 
 
 def check_seal(row: Row, seal: Callable[[], str], where: str) -> str:
-    """Return the seal that the fields of a row ask for; raise `BrokenChain` unless it is the row's own."""
+    """Return the seal computed from a row's fields; raise `BrokenChain` unless the row has this seal."""
     try:
         expected = seal()
     except TypeError:  # a file may hold bytes where text belongs
@@ -92,22 +95,23 @@ def check_seal(row: Row, seal: Callable[[], str], where: str) -> str:
 
 @dataclass(frozen=True)
 class Chain:
-    """The beginning of a ledger's chain, read and found right.
+    """The part of a ledger's chain that was read and checked so far.
 
     Attributes
     ----------
     ledger : str
-        The ledger, in the words of a sentence.
+        What messages call the ledger.
     ceilings : tuple of int
-        What the rhos and the deltas may add up to, in units.
+        What the rhos and the deltas may add up to, in the units of `accounting.amounts`.
     migrated : int
         How many entries were written in format 1.
     start : str
         The seal of the ledger's own row.
     number, seal, totals
-        Of the last entry: its number, its seal, and what all rhos and deltas add up to.
+        The number of the last entry, its seal, and what all rhos and deltas up to it add up to.
     reservations : mapping
-        Of those that can be settled, by number: their rho and delta in units, and the hash of their secret.
+        For the number of each reservation that can be settled: its rho, its delta, and the hash of its
+        secret.
     """
 
     ledger: str
@@ -125,19 +129,19 @@ class Chain:
         return cls(ledger, ceilings, row["migrated"] or 0, row["seal"], 0, row["seal"], (0, 0), {})
 
     def extended(self, rows: Iterable[Row]) -> Chain:
-        """Return the chain with these entries, in order, or raise `BrokenChain` and say which is wrong.
+        """Return the chain with these entries, in order; raise `BrokenChain` and say which entry is wrong.
 
-        Each must be linked to the one before and numbered after it, state amounts and the totals that they
-        add up to, and stay within the ceilings. One that settles a reservation gives back no more than was
-        reserved, is the first to do so and reveals the secret whose hash the reservation carries. All others
-        take something or nothing.
+        The number and the seal of each entry must follow those of the entry before. Each entry must state
+        amounts and correct totals, and stay within the ceilings. An entry that settles a reservation must be
+        the first to do so, must give back no more than was reserved, and must reveal the secret whose hash
+        the reservation holds. The amounts of all other entries must not be negative.
         """
         number, seal, totals, reservations = self.number, self.seal, self.totals, dict(self.reservations)
         for row in rows:
             number += 1
             where, in_format_1 = f"Entry {number} of {self.ledger}", number <= self.migrated
             if number == self.migrated + 1:
-                reservations.clear()  # of format 1, which carry no hash
+                reservations.clear()  # reservations of format 1 hold no hash, so nobody can settle them
             compute = partial(seal_of_entry, row, seal, in_format_1=in_format_1)
             seal = check_seal(row, compute, where)
             amounts = _amount(row["rho"]), _amount(row["delta"])

@@ -1,7 +1,7 @@
-"""A database that holds ledgers: its address, its transactions, and what can go wrong, in one sentence.
+"""A database that holds ledgers: its address, its transactions, and one sentence for each error.
 
-SQLite and PostgreSQL differ in how a transaction holds others off and in nothing else. Connections are opened
-for one transaction each, because SQLite forbids carrying one over into a forked process.
+SQLite and PostgreSQL differ only in how a transaction locks others out. Each transaction opens a connection
+of its own, because SQLite forbids using one in a forked process.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class Database:
     url : str
         ``sqlite:///file`` or ``postgresql://user@host/database``.
     timeout : float
-        For how many seconds to wait for others.
+        How many seconds to wait for other processes.
     """
 
     def __init__(self, url: str, timeout: float) -> None:
         self._url, self.timeout = _parsed(url), timeout
         self.is_file = self._url.get_backend_name() == "sqlite"
-        self.url = _without_password(self._url)  # what is shown, and what is pickled
+        self.url = _without_password(self._url)  # this one is shown and pickled
 
     @property
     def path(self) -> Path:
@@ -59,25 +59,25 @@ class Database:
             ) from None
 
     def _connect_to_file(self) -> sqlite3.Connection:
-        # mode=rw, because a file that is not there must not be made, least of all with others' permissions
+        # mode=rw does not create a missing file; create_file does, with permissions for its owner alone
         location = f"{self.path.as_uri()}?mode=rw"
         connection = sqlite3.connect(location, uri=True, timeout=self.timeout, isolation_level=None)
-        # EXTRA is FULL and a commit that a loss of power just after it does not undo
+        # with EXTRA, unlike FULL, a loss of power right after a commit cannot undo it
         connection.execute("PRAGMA synchronous = EXTRA")
         return connection
 
     def exists(self) -> bool:
-        """Return whether there is something to read: a file; of a server that is not known beforehand."""
+        """Return whether the file exists; True for a server, which is not asked."""
         return not self.is_file or os.path.exists(self.path)
 
     def create_file(self) -> None:
-        """Make the file of a SQLite database, for its owner alone, unless it is there."""
+        """Create the file of a SQLite database, which only its owner can read, unless it exists."""
         if self.exists():
             return
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except FileExistsError:
-            pass  # another process was faster
+            pass  # another process created it meanwhile
         except FileNotFoundError:
             raise LedgerError(f"There is no directory {self.path.parent}; make it first.") from None
         except OSError as error:
@@ -87,11 +87,11 @@ class Database:
 
     @contextmanager
     def writing(self, lock: str, committed: Callable[[], None] | None = None) -> Iterator[sa.Connection]:
-        """Hold off others who write under this lock, and make it durable when the context is left.
+        """Lock out others who write under this lock, and commit durably when the context ends.
 
-        So it is if the context is left by an exception that is none of the database's: what was charged
-        stays charged. `committed` is called once it is durable. The lock on a server is an advisory one,
-        because locking a row needs the right to change it, and nobody should have that.
+        The transaction is also committed if an exception ends the context, unless the database raised it:
+        what was charged stays charged. `committed` is called after the commit. On a server the lock is
+        advisory, because locking a row needs the right to change rows, which users should not have.
         """
         if self.is_file:
             begin = ["BEGIN IMMEDIATE"]
@@ -103,7 +103,7 @@ class Database:
 
     @contextmanager
     def changing(self) -> Iterator[sa.Connection]:
-        """Change the tables themselves, and keep all of it or, on any exception, nothing."""
+        """Change the tables themselves; any exception undoes all of it."""
         begin = ["BEGIN IMMEDIATE"] if self.is_file else self._durable
         with self._explained(), self._engine.connect() as connection:
             for statement in begin:
@@ -117,16 +117,16 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Read at one moment, whoever writes meanwhile."""
+        """Read a consistent snapshot, even if others write meanwhile."""
         begin = ["BEGIN" if self.is_file else "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"]
         with self._transaction(begin) as connection:
             yield connection
 
     @property
     def _durable(self) -> list[str]:
-        """How a transaction on a server begins that makes what it writes durable."""
+        """The statements that begin a transaction on a server and make it durable."""
         return [
-            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # what is read after a lock is the latest
+            "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",  # so that reads after the lock see all commits
             "SET LOCAL synchronous_commit TO on",
             f"SET LOCAL lock_timeout TO {max(1, round(1000 * self.timeout))}",
         ]
@@ -144,9 +144,10 @@ class Database:
                 _roll_back(connection)
                 raise
             except BaseException:
-                connection.exec_driver_sql("COMMIT")
-                if committed is not None:
-                    committed()
+                if not connection.invalidated:  # Ctrl-C within a statement closes the connection
+                    connection.exec_driver_sql("COMMIT")
+                    if committed is not None:
+                        committed()
                 raise
             try:
                 connection.exec_driver_sql("COMMIT")
@@ -158,10 +159,10 @@ class Database:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Say in one sentence what went wrong, without what drivers quote."""
+        """Raise errors of the database as one sentence, without the details that drivers quote."""
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error) as error:
+        except (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError) as error:  # of a message about odd bytes
             raise LedgerError(self._sentence(getattr(error, "orig", None) or error)) from None
 
     def _sentence(self, error: BaseException) -> str:
@@ -180,7 +181,7 @@ class Database:
             "SQLITE_FULL": "the disk is full; make room",
             "SQLITE_CONSTRAINT": REFUSED_ROW,
         }
-        if "Could not decode" in str(error):
+        if isinstance(error, UnicodeDecodeError) or "Could not decode" in str(error):
             return "the file holds text that cannot be decoded; restore it from a backup"
         if "no such table" in str(error):
             return "the file holds no ledgers; name epsilon and delta to open one"
@@ -202,7 +203,7 @@ class Database:
         }
         if code in reasons:
             return reasons[code]
-        if "password" in text:  # of a connection that failed, libpq tells only in words
+        if "password" in text:  # libpq gives no code for a connection that failed, only words
             return reasons["28P01"]
         if "does not exist" in text:
             return reasons["3D000"]
@@ -217,14 +218,14 @@ def _without_password(url: sa.URL) -> str:
 
 
 def _roll_back(connection: sa.Connection) -> None:
-    with suppress(SQLAlchemyError):  # a connection that was cut has rolled back already
+    with suppress(SQLAlchemyError):  # the server rolls back by itself if the connection was cut
         connection.exec_driver_sql("ROLLBACK")
 
 
 def _parsed(url: str) -> sa.URL:
-    """Read a URL; what is wrong with it is said without quoting it, because it may hold a password."""
+    """Parse a URL; error messages do not quote it, because it may hold a password."""
     backend = ""
-    with suppress(ArgumentError, NoSuchModuleError, ValueError):  # which may quote it, and are not kept
+    with suppress(ArgumentError, NoSuchModuleError, ValueError):  # these errors may quote the URL
         parsed = sa.make_url(url)
         backend = parsed.get_backend_name()
     if not backend:

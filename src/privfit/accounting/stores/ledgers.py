@@ -26,11 +26,11 @@ NEEDS_MIGRATION = (
 
 
 def find_or_create(database: Database, dataset: str, buy: Callable[[], Promise] | None) -> Row:
-    """Return the row of a data set's ledger; create it if there is none and a promise for it to keep.
+    """Return the row of a data set's ledger; if there is none and `buy` is given, create it.
 
-    A promise is bought for a new ledger alone, because what is named to find one may be a part of its terms.
-    A name that looks like that of another ledger is refused, and a second ledger is warned of, because it is
-    another privacy budget for what may be the same people.
+    `buy` is called for a new ledger only, because the arguments that find an existing one may be incomplete.
+    A new name that looks like an existing one is refused. The second ledger of a store causes a warning,
+    because it is another privacy budget for what may be the same people.
     """
     row = None
     if database.exists():
@@ -65,7 +65,7 @@ def find_or_create(database: Database, dataset: str, buy: Callable[[], Promise] 
 
 
 def _check_name(connection: sa.Connection, dataset: str, url: str) -> list[str]:
-    """Return the names of the other ledgers, or refuse a name that looks like one of them."""
+    """Return the names of the other ledgers; raise ValueError if this name looks like one of them."""
     names = [str(name) for name in connection.execute(sa.select(LEDGERS.c.dataset)).scalars()]
     for name in names:
         if look_alike(name, dataset):
@@ -78,7 +78,7 @@ def _check_name(connection: sa.Connection, dataset: str, url: str) -> list[str]:
 
 
 def has_ledgers(connection: sa.Connection) -> bool:
-    """Return whether a database has the tables of this format; raise `LedgerError` if of an earlier one."""
+    """Return whether a database has the tables of ledgers; raise `LedgerError` if their format is earlier."""
     inspector = sa.inspect(connection)
     if not inspector.has_table(LEDGERS.name):
         return False
@@ -88,8 +88,8 @@ def has_ledgers(connection: sa.Connection) -> bool:
 
 
 def find_ledger(connection: sa.Connection, dataset: str) -> Row | None:
-    """Return the row of a data set's ledger, checked, or None."""
-    everything = sa.select(sa.text("*")).select_from(LEDGERS)  # also of an earlier format
+    """Return the row of a data set's ledger after checking its seal, or None if there is no ledger."""
+    everything = sa.select(sa.text("*")).select_from(LEDGERS)  # an earlier format has fewer columns
     row = connection.execute(everything.where(LEDGERS.c.dataset == dataset)).mappings().one_or_none()
     if row is not None:
         if not isinstance(row["format"], int):
@@ -103,7 +103,7 @@ def find_ledger(connection: sa.Connection, dataset: str) -> Row | None:
 
 
 def promise_of(row: Row) -> Promise:
-    """Return what a ledger promises, by its row."""
+    """Return the promise that a ledger's row states."""
     try:
         promise = from_dict(json.loads(row["promise"]))
         for amount in (promise.rho, promise.slack):

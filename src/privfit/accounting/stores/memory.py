@@ -1,4 +1,4 @@
-"""A ledger in the memory of one process, which ends with it."""
+"""A store in the memory of one process. It ends with the process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from privfit.accounting.stores.base import Entry
 
 
 class MemoryStore:
-    """Entries in a list. A copy of it in another process can be read and not written.
+    """Entries in a list. A copy of it in another process can be read, but not written.
 
     Parameters
     ----------
     entries : iterable of Entry
-        What was charged already.
+        Earlier charges.
     writable : bool
-        False for a record of a ledger that is not open in this process.
+        False for a copy of a ledger that belongs to another process.
     """
 
     lasting = False
@@ -35,11 +35,11 @@ class MemoryStore:
         _STORES.add(self)
 
     def exclusive(self) -> AbstractContextManager[object]:
-        """Hold off every other thread."""
+        """Lock out every other thread."""
         return self._lock
 
     def require_writable(self) -> None:
-        """Raise in any process but the one in which the ledger was opened."""
+        """Raise RuntimeError in any process but the one that opened the ledger."""
         if self._process != os.getpid():
             raise RuntimeError(
                 "This is a copy of a ledger that is not open in this process (it was unpickled or forked), "
@@ -48,7 +48,7 @@ class MemoryStore:
             )
 
     def append(self, entry: Entry, secret: str | None = None) -> int:
-        """Add an entry, and return its number; no secret is kept, because nobody else can write here."""
+        """Add an entry, and return its number; the secret is ignored, because nobody else can write here."""
         self._entries.append(entry)
         self._rho += units(entry.rho)
         self._delta += units(entry.delta)
@@ -73,7 +73,7 @@ _STORES: weakref.WeakSet[MemoryStore] = weakref.WeakSet()
 def _leave_to_parent() -> None:
     """In a forked process, forbid writing, and replace locks that another thread may have held.
 
-    Process numbers alone do not tell a fork from its parent: they are used again when a process has ended.
+    Comparing process ids is not enough to recognise a fork, because the system uses ids again.
     """
     for store in list(_STORES):
         store._lock, store._process = threading.RLock(), None

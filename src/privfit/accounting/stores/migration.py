@@ -1,9 +1,9 @@
-"""From format 1 to format 2: columns for secrets, and constraints, in one transaction by the owner.
+"""Migrate a store from format 1 to format 2, which adds columns for secrets, and constraints.
 
-In format 1 whoever could insert a row could settle somebody else's reservation. What was written stays as it
-is, with its seals, and is held to the rules of format 1; so a seal that was noted down is still found.
-Reservations that are open can no longer be settled, because their rows carry no hash of a secret: they stay
-spent.
+The owner does this in one transaction. In format 1, whoever could insert a row could settle somebody else's
+reservation. Existing rows and their seals stay as they are and have to follow the rules of format 1, so that
+a seal that was noted earlier is still found. Open reservations can no longer be settled, because their rows
+hold no hash of a secret: they stay spent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_THE_OWNER = (
 def migrate(database: Database) -> list[str]:
     """Bring all ledgers of a database to this format, and return the names of their data sets.
 
-    Every chain is checked first, and nothing is changed if one is broken. Does nothing the second time.
+    Every chain is checked first. If one is broken, nothing is changed. A second call does nothing.
     """
     if not database.exists():
         raise LedgerError(f"{database.path} is not there; check the path.")
@@ -48,13 +48,13 @@ def migrate(database: Database) -> list[str]:
 
 
 def _rows(connection: sa.Connection, table: sa.Table, *conditions: sa.ColumnElement[bool]) -> list[Row]:
-    """Return rows of a table with the columns that it has."""
+    """Return rows of a table with all columns that exist, which may be those of format 1."""
     query = sa.select(sa.text("*")).select_from(table).where(*conditions)
     return list(connection.execute(query.order_by(*table.primary_key)).mappings())
 
 
 def hold_off_others(connection: sa.Connection, refusal: str) -> None:
-    """Keep everybody else from the tables of a server; raise `LedgerError` if they are somebody else's."""
+    """Lock the tables of a server; raise `LedgerError` if this user does not own them."""
     tables = f"{LEDGERS.name}, {ENTRIES.name}"
     names = f"to_regclass('{LEDGERS.name}'), to_regclass('{ENTRIES.name}')"
     owned = f"SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class WHERE oid IN ({names})"
@@ -64,11 +64,11 @@ def hold_off_others(connection: sa.Connection, refusal: str) -> None:
 
 
 def _checked(connection: sa.Connection, row: Row) -> dict[str, Any]:
-    """Return the new row of a ledger, after all of its chain has been checked by the rules of format 1."""
+    """Return the new row of a ledger, after checking its whole chain by the rules of format 1."""
     where = f"The ledger of {row['dataset']!r}"
     if row["format"] != 1:
         raise LedgerError(f"{where} needs a newer version of privfit; upgrade it.")
-    if not re.fullmatch("[0-9a-f]{32}", row["account"]):  # it is written into a constraint
+    if not re.fullmatch("[0-9a-f]{32}", row["account"]):  # because it becomes a part of an SQL constraint
         raise BrokenChain(f"{where} was not written by privfit; {REMEDY}.")
     entries = _rows(connection, ENTRIES, ENTRIES.c.account == row["account"])
     migrated = {**row, "format": FORMAT, "migrated": len(entries)}
@@ -86,7 +86,7 @@ _EMPTY_SECRET = "CASE WHEN settles IS NULL THEN NULL ELSE '' END"
 
 
 def _rebuild(connection: sa.Connection, new: sa.Table, ledgers: list[dict[str, Any]]) -> None:
-    """Copy everything into new tables, because SQLite adds no constraints to those that are there."""
+    """Copy everything into new tables, because SQLite cannot add constraints to an existing table."""
     for table in (new, ENTRIES):
         connection.exec_driver_sql(f"ALTER TABLE {table.name} RENAME TO {table.name}_1")
         connection.execute(CreateTable(table))
@@ -102,7 +102,7 @@ def _rebuild(connection: sa.Connection, new: sa.Table, ledgers: list[dict[str, A
 
 
 def _alter(connection: sa.Connection, new: sa.Table, ledgers: list[dict[str, Any]]) -> None:
-    """Add columns and constraints to the tables of a server, which keep who may use them."""
+    """Add columns and constraints to the tables of a server, which keep their permissions."""
     connection.exec_driver_sql(f"ALTER TABLE {new.name} ADD COLUMN migrated INTEGER")
     connection.exec_driver_sql(
         f"ALTER TABLE {ENTRIES.name} ADD COLUMN secret_hash TEXT, ADD COLUMN secret TEXT"
@@ -111,7 +111,7 @@ def _alter(connection: sa.Connection, new: sa.Table, ledgers: list[dict[str, Any
         change = sa.update(new).where(new.c.account == row["account"])
         connection.execute(change.values(format=row["format"], migrated=row["migrated"]))
     connection.exec_driver_sql(f"UPDATE {ENTRIES.name} SET secret = {_EMPTY_SECRET}")
-    # a copy, because constraints that were added once are no longer made with their table
+    # a copy, because SQLAlchemy no longer creates a constraint with its table once it was added like this
     for table in (new, ENTRIES.to_metadata(sa.MetaData())):
         for rule in sorted(table.constraints, key=lambda rule: str(rule.name)):
             if isinstance(rule, sa.CheckConstraint):

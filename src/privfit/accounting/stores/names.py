@@ -1,10 +1,11 @@
 # ruff: noqa: RUF001 because letters that look like others are what this file is about
 """Names of data sets that people can mistake for one another.
 
-Another name is another ledger, with a privacy budget of its own, so a new name must not differ from an
-existing one by what nobody sees. Names are compared by how they look: characters that Unicode holds to be the
-same (NFKC), case, spaces, invisible characters, dashes, and letters of other alphabets that look like Latin
-ones. It is a short table, not all of Unicode's: pairs such as rn and m are told apart.
+Each name has its own ledger, with a privacy budget of its own. So a new name must not differ from an existing
+one in a way that readers do not see. The comparison ignores differences between characters that are equal in
+Unicode's form NFKC, case, spaces, invisible characters, kinds of dashes, and letters of other alphabets that
+look like Latin ones. The table of letters is short and does not hold all that Unicode lists: names that
+differ in rn and m, for example, count as different.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ _LATIN = {
     "Z": "Ζ",
 }
 _LOOKS = {ord(other): latin for latin, others in _LATIN.items() for other in others}
-# Printable, but drawn as nothing: joiners, fillers, variation selectors and a note without a head; a cell of
-# Braille without dots is drawn as a space.
+# Characters that are printable but drawn as nothing: joiners, fillers, variation selectors and a musical note
+# without a head. The Braille pattern without dots is drawn as a space.
 _INVISIBLE: dict[int, str | None] = {
     **dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x1D159]),
     **dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
@@ -77,7 +78,7 @@ def look_alike(first: str, second: str) -> bool:
     Returns
     -------
     alike : bool
-        Whether somebody may take one for the other.
+        Whether a reader may mistake one name for the other.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def look_alike(first: str, second: str) -> bool:
 
 
 def _looks(name: str) -> set[str]:
-    """Return how a name looks as it is written, in small letters and in capitals; then case is left out."""
+    """Return how a name looks as written, in small letters and in capitals; all of them case-folded."""
     plain = unicodedata.normalize("NFKC", name).translate(_INVISIBLE)
     plain = "".join(
         "-" if unicodedata.category(letter) == "Pd" or letter == "−" else letter for letter in plain

@@ -1,8 +1,8 @@
-"""Another promise for a ledger that was never charged, in one transaction by the owner.
+"""Change the promise of a ledger that was never charged, in one transaction by the owner.
 
-Under a ledger without entries nothing was looked at, so no promise has been made use of yet. The ledger with
-the new promise gets a new name for machines: whoever has the old one open is refused, and cannot charge the
-new one by the old limits.
+A ledger without entries has paid for no answer, so nobody has relied on its promise yet. With the new promise
+the ledger gets a new identifier. A process that opened it before is refused, so that it cannot charge the
+ledger by the limits of the old promise.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ NOT_THE_OWNER = "Only the owner of its tables can change what a ledger promises;
 
 
 def change_promise(database: Database, dataset: str, kind: PromiseKind) -> Promise:
-    """Let a ledger that was never charged keep a promise of another kind, and return that promise."""
+    """Change the kind of promise of a ledger that was never charged, and return the new promise."""
     if not database.exists():
         raise LedgerError(f"{database.path} is not there; check the path.")
     with database.changing() as connection:

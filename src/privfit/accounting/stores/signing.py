@@ -1,4 +1,4 @@
-"""When and by whom: as much as an entry may say of it."""
+"""The day and the user that an entry records."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from privfit.printable import printable
 
 
 def today() -> str:
-    """Return the day in UTC; a finer time would tell how long a look took."""
+    """Return the day in UTC; a finer time would reveal how long it took to read the data."""
     return datetime.now(UTC).date().isoformat()
 
 
 def user_name() -> str:
-    """Return who runs this process, as the system says; it is a note, not a proof.
+    """Return the name of the user who runs this process, as the system reports it; it proves nothing.
 
-    Bytes of a name that are no text are written as escapes, because no database takes them.
+    Bytes of the name that are no valid text are written as escapes, because databases do not accept them.
     """
     try:
         return printable(getpass.getuser())
@@ -29,9 +29,9 @@ def user_name() -> str:
 def signed(
     store: Store, what: str, mechanism: str, rho: float, delta: float, *, settles: int | None = None
 ) -> Entry:
-    """Return an entry of today; who made it is said where several share one ledger.
+    """Return an entry with today's date, and with the user's name if the ledger lasts.
 
-    The entries of a model's own ledger, in memory, are published with it and name nobody.
+    Entries of a ledger in memory are published with the model, so they name nobody.
     """
     who = user_name() if store.lasting else ""
     return Entry(printable(what), printable(mechanism), rho, delta, today(), who, settles)

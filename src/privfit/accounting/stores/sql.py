@@ -1,13 +1,14 @@
-"""A ledger in a database, which outlives its process and is shared by all who can reach it.
+"""A ledger in a database, which outlives its process and is shared by everybody with access.
 
-Rows are only ever inserted. A process checks all of them when it first uses the ledger, and from then on
-those that were added since. It remembers the last seal that it has seen, so that a charge reads the new rows
-alone, and a store that was put back to an earlier state is noticed.
+Rows are inserted, never changed or removed. A process checks all of them when it first uses the ledger, and
+from then on only those that were added since. It remembers the last seal that it has seen. Therefore a charge
+reads only new rows, and the process notices if the store was put back to an earlier state.
 """
 
 from __future__ import annotations
 
 import os
+import secrets
 import threading
 import weakref
 from collections.abc import Iterator
@@ -31,20 +32,20 @@ class SqlStore:
     Parameters
     ----------
     database : Database
-        Where it is.
+        The database that holds the ledger.
     dataset : str
-        Of which data set it is the ledger.
+        The data set whose ledger it is.
     identifier : str
-        Its name for machines, so that another ledger of the same data set is not taken for it.
+        The ledger's unique id, which tells it from a later ledger of the same data set.
     promise : Promise
-        What it promises, which sets the limits that its entries are held to.
+        The ledger's promise, which limits what its entries may add up to.
     """
 
     lasting = True
 
     def __init__(self, database: Database, dataset: str, identifier: str, promise: Promise) -> None:
         self.database, self.dataset, self.identifier = database, dataset, identifier
-        self._promise, self._promised_in = promise, ""  # the seal of the row that was found to promise it
+        self._promise, self._promised_in = promise, ""  # the seal of the row that was found to state it
         self._ceilings = ceiling(promise.rho), ceiling(promise.slack)
         self._connection: sa.Connection | None = None
         self._chain: Chain | None = None  # with the entries of the transaction that is under way
@@ -53,7 +54,7 @@ class SqlStore:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold off every other thread and process in one durable transaction."""
+        """Lock out every other thread and process for one durable transaction."""
         with self._lock:
             if self._connection is not None:
                 yield
@@ -68,7 +69,7 @@ class SqlStore:
                     self._connection = None
 
     def require_writable(self) -> None:
-        """Do nothing, because the database says whether it can be written."""
+        """Do nothing, because the database itself refuses users who may not write."""
 
     def append(self, entry: Entry, secret: str | None = None) -> int:
         """Add an entry to the chain, and return its number.
@@ -78,7 +79,7 @@ class SqlStore:
         entry : Entry
             What to add.
         secret : str, optional
-            Of a reservation, what will settle it, of which the row carries the hash; of a settlement the
+            With a reservation: the secret that will settle it; the row holds its hash. With a settlement: the
             secret of its reservation, which the row reveals.
 
         Returns
@@ -90,14 +91,18 @@ class SqlStore:
         assert self._chain is not None
         rho, delta = float(entry.rho) + 0.0, float(entry.delta) + 0.0  # -0.0 + 0.0 is 0.0
         total_rho, total_delta = self._chain.totals
-        row = asdict(entry) | {
+        row = {name: value for name, value in asdict(entry).items() if name in ENTRIES.c} | {
             "account": self.identifier,
             "number": self._chain.number + 1,
             "rho": repr(rho),
             "delta": repr(delta),
             "total_rho": exactly_written(total_rho + units(rho)),
             "total_delta": exactly_written(total_delta + units(delta)),
-            "secret_hash": hash_of(secret) if secret is not None and entry.settles is None else None,
+            "secret_hash": None
+            if entry.settles is not None
+            else _salt()
+            if secret is None
+            else hash_of(secret),
             "secret": secret if entry.settles is not None else None,
         }
         row["seal"] = seal_of_entry(row, self._chain.seal)
@@ -107,8 +112,15 @@ class SqlStore:
         return chain.number
 
     @property
+    def seal(self) -> str:
+        """The seal of the last entry, in the transaction that added it."""
+        assert self._connection is not None, "seal needs exclusive()"
+        assert self._chain is not None
+        return self._chain.seal
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
-        """All entries, in order, checked."""
+        """All entries, in order, after checking them."""
         return tuple(_entry(row) for row in self._all_rows()[0])
 
     @property
@@ -125,14 +137,14 @@ class SqlStore:
             return self._chain.totals
 
     def check(self, noted: str | None) -> Seal:
-        """Check all of the chain, and that a seal noted down earlier is in it; return the last seal."""
+        """Check the whole chain, and that it holds a seal that was noted earlier; return the last seal."""
         rows, chain = self._all_rows()
         seals = [chain.start, *(row["seal"] for row in rows)]
         if noted is None:
             return Seal(
                 chain.seal,
                 len(rows),
-                f"All entries ({len(rows)}) are right, as far as they alone can show. Whoever owns the store "
+                f"All entries ({len(rows)}) are right, as far as they alone can show. The owner of the store "
                 "could have removed the last of them, or written all of them anew; only a seal that was "
                 "noted down elsewhere shows that.",
             )
@@ -147,23 +159,24 @@ class SqlStore:
             len(rows),
             f"All entries ({len(rows)}) are right, and those up to number {seals.index(noted)} are the ones "
             "for which the seal was noted down. Only a later seal shows whether later ones were removed.",
+            seals.index(noted),
         )
 
     # -- rows ---------------------------------------------------------------------------------------------
 
     @property
     def _seen(self) -> Chain | None:
-        """What this process has seen of the chain; to be read before a transaction begins, not after."""
+        """The part of the chain that this process has seen; to be read before a transaction begins."""
         return _SEEN.get((self.database.url, self.identifier))
 
     def _remember(self) -> None:
-        """Remember the chain of a transaction that ended."""
+        """Remember the chain as it was when a transaction ended."""
         seen = self._seen
         if self._chain is not None and (seen is None or self._chain.number >= seen.number):
             _SEEN[self.database.url, self.identifier] = self._chain
 
     def _read_on(self, connection: sa.Connection, seen: Chain | None) -> Chain:
-        """Read and check the entries after those that were seen, all of them if none was."""
+        """Read and check the entries that this process has not seen yet."""
         beginning = self._beginning(connection)
         if seen is None or seen.number == 0:
             return beginning.extended(self._rows(connection, 1))
@@ -197,11 +210,11 @@ class SqlStore:
             )
 
     def _beginning(self, connection: sa.Connection) -> Chain:
-        """Return the chain before its first entry, if the ledger is still the one that was opened."""
+        """Return the chain before its first entry; raise if the ledger is not the one that was opened."""
         row = find_ledger(connection, self.dataset)
         if row is None or row["account"] != self.identifier:
             raise LedgerError(
-                f"The ledger of {self.dataset!r} that is drawn on here is no longer at {self.database.url}; "
+                f"The ledger of {self.dataset!r} that was opened here is no longer at {self.database.url}; "
                 "open it with Ledger.open."
             )
         if row["seal"] != self._promised_in:  # comparing promises takes longer than comparing seals
@@ -221,12 +234,22 @@ class SqlStore:
         yield from connection.execute(query.order_by(ENTRIES.c.number)).mappings()
 
 
+def _salt() -> str:
+    """Return random digits, which the row of a charge holds in place of the hash of a secret.
+
+    Nobody knows a secret with this hash, so nobody can settle the charge as if it were a reservation. Because
+    every row holds such a random number, or a secret, nobody can guess what the rows say and test the guess
+    against a published seal (A5).
+    """
+    return secrets.token_hex(32)
+
+
 def _entry(row: Row) -> Entry:
     named = {name: row[name] for name in ("what", "mechanism", "when", "who", "settles")}
     return Entry(**named, rho=float(row["rho"]), delta=float(row["delta"]))
 
 
-# What this process has seen of each ledger, by where it is and its name for machines.
+# The part of each ledger's chain that this process has seen, by the URL of its store and its identifier.
 _SEEN: dict[tuple[str, str], Chain] = {}
 
 # -- forks -----------------------------------------------------------------------------------------------
@@ -237,7 +260,7 @@ _held: list[SqlStore] = []
 
 
 def _finish_transactions() -> None:
-    """Wait for transactions of other threads, because a connection must not be carried over by a fork."""
+    """Before a fork, wait for transactions of other threads, because a fork must not inherit a connection."""
     _forking.acquire()
     for store in list(_STORES):
         store._lock.acquire()

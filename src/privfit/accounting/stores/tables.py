@@ -1,7 +1,7 @@
 """The tables of a database that holds ledgers. Amounts are text, because databases round numbers.
 
-The constraints refuse what no single row may be, from whoever writes by other means than privfit. What takes
-more than one row to see (sums, links, secrets) is checked by privfit before each charge (`chain`).
+The constraints refuse invalid rows, whichever program inserts them. Rules about several rows (sums, seals,
+secrets) cannot be written as constraints; privfit checks them before each charge (`chain`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-FORMAT = 2  # of the rows, so that a later version can tell them from its own
+FORMAT = 2  # of the rows; a later version of privfit can recognise them by it
 
 TABLES = sa.MetaData()
 
@@ -23,7 +23,7 @@ def _each_amount(rule: str) -> str:
     return f"({rule.format(amount='rho')}) AND ({rule.format(amount='delta')})"
 
 
-# "-0.0" could be charged in format 1; it is no less than nothing
+# "-0.0" is allowed, because it could be charged in format 1 and equals zero
 _DIGITS = ", ".join(repr(digit) for digit in "0123456789")
 _NOT_NEGATIVE = f"substr({{amount}}, 1, 1) IN ({_DIGITS}) OR {{amount}} = '-0.0'"
 _NOT_POSITIVE = "substr({amount}, 1, 1) = '-' OR {amount} = '0.0'"
@@ -32,8 +32,9 @@ _NOT_POSITIVE = "substr({amount}, 1, 1) = '-' OR {amount} = '0.0'"
 def ledgers_table(tables: sa.MetaData, migrated: Iterable[str] = ()) -> sa.Table:
     """Return the table of ledgers, of which these were migrated from format 1.
 
-    A constraint names them, so that nobody can insert another ledger that claims to be migrated: entries of
-    format 1 were settled without a secret. Their own names are taken.
+    Entries of format 1 are settled without a secret, so nobody may insert a ledger that pretends to have been
+    migrated. A constraint therefore lists the identifiers of those that were. Nobody can insert these again,
+    because identifiers are unique.
     """
     names = ", ".join(repr(identifier) for identifier in migrated)
     by_owner = f"migrated IS NULL OR account IN ({names})" if names else "migrated IS NULL"

@@ -6,9 +6,9 @@ import numpy as np
 
 from privfit.engine.exact.grids import GRID_BITS, MAX_CLIP, MAX_RECORDS, MIN_CLIP, FloatArray, grid, grids
 
-SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100  # of rows, because float32 keeps their bits there
+SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100  # of rows; float32 has its full precision there
 SMALLEST_SQUARE = 2.0**-1074  # the spacing of float64 near zero
-ROUNDINGS = 2.0**-53 * MAX_RECORDS  # one rounding of a sum, in units of the largest summand
+ROUNDING_OF_SUMS = 2.0**-53 * MAX_RECORDS  # error of rounding a sum once, in units of the largest summand
 
 PRODUCT_BITS = 15  # of rows that are multiplied: 2**32 records times 2**30 squared steps fit into 64 bits
 
@@ -21,11 +21,11 @@ MIN_PRODUCT_CLIP, MAX_PRODUCT_CLIP = 2.0**-5, 64.0
 def norms(squares: FloatArray, n_columns: int, bias: float | None = None) -> FloatArray:
     """Return the norms of rows with these computed sums of squares, and of the bias; never too small.
 
-    Squares below 2**-1022 are rounded to multiples of 2**-1074, and those below half of that vanish: a row
+    Squares below 2**-1022 are rounded to multiples of 2**-1074, and those below half of that become 0: a row
     of p equal numbers near 1e-162 would seem .7 sqrt(p) times shorter than it is. Each column loses at most
-    half a multiple, so a whole one per column is added. That changes nothing where a sum is above 1e-300, and
-    only there are norms known to a factor 1 + (p / 2 + 2) 2**-53; below, they may be too large, by
-    3e-162 sqrt(p).
+    half a multiple, so a whole multiple per column is added. If the sum is above 1e-300, this changes
+    nothing, and the norm has a relative error of at most (p / 2 + 2) 2**-53. Below that, the norm may be too
+    large, by up to 3e-162 sqrt(p).
     """
     constant = 0.0 if bias is None else bias * bias
     with np.errstate(over="ignore"):
@@ -103,24 +103,25 @@ def view_gradient_bound(
     `clip`, enlarged by 2**-30 + n_weights * 2**-53 as in `gradient_bound`, a record's share holds
       scale_j g_j / 2 in column j and bias g / 2    rounding of its products and of its coefficient,
       |scale_j center_j| g / 2                      the latter times the center.
-    Computing the fold from exact sums rounds three times: center_j * A, at most n |center_j| clip / bias
+    Applying the view to exact sums rounds three times: center_j * A, at most n |center_j| clip / bias
     in size, by u = 2**-53 of that, and the difference and the product by u of the result, a vector of at
     most n times the bound so far. Two neighbouring data sets each carry this error, and u n <= 2**-21.
     The factor 1 + 2**-10 covers products of the errors named.
 
-    A layout may have P_j as the sum of several exact `summands`, g_j being the coarsest of their steps. What
-    adding them up loses is known exactly and added in the end, which rounds the result once more for each.
+    In some layouts P_j is the sum of several exact `summands`, and g_j is the coarsest of their steps. The
+    rounding error of adding them up is known exactly. It is added at the end, which rounds the result once
+    more for each summand.
     """
     if clip == math.inf:
         return math.inf
-    grid(clip)  # refuses what `gradient_bound` refuses
+    grid(clip)  # raises ValueError for a clip that is too extreme, as in `gradient_bound`
     sizes = np.append(scale, 0.0 if bias is None else bias)
     steps = np.where(sizes > 0.0, steps, 0.0)
     base = _norm(scale * center)
     share = clip * (1 + 2.0**-30 + len(steps) * 2.0**-53)
     share += (_norm(sizes * steps) + base * float(steps[-1])) / 2
     centers = 0.0 if bias is None else base * clip / bias  # without an intercept nothing is centred
-    return share + 2 * ROUNDINGS * (centers + (1 + summands) * share) * (1 + 2.0**-10)
+    return share + 2 * ROUNDING_OF_SUMS * (centers + (1 + summands) * share) * (1 + 2.0**-10)
 
 
 def combination_bound(one: float, clip: float, outputs: int) -> float:
@@ -142,7 +143,7 @@ def person_bound(one: float, clip: float, most: int) -> float:
     """Bound the L2 norm of one person's share of sums in which a person's sum is clipped to norm `clip`.
 
     `one` bounds one record's share: it allows errors of `one` - `clip`, for what rounding does to the
-    coefficient and its products with the features, for the grid, and for the fold. A person with `most`
+    coefficient and its products with the features, for the grid, and for the view. A person with `most`
     records makes at most as many of these errors. Before them the person's sum has norm `clip`: it is
     divided by an upper bound of its norm. Computing the factor and multiplying by it rounds a few times, by
     2**-53 of a sum of at most `most` * `clip`, for which 2**-30 `clip` is more than enough.
@@ -165,7 +166,7 @@ def moment_bound(radius: float, base: FloatArray) -> float:
     is. In float64 the norm is the root of a sum of p rounded terms, and a curve z * (z - 1) near z = 1 is
     off by a few u of 1. Sparse sums are D + base * F, where F sums f and D the f * (v - base) of present
     values, each within a few u. Rounding D and F to their grids moves a share by half a step of each
-    column, and by 2**-22 of base. The fold rounds base * F and the result, for two data sets of n records
+    column, and by 2**-22 of base. Adding base * F rounds twice, for two data sets of n records
     with u n <= 2**-21 each. For dense rows base is zero and D is the answer.
     """
     if not MIN_CLIP <= radius <= MAX_CLIP:
@@ -174,7 +175,7 @@ def moment_bound(radius: float, base: FloatArray) -> float:
     steps = grids(moment_clips(radius, base))
     share = radius * (1 + 2.0**-30 + p * 2.0**-53) + math.sqrt(p) * 2.0**-49
     share += _norm(steps) / 2 + _norm(base) * (2.0**-30 + grid(1.0) / 2)
-    return share + 2 * ROUNDINGS * (_norm(base) + share) * (1 + 2.0**-10)
+    return share + 2 * ROUNDING_OF_SUMS * (_norm(base) + share) * (1 + 2.0**-10)
 
 
 def product_step(radius: float) -> float:
@@ -199,7 +200,7 @@ def product_bound(radius: float, n_weights: int) -> float:
     step = product_step(radius)
     length = radius * (1 + 2.0**-30 + n_weights * 2.0**-53) + math.sqrt(n_weights) * step / 2
     share = length * length * (1 + 2.0**-50)
-    return share * (1 + 4 * ROUNDINGS * (1 + 2.0**-10))
+    return share * (1 + 4 * ROUNDING_OF_SUMS * (1 + 2.0**-10))
 
 
 def class_curvature_bound(radius: float, n_weights: int, outputs: int) -> float:
@@ -221,7 +222,7 @@ def class_curvature_bound(radius: float, n_weights: int, outputs: int) -> float:
     size = outputs * n_weights
     off = math.sqrt(size) * product_step(radius) / 2 + radius * (2.0**-30 + size * 2.0**-53)
     share = 0.5 * radius * radius + 2 * math.sqrt(outputs) * radius * off + outputs * off * off
-    return share * (1 + 2.0**-50) * (1 + 4 * ROUNDINGS * (1 + 2.0**-10))
+    return share * (1 + 2.0**-50) * (1 + 4 * ROUNDING_OF_SUMS * (1 + 2.0**-10))
 
 
 def magnitude_bound(n_columns: int) -> float:
@@ -278,5 +279,5 @@ def loss_slack(clip: float) -> float:
 
 
 def _norm(values: FloatArray) -> float:
-    with np.errstate(over="ignore"):  # an infinite bound is what extreme scales deserve
+    with np.errstate(over="ignore"):  # overflow gives an infinite bound, which callers refuse
         return float(np.linalg.norm(values))

@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 
 MAX_RECORDS = 2**32
 GRID_BITS = 21  # 2**32 records times 2**21 grid steps = 2**53, the integers float64 holds exactly
-SMALLEST_COEFFICIENT = 2.0**-1000  # normal, and too small to count
+SMALLEST_COEFFICIENT = 2.0**-1000  # a normal float64, and so small that it does not matter
 MIN_CLIP, MAX_CLIP = 1e-100, 1e100
 MIN_COLUMN_CLIP, MAX_COLUMN_CLIP = 1e-250, 1e250  # after division by a column's scale
 

@@ -3,12 +3,12 @@
 import numpy as np
 
 from privfit.engine.exact.grids import FloatArray
-from privfit.engine.kernels.compiling import compiled
+from privfit.engine.kernels.compiling import compiled, inner
 from privfit.engine.kernels.csr import Indices
 from privfit.engine.kernels.dense import Rows
 
 
-@compiled()
+@inner()
 def bin_of(x: float, lowest: int, highest: int) -> int:
     """Return 1 + ceil(log2 |x|) - lowest, at most 1 + highest - lowest, and 0 if |x| <= 2**(lowest - 1).
 
@@ -58,7 +58,7 @@ def csr_magnitudes(
                 out[np.uint64(indices[t]), np.uint64(k - 1)] += share
 
 
-@compiled()
+@inner()
 def edges_below(x: float, edges: FloatArray) -> int:
     """Return how many of the ascending edges lie below x."""
     low, high = 0, len(edges)

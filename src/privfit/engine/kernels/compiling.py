@@ -1,5 +1,6 @@
 """Compiling the loops: once, kept on disk, and not in silence."""
 
+import gc
 import hashlib
 import os
 import sys
@@ -12,8 +13,10 @@ from typing import Any, TypeVar
 from numba import njit
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
+from numba.extending import register_jitable
 
 from privfit.engine.kernels import fused
+from privfit.losses.arithmetic import NO_C_ENTRY
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -22,7 +25,7 @@ NOTICEABLE = 0.2  # seconds of compiling before a word is said
 MESSAGE = "privfit: compiling for this kind of table, once; this takes some seconds."
 
 
-def compiled(*, nogil: bool = True, **options: Any) -> Callable[[Function], Function]:
+def compiled(*, nogil: bool = True) -> Callable[[Function], Function]:
     """Compile, and keep the machine code on disk for the next process.
 
     Loops over records run without the GIL. What takes a few microseconds keeps it: getting it back from
@@ -34,10 +37,20 @@ def compiled(*, nogil: bool = True, **options: Any) -> Callable[[Function], Func
 
     def compile_named(function: Function) -> Function:
         function.__qualname__ = f"{function.__name__}.{digest(function)}"
-        decorated: Function = njit(cache=True, nogil=nogil, error_model="numpy", **options)(function)
+        options: Any = {"cache": True, "nogil": nogil, "error_model": "numpy"} | NO_C_ENTRY
+        decorated: Function = njit(**options)(function)
         return decorated
 
     return compile_named
+
+
+def inner(**options: Any) -> Callable[[Function], Function]:
+    """Compile as a part of the loops that call it, with less work than `compiled` makes.
+
+    What only loops call needs no entry from Python and no place of its own on disk. Python runs it as it is.
+    """
+    declare: Callable[[Function], Function] = register_jitable(error_model="numpy", **NO_C_ENTRY, **options)
+    return declare
 
 
 def digest(function: Callable[..., Any]) -> str:
@@ -96,12 +109,38 @@ class _Announcement(event.Listener):
             self.seconds += time.perf_counter() - self.started
 
 
+class _NoCollections(event.Listener):
+    """Keeps the garbage collector off while loops are compiled, which is a tenth of the time.
+
+    What compiling makes is mostly needed to the end, and in a search for garbage all of it is visited. numba
+    compiles one function at a time, whichever thread asks, and those that it calls inside of it.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.collects = False
+
+    def on_start(self, started: Any) -> None:
+        """Stop collecting when the outermost function begins."""
+        if self.depth == 0:
+            self.collects = gc.isenabled()
+            gc.disable()
+        self.depth += 1
+
+    def on_end(self, ended: Any) -> None:
+        """Go on as before when it ends, well or not."""
+        self.depth -= 1
+        if self.depth == 0 and self.collects:
+            gc.enable()
+
+
 def _is_ours(compiling: Any) -> bool:
     module: str = compiling.data["dispatcher"].py_func.__module__
     return module.partition(".")[0] == PACKAGE
 
 
 event.register("numba:compile", _Announcement())  # type: ignore[no-untyped-call] # numba has no types
+event.register("numba:compile", _NoCollections())  # type: ignore[no-untyped-call] # numba has no types
 
 if hasattr(os, "register_at_fork"):
     # A lock that another thread holds during a fork would be held in the child for ever.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.engine.exact.grids import FloatArray
-from privfit.engine.kernels.compiling import compiled
+from privfit.engine.kernels.compiling import compiled, inner
 from privfit.engine.kernels.lanes import (
     LANES,
     add,
@@ -43,7 +43,7 @@ def padded(w: FloatArray) -> FloatArray:
     return wide
 
 
-@compiled(forceinline=True)
+@inner(forceinline=True)
 def standardised(X: Rows, i: int, j: int, center: FloatArray, scale: FloatArray) -> Any:
     """Return z = scale * (x - center) of eight entries, or zeros beyond the last. The map is `padded`."""
     rest = X.shape[1] - j
@@ -91,7 +91,7 @@ def dense_predictions(X: Rows, w: FloatArray, offset: float, out: FloatArray) ->
         out[i] = within_limits(out[i] + offset)
 
 
-@compiled()
+@inner()
 def begun(magics: FloatArray) -> FloatArray:
     """Return sums for `dense_combine`: those of the columns, padded, and LANES of the coefficients.
 
@@ -105,7 +105,7 @@ def begun(magics: FloatArray) -> FloatArray:
     return sums
 
 
-@compiled()
+@inner()
 def dense_combine(X: Rows, coefficients: FloatArray, following: Rows, sums: FloatArray) -> None:
     """Add coefficient times (row, 1) over the rows to sums that have `begun`.
 
@@ -145,7 +145,7 @@ def dense_combine(X: Rows, coefficients: FloatArray, following: Rows, sums: Floa
         sums[lanes] += coefficients[i]
 
 
-@compiled()
+@inner()
 def finished(sums: FloatArray, magics: FloatArray, out: FloatArray) -> None:
     """Add to `out` what the sums have gained since they have `begun`."""
     p = len(magics) - 1

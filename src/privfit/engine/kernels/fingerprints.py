@@ -16,8 +16,8 @@ def fingerprints(words: NDArray[np.uint32], keys: NDArray[np.uint64], out: NDArr
     """
     size = len(keys)
     for piece in range(len(out)):
-        start = piece * size
+        own = words[piece * size : (piece + 1) * size]  # a slice, whose places are known not to be negative
         total = np.uint64(0)
-        for i in range(min(size, len(words) - start)):
-            total += np.uint64(words[start + i]) * keys[i]
+        for i in range(len(own)):
+            total += np.uint64(own[i]) * keys[i]
         out[piece] = total

@@ -6,12 +6,15 @@ from typing import Any
 from numba.core import types
 from numba.extending import intrinsic, overload
 
-from privfit.losses.arithmetic import multiply_add, tell_numba
+from privfit.losses.arithmetic import NO_C_ENTRY, multiply_add, tell_numba
 
 tell_numba()
 
 # Compiled code calls an intrinsic without the first argument, which its author gets.
 declared: Callable[[Callable[..., Any]], Callable[..., Any]] = intrinsic
+
+
+JIT_OPTIONS: Any = NO_C_ENTRY  # which numba's types do not know
 
 
 @declared
@@ -24,7 +27,7 @@ def fma(typing: Any, a: Any, b: Any, c: Any) -> Any:
     return types.float64(types.float64, types.float64, types.float64), generate
 
 
-@overload(multiply_add)
+@overload(multiply_add, jit_options=JIT_OPTIONS)
 def _compiled(a: Any, b: Any, c: Any) -> Any:
     def rounded_once(a: Any, b: Any, c: Any) -> Any:
         return fma(a, b, c)

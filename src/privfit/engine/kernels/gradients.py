@@ -15,9 +15,9 @@ import numpy as np
 from privfit.engine.exact.grids import FloatArray
 from privfit.engine.kernels.compiling import compiled
 from privfit.engine.kernels.dense import Rows, begun, dense_combine, dense_predictions, finished
-from privfit.engine.kernels.packing import TILE, Packed
+from privfit.engine.kernels.packing import ROWS_PER_TILE, Packed
 from privfit.engine.kernels.pointwise import coefficient, compiled_for
-from privfit.engine.kernels.sparse import COPIES, Weights, merge, tile_combine, tile_predictions
+from privfit.engine.kernels.sparse import COPIES, PackedWeights, merge, tile_combine, tile_predictions
 from privfit.losses.loss import Loss
 
 TILE_BYTES = 2**15  # of dense rows
@@ -67,16 +67,17 @@ def gradients(loss: Loss) -> Gradients:
         start: int,
         targets: FloatArray,
         reciprocals: FloatArray,
-        w: Weights,
+        w: PackedWeights,
         clip: float,
         magics: FloatArray,
         ones_alike: bool,
         out: FloatArray,
     ) -> None:
         """Add clipped coefficient times (row, 1) over the rows from `start` on, rounded, to `out`."""
-        tile, scratch, phrases = np.empty(TILE), np.empty(TILE), np.zeros((COPIES, len(to_sums.parents)))
-        for first in range(0, len(targets), TILE):
-            t, r = targets[first : first + TILE], reciprocals[first : first + TILE]
+        tile, scratch = np.empty(ROWS_PER_TILE), np.empty(ROWS_PER_TILE)
+        phrases = np.zeros((COPIES, len(to_sums.parents)))
+        for first in range(0, len(targets), ROWS_PER_TILE):
+            t, r = targets[first : first + ROWS_PER_TILE], reciprocals[first : first + ROWS_PER_TILE]
             c = tile[: len(t)]
             tile_predictions(at_weights, start + first, w, c)
             for i in range(len(c)):
@@ -117,9 +118,10 @@ def sparse_combination(
     out: FloatArray,
 ) -> None:
     """Add clipped slope times (row, 1) over the rows from `start` on, rounded, to `out`."""
-    tile, scratch, phrases = np.empty(TILE), np.empty(TILE), np.zeros((COPIES, len(to_sums.parents)))
-    for first in range(0, len(slopes), TILE):
-        s, r = slopes[first : first + TILE], reciprocals[first : first + TILE]
+    tile, scratch = np.empty(ROWS_PER_TILE), np.empty(ROWS_PER_TILE)
+    phrases = np.zeros((COPIES, len(to_sums.parents)))
+    for first in range(0, len(slopes), ROWS_PER_TILE):
+        s, r = slopes[first : first + ROWS_PER_TILE], reciprocals[first : first + ROWS_PER_TILE]
         c = tile[: len(s)]
         for i in range(len(c)):
             c[i] = coefficient(s[i], r[i], clip)

@@ -5,16 +5,16 @@ import math
 import numpy as np
 
 from privfit.engine.exact.grids import FloatArray
-from privfit.engine.kernels.compiling import compiled
+from privfit.engine.kernels.compiling import compiled, inner
 from privfit.losses.arithmetic import exp
 
-TILE = 64  # rows side by side
+ROWS_SIDE_BY_SIDE = 64  # rows that the short loops process, each in a lane of its own
 RUNGS = 7  # steps of a ladder that are climbed at a time
-REACH = 600.0  # exponents up to here, positive or negative, leave room for products
+LARGEST_EXPONENT = 600.0  # exponents up to here, positive or negative, leave room for products
 LOG_ROOM = 350.0  # two products of at most e**350 multiply without overflow
 
 
-@compiled()
+@inner()
 def multiply_far(
     m: FloatArray,
     d: FloatArray,
@@ -27,7 +27,7 @@ def multiply_far(
     """Take the records whose powers could overflow out of the ladder, with an exponential per step."""
     count = products.shape[0] - 1
     for lane in range(len(m)):
-        if abs(m[lane]) + abs(count * spacing * d[lane]) > REACH:
+        if abs(m[lane]) + abs(count * spacing * d[lane]) > LARGEST_EXPONENT:
             for k in range(count + 1):
                 products[k, lane] *= min(1.0 + exp((k * spacing) * d[lane] - m[lane]), cap)
             E[lane], ratio[lane] = 0.0, 1.0  # a factor of one at every step
@@ -38,8 +38,8 @@ def add_logarithms(products: FloatArray, out: FloatArray) -> None:
     """Add the logarithm of each row's product to out[:, k] with Neumaier's compensation; reset to one."""
     for k in range(products.shape[0]):
         product = 1.0
-        for lane in range(TILE + 1):
-            if lane == TILE or product > math.exp(LOG_ROOM):
+        for lane in range(ROWS_SIDE_BY_SIDE + 1):
+            if lane == ROWS_SIDE_BY_SIDE or product > math.exp(LOG_ROOM):
                 term = math.log(product)
                 total = out[0, k] + term
                 if out[0, k] >= term:
@@ -48,7 +48,7 @@ def add_logarithms(products: FloatArray, out: FloatArray) -> None:
                     out[1, k] += (term - total) + out[0, k]
                 out[0, k] = total
                 product = 1.0
-            if lane < TILE:
+            if lane < ROWS_SIDE_BY_SIDE:
                 product *= products[k, lane]
                 products[k, lane] = 1.0
 
@@ -70,12 +70,12 @@ def softplus_sums(
     count = out.shape[1] - 1
     cap = exp(clip)
     rounds_left = rounds = int(LOG_ROOM / clip)
-    products = np.ones((count + 1, TILE))
-    m, d = np.empty(TILE), np.empty(TILE)
-    E = np.empty(TILE)
-    ratio = np.empty(TILE)
-    for start in range(0, len(predictions), TILE):
-        width = len(predictions[start : start + TILE])
+    products = np.ones((count + 1, ROWS_SIDE_BY_SIDE))
+    m, d = np.empty(ROWS_SIDE_BY_SIDE), np.empty(ROWS_SIDE_BY_SIDE)
+    E = np.empty(ROWS_SIDE_BY_SIDE)
+    ratio = np.empty(ROWS_SIDE_BY_SIDE)
+    for start in range(0, len(predictions), ROWS_SIDE_BY_SIDE):
+        width = len(predictions[start : start + ROWS_SIDE_BY_SIDE])
         # Separate short loops, because each of them becomes vector instructions.
         for lane in range(width):  # margins, and how fast they fall
             m[lane] = targets[start + lane] * predictions[start + lane]
@@ -86,7 +86,7 @@ def softplus_sums(
             ratio[lane] = exp(spacing * d[lane])
         far = 0
         for lane in range(width):
-            far += abs(m[lane]) + abs(count * spacing * d[lane]) > REACH
+            far += abs(m[lane]) + abs(count * spacing * d[lane]) > LARGEST_EXPONENT
         if far > 0:
             multiply_far(m[:width], d[:width], spacing, cap, E, ratio, products)
         k = 0

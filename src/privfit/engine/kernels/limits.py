@@ -1,11 +1,11 @@
 """How large a prediction may be."""
 
-from privfit.engine.kernels.compiling import compiled
+from privfit.engine.kernels.compiling import inner
 
-LARGEST = 1e300  # predictions stay within this, so that no later sum or difference of them is NaN
+LARGEST_PREDICTION = 1e300  # predictions stay within this, so that no later sum or difference of them is NaN
 
 
-@compiled()
+@inner()
 def within_limits(prediction: float) -> float:
-    """Return a prediction within +-LARGEST, and zero for one in which infinities of both signs met."""
-    return 0.0 if prediction != prediction else min(max(prediction, -LARGEST), LARGEST)
+    """Return a prediction within +-LARGEST_PREDICTION, and zero where infinities of both signs met."""
+    return 0.0 if prediction != prediction else min(max(prediction, -LARGEST_PREDICTION), LARGEST_PREDICTION)

@@ -1,8 +1,8 @@
 """The compiled loops of first and second moments: how far to shrink each row, and sums of shrunken rows.
 
-Beside a row z = scale * (x - center) stands its curve z * (z - fold), column by column: z**2 where fold is 0,
-and where it is 1 a number that vanishes for 0/1 columns. A row is shrunk by f = min(1, radius / ||z||,
-curve_radius / ||curve||); see `bounds.moment_bound`.
+Beside a row z = scale * (x - center) stands its curve z * (z - root), column by column: z**2 where the root
+is 0, and where it is 1 a number that vanishes for 0/1 columns. A row is shrunk by
+f = min(1, radius / ||z||, curve_radius / ||curve||); see `bounds.moment_bound`.
 """
 
 import math
@@ -10,13 +10,13 @@ import math
 import numpy as np
 
 from privfit.engine.exact.grids import FloatArray
-from privfit.engine.kernels.compiling import compiled
+from privfit.engine.kernels.compiling import compiled, inner
 from privfit.engine.kernels.csr import Indices
 from privfit.engine.kernels.dense import Rows, padded, standardised
 from privfit.engine.kernels.lanes import LANES, add, alike, fma, multiply, read, subtract, total, write
 
 
-@compiled()
+@inner()
 def factor(squares: float, curves: float, radius: float, curve_radius: float) -> float:
     """Return f for a row with these sums of squares of z and of its curve, and 0 where they overflowed."""
     if not squares + curves < math.inf:
@@ -34,18 +34,18 @@ def dense_powers(
     X: Rows,
     center: FloatArray,
     scale: FloatArray,
-    folds: FloatArray,
+    roots: FloatArray,
     absent: FloatArray,
     squares: FloatArray,
     curves: FloatArray,
 ) -> None:
     """Write each row's sums of squares of z and of its curve. No value is `absent`."""
-    center, scale, folds = padded(center), padded(scale), padded(folds)
+    center, scale, roots = padded(center), padded(scale), padded(roots)
     for i in range(X.shape[0]):
         straight = curved = alike(0.0)
         for j in range(0, X.shape[1], LANES):
             z = standardised(X, i, j, center, scale)
-            curve = multiply(z, subtract(z, read(folds, j)))
+            curve = multiply(z, subtract(z, read(roots, j)))
             straight, curved = fma(z, z, straight), fma(curve, curve, curved)
         squares[i], curves[i] = total(straight), total(curved)
 
@@ -55,7 +55,7 @@ def dense_moments(
     X: Rows,
     center: FloatArray,
     scale: FloatArray,
-    folds: FloatArray,
+    roots: FloatArray,
     radius: float,
     curve_radius: float,
     magics: FloatArray,
@@ -65,7 +65,7 @@ def dense_moments(
 ) -> None:
     """Add f * z to out[0] and f times its curve to out[1], rounded to the columns' grids."""
     n, p = X.shape
-    center, scale, folds = padded(center), padded(scale), padded(folds)
+    center, scale, roots = padded(center), padded(scale), padded(roots)
     magic, curve_magic = padded(magics[0, :p]), padded(magics[1, :p])
     first, second = np.zeros(len(center)), np.zeros(len(center))
     for i in range(n):
@@ -74,7 +74,7 @@ def dense_moments(
             f = alike(factor_i)
             for j in range(0, p, LANES):
                 z, M, C = standardised(X, i, j, center, scale), read(magic, j), read(curve_magic, j)
-                curve = multiply(z, subtract(z, read(folds, j)))
+                curve = multiply(z, subtract(z, read(roots, j)))
                 write(first, j, add(read(first, j), subtract(fma(f, z, M), M)))
                 write(second, j, add(read(second, j), subtract(fma(f, curve, C), C)))
     for j in range(p):
@@ -89,7 +89,7 @@ def csr_powers(
     data: Rows,
     center: FloatArray,
     scale: FloatArray,
-    folds: FloatArray,
+    roots: FloatArray,
     absent: FloatArray,
     squares: FloatArray,
     curves: FloatArray,
@@ -105,7 +105,7 @@ def csr_powers(
         for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
             j = np.uint64(indices[t])
             z = scale[j] * (data[t] - center[j])
-            curve = z * (z - folds[j])
+            curve = z * (z - roots[j])
             present += z * z
             present_curved += curve * curve
             straight -= absent[0, j]
@@ -120,7 +120,7 @@ def csr_moments(
     data: Rows,
     center: FloatArray,
     scale: FloatArray,
-    folds: FloatArray,
+    roots: FloatArray,
     radius: float,
     curve_radius: float,
     magics: FloatArray,
@@ -136,7 +136,7 @@ def csr_moments(
             for t in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
                 j = np.uint64(indices[t])
                 first = scale[j] * data[t]
-                second = first * (scale[j] * (data[t] - 2.0 * center[j]) - folds[j])
+                second = first * (scale[j] * (data[t] - 2.0 * center[j]) - roots[j])
                 out[0, j] += (f * first + magics[0, j]) - magics[0, j]
                 out[1, j] += (f * second + magics[1, j]) - magics[1, j]
             out[0, p] += (f + magics[0, p]) - magics[0, p]

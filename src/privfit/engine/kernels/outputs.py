@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from privfit.engine.exact.grids import FloatArray
-from privfit.engine.kernels.compiling import compiled
+from privfit.engine.kernels.compiling import inner
 from privfit.engine.kernels.dense import Rows, begun, dense_combine, dense_predictions, finished
 from privfit.engine.kernels.gradients import TILE_BYTES
 from privfit.engine.kernels.lanes import LANES, add, alike, entries, fma, last_entries, read, total, write
@@ -45,7 +45,7 @@ def shrink(values: FloatArray, most: float) -> None:
             values[k] = (values[k] / length) * most
 
 
-@compiled()
+@inner()
 def predictions_of_two(
     X: Rows,
     v: FloatArray,
@@ -74,7 +74,7 @@ def predictions_of_two(
         other[i], other[k] = within_limits(total(c) + second), within_limits(total(d) + second)
 
 
-@compiled()
+@inner()
 def combine_two(X: Rows, c: FloatArray, d: FloatArray, sums: FloatArray, other: FloatArray) -> None:
     """Add to the sums of two outputs what `dense_combine` adds to those of one; entries are read once."""
     n, p = X.shape
@@ -108,8 +108,9 @@ def output_loops(loss: Loss) -> OutputLoops:
     """Return the loops of a loss of several outputs, compiled on first use."""
     derivative, outputs = loss.derivative, loss.outputs
 
-    @compiled_for(loss)
-    def coefficients(
+    # no compiled loop, because code on disk is not found again if it uses one of a function inside a function
+    @inner()
+    def to_coefficients(
         predictions: FloatArray,
         targets: FloatArray,
         reciprocals: FloatArray,
@@ -127,6 +128,17 @@ def output_loops(loss: Loss) -> OutputLoops:
             shrink(slopes, clip * reciprocals[i])
             for k in range(outputs):
                 predictions[k, i] = coefficient(slopes[k], reciprocals[i], clip)
+
+    @compiled_for(loss)
+    def coefficients(
+        predictions: FloatArray,
+        targets: FloatArray,
+        reciprocals: FloatArray,
+        weights: FloatArray,
+        clip: float,
+    ) -> None:
+        """Do what `to_coefficients` does, for callers that are not compiled."""
+        to_coefficients(predictions, targets, reciprocals, weights, clip)
 
     @compiled_for(loss)
     def dense(
@@ -156,7 +168,7 @@ def output_loops(loss: Loss) -> OutputLoops:
                 predictions_of_two(X[start:stop], w[k], w[k + 1], offsets[k], offsets[k + 1], c[k], c[k + 1])
             if outputs % 2 > 0:
                 dense_predictions(X[start:stop], w[outputs - 1], offsets[outputs - 1], c[outputs - 1])
-            coefficients(c, targets[start:stop], reciprocals[start:stop], weights[start:stop], clip)
+            to_coefficients(c, targets[start:stop], reciprocals[start:stop], weights[start:stop], clip)
             if outputs % 2 > 0:
                 dense_combine(X[start:stop], c[outputs - 1], X[:0], sums[outputs - 1])
             for k in range(0, outputs - 1, 2):

@@ -15,7 +15,7 @@ from privfit.engine.kernels.dense import Rows
 Codes = NDArray[np.uint16]
 
 PHRASES = 512  # of a block of columns, so that the tables of a few blocks stay in the nearest cache
-TILE = 256  # rows that are worked on at a time, so that their predictions stay in the nearest cache
+ROWS_PER_TILE = 256  # so few that their predictions stay in the nearest cache
 
 
 class Packed(NamedTuple):
@@ -27,7 +27,7 @@ class Packed(NamedTuple):
     planes: Rows  # (planes, rows)
     plane_columns: NDArray[np.int64]
     loose_rows: NDArray[np.int64]  # the rows that have loose entries
-    loose_tiles: NDArray[np.int64]  # where in this list each TILE of the matrix begins
+    loose_tiles: NDArray[np.int64]  # where in this list each tile of the matrix begins
     indptr: Indices  # where each of their entries begin
     indices: Indices
     data: Rows

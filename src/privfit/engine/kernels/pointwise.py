@@ -13,11 +13,11 @@ import numpy as np
 
 from privfit.engine.exact.grids import FloatArray, odd
 from privfit.engine.kernels.compiling import Function, compiled
-from privfit.engine.kernels.limits import LARGEST
+from privfit.engine.kernels.limits import LARGEST_PREDICTION
 from privfit.losses.arithmetic import compilable
 from privfit.losses.loss import Loss
 
-TILE = 64  # rows side by side
+ROWS_SIDE_BY_SIDE = 64  # rows that the short loops process, each in a lane of its own
 
 
 class Loops(NamedTuple):
@@ -90,11 +90,11 @@ def loops(loss: Loss) -> Loops:
         The slopes are clipped, and the rises kept within [0, bound] and rounded to the grid.
         """
         count = len(out)
-        values, sums = np.empty((count, TILE)), np.zeros((count, TILE))
-        clipped, smallest = np.empty(TILE), np.empty(TILE)
-        for start in range(0, len(predictions), TILE):
-            p, t = predictions[start : start + TILE], targets[start : start + TILE]
-            d = slopes[start : start + TILE]
+        values, sums = np.empty((count, ROWS_SIDE_BY_SIDE)), np.zeros((count, ROWS_SIDE_BY_SIDE))
+        clipped, smallest = np.empty(ROWS_SIDE_BY_SIDE), np.empty(ROWS_SIDE_BY_SIDE)
+        for start in range(0, len(predictions), ROWS_SIDE_BY_SIDE):
+            p, t = predictions[start : start + ROWS_SIDE_BY_SIDE], targets[start : start + ROWS_SIDE_BY_SIDE]
+            d = slopes[start : start + ROWS_SIDE_BY_SIDE]
             width = len(p)
             # Separate short loops, because each of them becomes vector instructions.
             for lane in range(width):
@@ -113,7 +113,7 @@ def loops(loss: Loss) -> Loops:
                     rise = min(max(values[k, lane] - smallest[lane], 0.0), bound)
                     sums[k, lane] += (rise + magic) - magic
         for k in range(count):
-            for lane in range(TILE):
+            for lane in range(ROWS_SIDE_BY_SIDE):
                 out[k] += sums[k, lane]
 
     @compiled_for(loss)
@@ -139,6 +139,6 @@ def loops(loss: Loss) -> Loops:
 
 @compiled()
 def shift(predictions: FloatArray, slopes: FloatArray, step: float, out: FloatArray) -> None:
-    """Write predictions - step * slopes, within +-LARGEST."""
+    """Write predictions - step * slopes, within +-LARGEST_PREDICTION."""
     for i in range(len(out)):
-        out[i] = min(max(predictions[i] - step * slopes[i], -LARGEST), LARGEST)
+        out[i] = min(max(predictions[i] - step * slopes[i], -LARGEST_PREDICTION), LARGEST_PREDICTION)

@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 
 from privfit.engine.exact.grids import FloatArray
 from privfit.engine.kernels import lanes
-from privfit.engine.kernels.compiling import compiled
+from privfit.engine.kernels.compiling import compiled, inner
 from privfit.engine.kernels.csr import Indices
 from privfit.engine.kernels.dense import Rows
 from privfit.engine.kernels.fused import fma
 from privfit.engine.kernels.lanes import LANES
 from privfit.engine.kernels.limits import within_limits
-from privfit.engine.kernels.packing import TILE, Codes, Packed
+from privfit.engine.kernels.packing import ROWS_PER_TILE, Codes, Packed
 
 COPIES = 4  # of the phrases' sums, so that rows in turn need not wait for each other's
 LARGEST_WEIGHTS = 1e290  # sum of the sizes of all weights
 
 
-class Weights(NamedTuple):
+class PackedWeights(NamedTuple):
     """Weights, and what they come to for the parts of a packed matrix."""
 
     columns: FloatArray
@@ -76,7 +76,7 @@ def spread(parents: NDArray[np.int32], lasts: NDArray[np.int32], sums: FloatArra
             out[lasts[phrase]] += sums[phrase]
 
 
-@compiled()
+@inner()
 def mixed_predictions(
     rows: Indices,
     first: int,
@@ -102,7 +102,7 @@ def mixed_predictions(
         out[i] = (out[i] + tame) + wild
 
 
-@compiled()
+@inner()
 def tame_predictions(
     rows: Indices,
     first: int,
@@ -127,8 +127,8 @@ def tame_predictions(
         out[np.uint64(rows[r] - first)] += even + odd
 
 
-@compiled()
-def tile_predictions(X: Packed, first: int, w: Weights, out: FloatArray) -> None:
+@inner()
+def tile_predictions(X: Packed, first: int, w: PackedWeights, out: FloatArray) -> None:
     """Write X.w + offset, `within_limits`, for the tile that begins with row `first`."""
     n, magic = len(out), w.magic
     out[:] = 0.0
@@ -141,7 +141,7 @@ def tile_predictions(X: Packed, first: int, w: Weights, out: FloatArray) -> None
         x, weight = X.planes[plane, first : first + n], w.planes[plane]
         for i in range(n):
             out[i] += fma(x[i], weight, magic) - magic
-    tile = first // TILE
+    tile = first // ROWS_PER_TILE
     rows = X.loose_rows[X.loose_tiles[tile] : X.loose_tiles[tile + 1]]
     indptr = X.indptr[X.loose_tiles[tile] :]
     if X.has_wild or magic == 0.0:  # without a grid the order of additions matters: always the same
@@ -153,13 +153,13 @@ def tile_predictions(X: Packed, first: int, w: Weights, out: FloatArray) -> None
 
 
 @compiled()
-def sparse_predictions(X: Packed, start: int, w: Weights, out: FloatArray) -> None:
-    """Write X.w + offset, `within_limits`, of the rows from `start` on, which is a multiple of TILE."""
-    for first in range(0, len(out), TILE):
-        tile_predictions(X, start + first, w, out[first : first + TILE])
+def sparse_predictions(X: Packed, start: int, w: PackedWeights, out: FloatArray) -> None:
+    """Write X.w + offset, `within_limits`, of the rows from `start` on, a multiple of ROWS_PER_TILE."""
+    for first in range(0, len(out), ROWS_PER_TILE):
+        tile_predictions(X, start + first, w, out[first : first + ROWS_PER_TILE])
 
 
-@compiled(fastmath={"reassoc"})
+@inner(fastmath={"reassoc"})
 def total(values: FloatArray) -> float:
     """Sum values whose sums are exact, in any order."""
     result = 0.0
@@ -168,7 +168,7 @@ def total(values: FloatArray) -> float:
     return result
 
 
-@compiled()
+@inner()
 def plane_sum(planes: Rows, plane: int, first: int, coefficients: FloatArray, magic: float) -> float:
     """Return the sum of coefficient times value, rounded, over a tile of a plane; see `grids.odd`."""
     n = len(coefficients)
@@ -185,7 +185,7 @@ def plane_sum(planes: Rows, plane: int, first: int, coefficients: FloatArray, ma
     return result
 
 
-@compiled()
+@inner()
 def phrase_sums(codes: Codes, rounded: FloatArray, phrases: FloatArray) -> None:
     """Add the coefficients to their rows' phrases: each fourth row to the same copy of the sums."""
     a, b, c, d = phrases[0], phrases[1], phrases[2], phrases[3]
@@ -200,7 +200,7 @@ def phrase_sums(codes: Codes, rounded: FloatArray, phrases: FloatArray) -> None:
         a[np.uint64(codes[i])] += rounded[i]
 
 
-@compiled(forceinline=True)
+@inner(forceinline=True)
 def product(
     coefficient: float, value: float, column: Any, ones_alike: bool, magics: FloatArray, ones: Any
 ) -> tuple[float, Any]:
@@ -211,7 +211,7 @@ def product(
     return fma(coefficient, value, magic) - magic, column + ones if is_one else column
 
 
-@compiled()
+@inner()
 def loose_combine(
     rows: Indices,
     first: int,
@@ -247,7 +247,7 @@ def loose_combine(
             t += step
 
 
-@compiled()
+@inner()
 def tile_combine(
     X: Packed,
     first: int,
@@ -274,13 +274,13 @@ def tile_combine(
     for plane in range(X.planes.shape[0]):
         column = X.plane_columns[plane]
         out[column] += plane_sum(X.planes, plane, first, coefficients, magics[column])
-    tile = first // TILE
+    tile = first // ROWS_PER_TILE
     rows = X.loose_rows[X.loose_tiles[tile] : X.loose_tiles[tile + 1]]
     indptr = X.indptr[X.loose_tiles[tile] :]
     loose_combine(rows, first, indptr, X.indices, X.data, coefficients, magics, ones_alike, out)
 
 
-@compiled()
+@inner()
 def merge(phrases: FloatArray, out: FloatArray) -> None:
     """Add the copies of the phrases' sums to the last of the sums in `out`."""
     size = phrases.shape[1]

@@ -19,14 +19,14 @@ from privfit.engine.remembered import remembered
 from privfit.engine.view import View
 from privfit.losses.loss import Loss
 
-COARSE = 1e-4  # of the clip: ones are not rounded alike if that would add more to the bound
+SHARED_GRID_TOLERANCE = 1e-4  # of the clip: all ones share a grid only if the bound grows by at most this
 
 
 class SparseWeights(NamedTuple):
-    """Weights, and the packed matrix that they are for."""
+    """Weights, and the packed matrix that uses them."""
 
     X: Packed
-    parts: sparse.Weights
+    parts: sparse.PackedWeights
 
 
 class SparseLayout:
@@ -34,49 +34,60 @@ class SparseLayout:
 
     Predictions and gradients use a packed copy of it, if it packs well and `pack` asks for it.
 
+    Parameters
+    ----------
+    X : CSR matrix
+        The matrix.
+    pack : bool
+        Whether to pack it.
+    whole : SparseLayout, optional
+        The matrix that X is the first rows of, whose packed copy is used.
+
     Notes
     -----
-    Rows begin at multiples of `packing.TILE`, as chunks do.
+    Rows begin at multiples of `packing.ROWS_PER_TILE`, as chunks do.
     """
 
-    def __init__(self, X: Any, pack: bool = True) -> None:
+    def __init__(self, X: Any, pack: bool = True, whole: "SparseLayout | None" = None) -> None:
         if not csr.csr_is_canonical(X.indptr, X.indices, X.shape[1]):
             # A column stored twice in a row would make the row's norm, and so its clipping, wrong.
             X.check_format(full_check=True)
             X = X.copy()
             X.has_canonical_format = False
             X.sum_duplicates()
-        self.X, self.pack = X, pack
+        self.X, self.pack, self.whole = X, pack, whole
         self.shape: tuple[int, int] = X.shape
 
     @remembered
     def loose(self) -> Packed:
-        """X where it is."""
+        """X with all entries loose, without a copy."""
         return packed.loose(self.X)
 
     @remembered
     def packed(self) -> Packed:
-        """X as it is fastest."""
+        """X in the layout with the fastest products."""
+        if self.whole is not None:
+            return packed.first(self.whole.packed, self.shape[0])
         return packed.packed(self.X) if self.pack else self.loose
 
     def for_sums(self, rounding: Rounding) -> Packed:
-        """Return the matrix for sums: phrases of ones are for ones that are rounded alike."""
+        """Return the matrix for sums: the packed one only if all ones are rounded on one grid."""
         return self.packed if rounding.ones_alike else self.loose
 
     def visit(self, rows: slice, loops: Loops, arguments: Callable[[slice], tuple[Any, ...]]) -> None:
-        """Call the loop with these rows; `indptr` alone is cut."""
+        """Call the loop with these rows; only `indptr` is sliced."""
         X = self.X
         loops.csr(X.indptr[rows.start : rows.stop + 1], X.indices, X.data, *arguments(rows))
 
     def weights(self, w: FloatArray, offset: float, exact: bool = True) -> SparseWeights:
         """Return the weights of the packed matrix's parts, with the grid that makes sums of products exact.
 
-        Weights that are too large for such a grid get the matrix that does not depend on other rows.
+        Weights that are too large for such a grid use the loose matrix, which does not depend on other rows.
         """
         step = sparse.weight_magic(w) if exact else 0.0
         X = self.packed if step or not exact else self.loose
         phrases = sparse.phrase_weights(X.parents, X.lasts, w, step)
-        return SparseWeights(X, sparse.Weights(w, w[X.plane_columns], phrases, step, offset))
+        return SparseWeights(X, sparse.PackedWeights(w, w[X.plane_columns], phrases, step, offset))
 
     def predict(self, rows: slice, weights: SparseWeights, out: FloatArray) -> None:
         """Write x.w + offset of these rows."""
@@ -85,8 +96,9 @@ class SparseLayout:
     def rounding(self, view: View, clip: float) -> Rounding:
         """Return how shares of a gradient are rounded; without a clip, not at all.
 
-        Ones are rounded as the coefficient is, in any column, unless scales differ so much that this would
-        be coarse. Without an intercept the coefficient has no bound, and hence no grid.
+        Ones in all columns are rounded on the coefficient's grid, unless the scales of columns differ so much
+        that this grid would be too coarse. Without an intercept the coefficient has no bound, so it has no
+        grid.
         """
         if clip == math.inf:
             return Rounding(np.zeros(len(view.scale) + 1), math.inf, ones_alike=True)
@@ -100,7 +112,7 @@ class SparseLayout:
         if view.bias is not None:
             coarser = np.maximum(steps, steps[-1])
             if_alike = bounds.view_gradient_bound(clip, *map_, coarser, summands=2)
-            if if_alike <= bound + COARSE * clip:
+            if if_alike <= bound + SHARED_GRID_TOLERANCE * clip:
                 return Rounding(magics(clips), if_alike, ones_alike=True)
         return Rounding(magics(clips), bound)
 
@@ -164,7 +176,7 @@ class SparseLayout:
             sparse_combination(matrix, rows.start, share, records[1], *how, sums)
 
     def by_columns(self, sums: FloatArray) -> FloatArray:
-        """Spread the sums of phrases, of which each matrix has its own, over their columns."""
+        """Add the sums of phrases, which differ from matrix to matrix, to those of their columns."""
         p = self.shape[1]
         ones, phrases = sums[p + 1 : 2 * p + 1], sums[2 * p + 1 :]
         if len(phrases):
@@ -172,9 +184,9 @@ class SparseLayout:
         return sums[: 2 * p + 1]
 
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Add ones to other values.
+        """Add the sums of ones to those of other values.
 
-        Both are exact, on grids of their own; what adding them loses is returned.
+        Both are exact, on different grids. The rounding error of adding them is returned, too.
         """
         p = self.shape[1]
         values, ones = sums[: p + 1], sums[p + 1 :]
@@ -192,8 +204,17 @@ class SparseLayout:
         return self.X[rows]
 
     def subset(self, rows: Any) -> "SparseLayout":
-        """Return a matrix of these rows. A few passes over it would not pay for packing it."""
+        """Return a matrix of these rows, not packed, because packing pays off only after many passes."""
         return SparseLayout(self.X[rows], pack=False)
+
+    def first(self, count: int) -> "SparseLayout":
+        """Return a matrix of the first rows, which shares the memory of this one."""
+        return SparseLayout(self._rows_until(count), self.pack, self)
+
+    def _rows_until(self, count: int) -> Any:
+        X, stop = self.X, self.X.indptr[count]
+        arrays = X.data[:stop], X.indices[:stop], X.indptr[: count + 1]
+        return sp.csr_matrix(arrays, shape=(count, self.shape[1]))
 
     def column(self, values: FloatArray) -> Any:
         """Return a sparse matrix of this one column."""
@@ -207,7 +228,7 @@ class SparseLayout:
         return sp.csr_matrix(scaled, dtype=self.X.dtype)
 
     def clipped(self, low: FloatArray, high: FloatArray) -> "SparseLayout":
-        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        """Return the matrix with column j clipped to [low_j, high_j], or itself if that changes nothing."""
         if np.any(low > 0.0) or np.any(high < 0.0):
             raise ValueError("low and high must include 0, the value of what a sparse matrix does not store")
         low, high = low.astype(self.X.dtype), high.astype(self.X.dtype)

@@ -1,4 +1,4 @@
-"""Dense matrices: NumPy arrays in row-major or column-major order, used where they lie."""
+"""Dense matrices: NumPy arrays in row-major or column-major order, used without a copy."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -19,10 +19,10 @@ from privfit.engine.parallel.chunks import cut
 from privfit.engine.view import View
 from privfit.losses.loss import Loss
 
-SCRATCH_BYTES = 2**22  # of the rows of a column-major array that are turned at a time
-CLIPPED_ROWS = 2**12  # at a time
+TRANSPOSED_BYTES = 2**22  # of the rows of a column-major array that are transposed at a time
+ROWS_CLIPPED_AT_ONCE = 2**12
 
-Weights = tuple[FloatArray, float]
+DenseWeights = tuple[FloatArray, float]
 
 
 class DenseLayout:
@@ -33,14 +33,14 @@ class DenseLayout:
         self.shape: tuple[int, int] = (X.shape[0], X.shape[1])
 
     def parts(self, rows: slice) -> Iterator[tuple[slice, Rows]]:
-        """Yield these rows in row-major order, in parts if they have to be turned first.
+        """Yield these rows in row-major order, in parts if they have to be transposed first.
 
-        Turned, they take the very same arithmetic.
+        Both orders then go through the same arithmetic, so their results are the same bit for bit.
         """
         if self.X.flags.c_contiguous:
             yield rows, self.X[rows]
             return
-        for part in cut(rows, max(16, SCRATCH_BYTES // max(1, self.shape[1] * self.X.itemsize))):
+        for part in cut(rows, max(16, TRANSPOSED_BYTES // max(1, self.shape[1] * self.X.itemsize))):
             X = np.empty((part.stop - part.start, self.shape[1]), self.X.dtype)
             dense.rows_of_columns(self.X.T, part.start, X)
             yield part, X
@@ -50,11 +50,11 @@ class DenseLayout:
         for part, X in self.parts(rows):
             loops.dense(X, *arguments(part))
 
-    def weights(self, w: FloatArray, offset: float, exact: bool = True) -> Weights:
-        """Return both, the weights padded: a row's products are always added up in the same order."""
+    def weights(self, w: FloatArray, offset: float, exact: bool = True) -> DenseWeights:
+        """Return padded weights and the offset. Padded, all rows are added up in the same order."""
         return dense.padded(w), offset
 
-    def predict(self, rows: slice, weights: Weights, out: FloatArray) -> None:
+    def predict(self, rows: slice, weights: DenseWeights, out: FloatArray) -> None:
         """Write x.w + offset of these rows."""
         for part, X in self.parts(rows):
             dense.dense_predictions(X, *weights, out[part])
@@ -80,7 +80,7 @@ class DenseLayout:
         loss: Loss,
         targets: FloatArray,
         reciprocals: FloatArray,
-        weights: Weights,
+        weights: DenseWeights,
         clip: float,
         rounding: Rounding,
         out: FloatArray,
@@ -110,7 +110,7 @@ class DenseLayout:
         targets: FloatArray,
         reciprocals: FloatArray,
         weights: FloatArray,
-        at: Sequence[Weights],
+        at: Sequence[DenseWeights],
         clip: float,
         rounding: Rounding,
         out: FloatArray,
@@ -130,11 +130,11 @@ class DenseLayout:
         return sums
 
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the sums, of which nothing was lost."""
+        """Return the sums; dense sums lose nothing to rounding."""
         return sums, np.zeros(self.shape[1])
 
     def base(self, view: View) -> FloatArray:
-        """Return zeros: every z is added as it is."""
+        """Return zeros, because dense loops add every z itself."""
         return np.zeros(len(view.scale))
 
     def take(self, rows: Any) -> Any:
@@ -145,6 +145,11 @@ class DenseLayout:
         """Return a matrix of these rows."""
         X = self.X[rows]
         return DenseLayout(X if X.flags.forc else np.ascontiguousarray(X))
+
+    def first(self, count: int) -> "DenseLayout":
+        """Return a matrix of the first rows; those of a column-major array are copied."""
+        X: Any = self.X[:count]
+        return DenseLayout(X if X.flags.c_contiguous else np.ascontiguousarray(X))
 
     def column(self, values: FloatArray) -> Any:
         """Return an array of this one column."""
@@ -158,9 +163,9 @@ class DenseLayout:
         return X
 
     def clipped(self, low: FloatArray, high: FloatArray) -> "DenseLayout":
-        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        """Return the matrix with column j clipped to [low_j, high_j], or itself if that changes nothing."""
         low, high = low.astype(self.X.dtype), high.astype(self.X.dtype)
-        parts = list(cut(slice(0, self.shape[0]), CLIPPED_ROWS))
+        parts = list(cut(slice(0, self.shape[0]), ROWS_CLIPPED_AT_ONCE))
         fits: list[bool] = []
 
         def look(rows: slice) -> None:

@@ -1,4 +1,4 @@
-"""What a table needs of a matrix, however it lies in memory."""
+"""The protocol of matrix layouts: what a table needs from a matrix in memory or in a file."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -31,7 +31,7 @@ class Rounding(NamedTuple):
 
 
 class Layout(Protocol):
-    """A matrix. Arguments that are arrays of all rows' numbers are cut where the matrix is."""
+    """A matrix. Arguments with one entry for each row are sliced like the matrix."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -43,7 +43,7 @@ class Layout(Protocol):
         ...
 
     def weights(self, w: FloatArray, offset: float, exact: bool = True) -> Any:
-        """Make of the columns' weights what predictions are computed from.
+        """Prepare the columns' weights for `predict` and `add_gradient`.
 
         If `exact`, a record's prediction depends on that record alone, to the last bit.
         """
@@ -106,21 +106,21 @@ class Layout(Protocol):
         ...
 
     def by_columns(self, sums: FloatArray) -> FloatArray:
-        """Return the same sums in as many numbers as any matrix of this kind and width has.
+        """Return the same sums in a form that depends only on the kind and the width of the matrix.
 
-        They are exact still, so those of several matrices add up.
+        They are still exact, so the sums of several matrices can be added up.
         """
         ...
 
     def totals(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the sums of the columns and of the coefficients, and what rounding took from the former.
+        """Return the sums of the columns and the coefficients, and the rounding errors of the columns' sums.
 
-        They are given by columns.
+        `sums` are those that `by_columns` returns.
         """
         ...
 
     def base(self, view: View) -> FloatArray:
-        """Return the z that sums of moments leave out in each column."""
+        """Return, for each column, the z that the loops of moments subtract from every value."""
         ...
 
     def take(self, rows: Any) -> Any:
@@ -131,8 +131,12 @@ class Layout(Protocol):
         """Return a matrix of these rows, to be used a few times."""
         ...
 
+    def first(self, count: int) -> "Layout":
+        """Return a matrix of the first rows, which shares the memory of this one if possible."""
+        ...
+
     def column(self, values: FloatArray) -> Any:
-        """Return a matrix of this one column, of the same kind and precision: no other loops are needed."""
+        """Return a matrix of this one column, of the same kind and precision; no new loop compiles."""
         ...
 
     def scaled(self, factors: FloatArray, append: bool) -> Any:
@@ -140,5 +144,5 @@ class Layout(Protocol):
         ...
 
     def clipped(self, low: FloatArray, high: FloatArray) -> "Layout":
-        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        """Return the matrix with column j clipped to [low_j, high_j], or itself if that changes nothing."""
         ...

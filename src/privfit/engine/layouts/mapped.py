@@ -1,7 +1,7 @@
-"""Matrices that lie in mapped files: read block by block, compared with their fingerprints, clipped then.
+"""Matrices in mapped files, which are read block by block and compared with their fingerprints.
 
-What a matrix in memory would copy, its rows clipped or scaled, is computed here when a block is read, because
-the copy might not fit into memory. It is the same arithmetic on the same numbers.
+For a matrix in memory, clipped or scaled rows are a copy. Here they are computed whenever a block is read,
+because a copy might not fit into memory. The arithmetic is the same.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,7 +26,7 @@ from privfit.losses.loss import Loss
 
 BLOCK_BYTES = 2**20  # of the rows that are read at a time, so that they stay in the nearest caches
 
-# What becomes of some rows when they are read; it is given them and their numbers.
+# A function that is applied to rows when they are read; its arguments are the rows and their numbers.
 Step = Callable[[Rows, Any], Rows]
 
 
@@ -38,9 +38,9 @@ class MappedDense(DenseLayout):
     X : array of shape (n_records, n_columns)
         The numbers in the file.
     fingerprints : Fingerprints, optional
-        Those of X; they are taken now if there are none.
+        The fingerprints of X; by default they are computed now.
     steps : sequence of callables
-        What becomes of rows when they are read, in this order.
+        Functions that are applied to rows when they are read, in this order.
     n_columns : int, optional
         How many columns there are after these steps.
     """
@@ -64,7 +64,7 @@ class MappedDense(DenseLayout):
             yield part, self.take(part)
 
     def take(self, rows: Any) -> Any:
-        """Return these rows, which are what they were."""
+        """Return these rows after checking that they have not changed."""
         width = self.X.shape[1]
         if isinstance(rows, slice):
             start, stop, _ = rows.indices(self.shape[0])
@@ -81,6 +81,10 @@ class MappedDense(DenseLayout):
         """Return a matrix of these rows, in memory."""
         return DenseLayout(np.ascontiguousarray(self.take(rows)))
 
+    def first(self, count: int) -> "MappedDense":
+        """Return a matrix of the first rows in the same file."""
+        return MappedDense(self.X[:count], self.fingerprints, self.steps, self.shape[1])
+
     def scaled(self, factors: FloatArray, append: bool) -> Any:
         """Return the rows times these factors, and the factors as a last column if `append`."""
 
@@ -91,7 +95,7 @@ class MappedDense(DenseLayout):
         return self._then(scale, self.shape[1] + append)
 
     def clipped(self, low: FloatArray, high: FloatArray) -> DenseLayout:
-        """Return the matrix with values in [low, high] per column: itself if all are there already."""
+        """Return the matrix with column j clipped to [low_j, high_j], or itself if that changes nothing."""
         low, high = low.astype(self.X.dtype), high.astype(self.X.dtype)
         fits: list[bool] = []
 
@@ -113,7 +117,7 @@ class MappedDense(DenseLayout):
 
 
 class MappedSparse(SparseLayout):
-    """A CSR matrix whose entries are mapped; where its rows begin is in memory, and so is its packed copy."""
+    """A CSR matrix whose entries are in a mapped file; `indptr` and its packed copy are in memory."""
 
     def __init__(self, X: Any, pack: bool = True) -> None:
         super().__init__(X, pack)
@@ -121,7 +125,7 @@ class MappedSparse(SparseLayout):
 
     @remembered
     def packed(self) -> Packed:
-        """X as it is fastest."""
+        """X in the layout with the fastest products."""
         self._check(slice(0, self.shape[0]))
         return SparseLayout.packed.compute(self)
 
@@ -188,7 +192,7 @@ class MappedSparse(SparseLayout):
         super().add_gradients(rows, loss, targets, reciprocals, weights, at, clip, rounding, out)
 
     def take(self, rows: Any) -> Any:
-        """Return these rows as a sparse matrix, which are what they were."""
+        """Return these rows as a sparse matrix after checking that they have not changed."""
         if isinstance(rows, slice):
             self._check(rows)
         else:
@@ -204,12 +208,16 @@ class MappedSparse(SparseLayout):
         """Return a matrix of these rows, in memory."""
         return SparseLayout(self.take(rows), pack=False)
 
+    def first(self, count: int) -> "MappedSparse":
+        """Return a matrix of the first rows in the same file; it is packed anew."""
+        return MappedSparse(self._rows_until(count), self.pack)
+
     def scaled(self, factors: FloatArray, append: bool) -> Any:
         """Return the rows times these factors, and the factors as a last column if `append`; in memory."""
         self._check(slice(0, self.shape[0]))
         return super().scaled(factors, append)
 
     def clipped(self, low: FloatArray, high: FloatArray) -> SparseLayout:
-        """Return the matrix with values in [low, high] per column: itself, or a copy in memory."""
+        """Return the matrix with values clipped to [low, high] per column: itself, or a copy in memory."""
         self._check(slice(0, self.shape[0]))
         return super().clipped(low, high)

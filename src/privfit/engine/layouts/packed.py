@@ -1,16 +1,17 @@
 """How a sparse matrix is laid out for speed: phrases of ones, dense columns, and loose entries.
 
-Tables with categories repeat themselves: most of their entries are ones, and which columns hold them follows
-a few hundred patterns. X is therefore kept as
+In tables with categories, most entries are ones, and the same few hundred patterns of ones occur again and
+again. X is therefore stored as
 
     X = P D + planes + loose
 
-where a row of P picks one phrase of each block of neighbouring columns, D spells phrases out as columns of
-ones, planes are columns that most rows have a value in, and loose is what remains, by rows. Products with D
-take a moment, so a row costs a few table look-ups where it cost a dozen scattered entries.
+A *phrase* is a pattern of ones in a block of neighbouring columns. Each row of P picks one phrase for each
+block, and D has a row of ones and zeros for each phrase. *Planes* are columns in which most rows have a
+value. *Loose* entries are all others, stored by row. A product with D is computed once for all rows, so each
+row then costs a few table look-ups instead of a dozen scattered entries.
 
-The layout follows the data, and neighbouring tables may be laid out differently. So nothing that is computed
-may depend on it, to the last bit; `kernels.sparse` sees to that.
+The layout depends on the data, so neighbouring tables may have different layouts. Therefore no result may
+depend on the layout, not even in its last bit; `kernels.sparse` ensures that.
 """
 
 from typing import Any
@@ -19,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privfit.engine.kernels.csr import Indices
+from privfit.engine.kernels.dense import Rows
 from privfit.engine.kernels.packing import (
     PHRASES,
-    TILE,
+    ROWS_PER_TILE,
     Codes,
     Packed,
     distribute,
@@ -30,12 +32,12 @@ from privfit.engine.kernels.packing import (
     uncoded,
 )
 
-CODES = 2**16  # phrases of all blocks: their numbers take two bytes
-WORTHWHILE = 0.5  # of the rows must have a value in a block or plane
+MOST_PHRASES = 2**16  # of all blocks together, so that their numbers fit into two bytes
+LEAST_FILLED_SHARE = 0.5  # of the rows that have a value in a block or plane; others are not worthwhile
 
 
 def loose(X: Any) -> Packed:
-    """Lay out all entries of a canonical CSR matrix as loose ones, where they are."""
+    """Return a layout of a canonical CSR matrix in which all entries are loose, without a copy."""
     n = X.shape[0]
     return Packed(
         codes=np.empty((0, n), np.uint16),
@@ -48,7 +50,7 @@ def loose(X: Any) -> Packed:
         indptr=X.indptr,
         indices=X.indices,
         data=X.data,
-        has_wild=bool(np.any(np.abs(X.data) > 1.0)),
+        has_wild=_has_wild(X.data),
     )
 
 
@@ -58,7 +60,7 @@ def packed(X: Any) -> Packed:
     arrays = X.indptr, X.indices, X.data
     codes, parents, lasts, in_block = _phrases(*ones_by_column(*arrays, p), n, p)
     counts, unfit = uncoded(*arrays, in_block)
-    plane_columns = np.flatnonzero((counts >= max(1.0, WORTHWHILE * n)) & ~unfit)
+    plane_columns = np.flatnonzero((counts >= max(1.0, LEAST_FILLED_SHARE * n)) & ~unfit)
     n_loose = int(counts.sum() - counts[plane_columns].sum())
     if 2 * n_loose > X.indptr[-1]:
         return loose(X)
@@ -79,28 +81,44 @@ def packed(X: Any) -> Packed:
         indptr=np.append(0, np.cumsum(lengths[loose_rows])).astype(X.indptr.dtype),
         indices=indices,
         data=data,
-        has_wild=bool(np.any(np.abs(data) > 1.0)),
+        has_wild=_has_wild(data),
     )
+
+
+def first(X: Packed, count: int) -> Packed:
+    """Return the layout of the first rows, which shares the memory of this one.
+
+    Codes and planes are looked up by row, so those of later rows may stay. Loops go through all loose rows of
+    a tile, so later loose rows are left out.
+    """
+    stop = int(np.searchsorted(X.loose_rows, count))
+    tiles = np.minimum(X.loose_tiles[: len(_borders(count))], stop)
+    return X._replace(loose_rows=X.loose_rows[:stop], loose_tiles=tiles, indptr=X.indptr[: stop + 1])
+
+
+def _has_wild(data: Rows) -> bool:
+    """Return whether an entry is larger than 1, without a copy of the entries."""
+    return bool(data.max(initial=0.0) > 1.0 or data.min(initial=0.0) < -1.0)
 
 
 def _borders(n: int) -> NDArray[np.int64]:
     """Return the rows at which tiles begin, and one at or beyond the end."""
-    return TILE * np.arange(-(-n // TILE) + 1)
+    return ROWS_PER_TILE * np.arange(-(-n // ROWS_PER_TILE) + 1)
 
 
 def _phrases(
     indptr: Indices, rows: NDArray[np.uint32], n: int, p: int
 ) -> tuple[Codes, NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
-    """Cut the columns of ones into blocks and number the phrases of each; drop what is not worthwhile."""
-    parents, lasts = np.empty(CODES, np.int32), np.empty(CODES, np.int32)
+    """Divide the columns of ones into blocks and number their phrases; drop blocks that few rows use."""
+    parents, lasts = np.empty(MOST_PHRASES, np.int32), np.empty(MOST_PHRASES, np.int32)
     shown = np.zeros(n, np.int32)
     in_block = np.zeros(p, np.bool_)
     codes: list[Codes] = []
     size = column = 0
-    while column < p and size + PHRASES <= CODES:
+    while column < p and size + PHRASES <= MOST_PHRASES:
         shown[:] = size
         stop, end = learn(indptr, rows, column, size, shown, parents, lasts)
-        if indptr[stop] - indptr[column] >= WORTHWHILE * n:
+        if indptr[stop] - indptr[column] >= LEAST_FILLED_SHARE * n:
             codes.append(shown.astype(np.uint16))
             in_block[column:stop] = True
             size = end

@@ -29,12 +29,12 @@ class _Share:
     def __init__(self, work: Task) -> None:
         self.work: Task | None = work
         self.error: BaseException | None = None
-        self.claim, self.asleep, self.done = threading.Lock(), threading.Lock(), flag()
+        self.taken, self.asleep, self.done = threading.Lock(), threading.Lock(), flag()
         self.asleep.acquire()
 
     def run(self) -> Flag:
         """Do it, and return what to set when it is done and the GIL is free."""
-        if self.claim.acquire(blocking=False):
+        if self.taken.acquire(blocking=False):
             try:
                 assert self.work is not None
                 self.work()
@@ -47,7 +47,7 @@ class _Share:
 
     def finish(self) -> None:
         """Take it back, or wait for its end and raise what it raised."""
-        if not self.claim.acquire(blocking=False):
+        if not self.taken.acquire(blocking=False):
             watch(flag(), self.done, 0, LOOKS, 0)
             self.asleep.acquire()
         self.work = None
@@ -87,7 +87,7 @@ def n_threads() -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Use the calling thread alone: for workers of a cluster, which run as many tasks as there are cores.
+    """Use the calling thread alone: for workers, which are as many as there are cores.
 
     Nobody is handed anything then, so nobody waits or watches either.
     """

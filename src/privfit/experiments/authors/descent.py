@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -12,9 +12,7 @@ from privfit.accounting import rho_from_epsilon
 from privfit.accounting.zcdp import Conversion
 from privfit.engine.exact.grids import FloatArray
 from privfit.engine.points import Line
-from privfit.engine.problem import Problem
-from privfit.experiments.authors.program import Program
-from privfit.losses.loss import Loss
+from privfit.experiments.authors.program import Given, Program
 
 Erratum = Literal["E1", "E4", "E5", "E6", "E10"]
 
@@ -39,22 +37,13 @@ class AuthorsDPAGD(Program):
     conversion: Conversion = "classic"
 
     @property
-    def private(self) -> bool:
+    def private(self) -> bool:  # type: ignore[override]
         """Whether the selection is."""
         return "E4" in self.corrected
 
-    def learn(
-        self,
-        X: Any,
-        signs: FloatArray,
-        loss: Loss,
-        *,
-        epsilon: float,
-        delta: float,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, int]:
+    def learn(self, given: Given) -> tuple[FloatArray, int]:
         """Look, deduct, and move if the budget has not been passed."""
-        problem = Problem.of(X, signs, loss)
+        problem, epsilon, delta, rng = given.problem, given.epsilon, given.delta, given.rng
         rho = rho_from_epsilon(epsilon, delta, self.conversion)
         share = epsilon / (2 * SPLITS)
         rho_nmax, rho_ng = share**2 / 2, share**2 / (4 * math.log(1.25 / delta))

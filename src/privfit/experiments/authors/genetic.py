@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.sparse import coo_array, hstack
 
 from privfit.accounting import rho_from_epsilon
 from privfit.engine.exact.grids import FloatArray
-from privfit.experiments.authors.program import Program
+from privfit.experiments.authors.program import Given, Program
 from privfit.losses.loss import Loss
 
 
@@ -26,27 +26,16 @@ class AuthorsPrivGene(Program):
     added or removed.
     """
 
+    private: ClassVar[bool] = True
+
     mutation: float = 0.5
     decay: float = 0.95
 
-    @property
-    def private(self) -> bool:
-        """It is."""
-        return True
-
-    def learn(
-        self,
-        X: Any,
-        signs: FloatArray,
-        loss: Loss,
-        *,
-        epsilon: float,
-        delta: float,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, int]:
+    def learn(self, given: Given) -> tuple[FloatArray, int]:
         """Let n epsilon / 800 generations follow each other."""
+        signs, loss, epsilon, delta, rng = given.signs, given.loss, given.epsilon, given.delta, given.rng
         n, factor = len(signs), 1.0 if loss.name == "logistic" else 10.0
-        Z = coo_array(hstack([np.ones((n, 1)), X]))  # the bias first, because the order matters
+        Z = coo_array(hstack([np.ones((n, 1)), given.X]))  # the bias first, because the order matters
         generations = max(round(n * epsilon / 800), 1)
         share = math.sqrt(2 * rho_from_epsilon(epsilon, delta, "classic") / generations)
         brood = Brood(np.zeros(Z.shape[1]), np.zeros(Z.shape[1]), self.mutation, 0)

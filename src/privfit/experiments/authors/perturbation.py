@@ -11,9 +11,7 @@ from scipy.optimize import fmin_l_bfgs_b
 from sklearn.preprocessing import normalize
 
 from privfit.engine.exact.grids import FloatArray
-from privfit.engine.problem import Problem
-from privfit.experiments.authors.program import Program
-from privfit.losses.loss import Loss
+from privfit.experiments.authors.program import Given, Program
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,18 +29,9 @@ class AuthorsObjPert(Program):
         """Scale the rows to norm 1, before there is a bias."""
         return normalize(X)
 
-    def learn(
-        self,
-        X: Any,
-        signs: FloatArray,
-        loss: Loss,
-        *,
-        epsilon: float,
-        delta: float,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, int]:
+    def learn(self, given: Given) -> tuple[FloatArray, int]:
         """Minimise the perturbed objective."""
-        problem = Problem.of(X, signs, loss)
+        problem, epsilon, delta, rng = given.problem, given.epsilon, given.delta, given.rng
         n, d = problem.n_records, problem.n_weights
         b = math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon * rng.standard_normal(d)
         curvature = (2.0 + 2.0 / epsilon) / n
@@ -73,18 +62,9 @@ class AuthorsOutPert(Program):
     step: float = 1.0
     regulariser: float = 0.0001
 
-    def learn(
-        self,
-        X: Any,
-        signs: FloatArray,
-        loss: Loss,
-        *,
-        epsilon: float,
-        delta: float,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, int]:
+    def learn(self, given: Given) -> tuple[FloatArray, int]:
         """Take full gradient steps and blur where they end."""
-        problem = Problem.of(X, signs, loss)
+        problem, epsilon, delta, rng = given.problem, given.epsilon, given.delta, given.rng
         w = np.zeros(problem.n_weights)
         for _ in range(self.steps):
             w = w - self.step * (problem.gradient_at(w, math.inf) / problem.n_records + self.regulariser * w)

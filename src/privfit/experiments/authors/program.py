@@ -4,13 +4,32 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from privfit.engine.exact.grids import FloatArray
+from privfit.engine.problem import Problem
 from privfit.losses import get_loss
 from privfit.losses.loss import Loss
+
+
+@dataclass(frozen=True, kw_only=True)
+class Given:
+    """What a program learns from: features with labels as signs, a loss, a budget and random numbers."""
+
+    X: Any
+    signs: FloatArray
+    loss: Loss
+    epsilon: float
+    delta: float
+    rng: np.random.Generator
+
+    @cached_property
+    def problem(self) -> Problem:
+        """The records with a weight for the bias last."""
+        return Problem.of(self.X, self.signs, self.loss)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,30 +40,19 @@ class Program(ABC):
     ----------
     sees_the_test_fold : bool
         Whether it is trained on all records, those that it is tested on among them.
+    private : bool
+        Whether what it computes has the guarantee that it states.
     """
 
     sees_the_test_fold: ClassVar[bool] = False
-
-    @property
-    def private(self) -> bool:
-        """Whether what it computes has the guarantee that it states."""
-        return False
+    private: ClassVar[bool] = False
 
     def rows(self, X: Any) -> Any:
         """Return the features as the program prepares them, the bias left out."""
         return X
 
     @abstractmethod
-    def learn(
-        self,
-        X: Any,
-        signs: FloatArray,
-        loss: Loss,
-        *,
-        epsilon: float,
-        delta: float,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, int]:
+    def learn(self, given: Given) -> tuple[FloatArray, int]:
         """Return the weights, that of the bias last, and the number of steps taken."""
 
 
@@ -60,7 +68,8 @@ class ProgramModel:
     def fit(self, X: Any, y: FloatArray) -> ProgramModel:
         """Learn from the records."""
         signs = np.where(np.asarray(y) == 1, 1.0, -1.0)
-        w, self.n_iter_ = self.program.learn(self.program.rows(X), signs, self.loss, **self._settings)
+        given = Given(X=self.program.rows(X), signs=signs, loss=self.loss, **self._settings)
+        w, self.n_iter_ = self.program.learn(given)
         self.coef_, self.intercept_ = w[None, :-1], w[-1:]
         return self
 

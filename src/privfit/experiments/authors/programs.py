@@ -7,7 +7,7 @@ from privfit.experiments.authors.genetic import AuthorsPrivGene
 from privfit.experiments.authors.perturbation import AuthorsObjPert, AuthorsOutPert
 from privfit.experiments.authors.program import Program
 from privfit.experiments.authors.sgd import AuthorsSGDAdv, AuthorsSGDMA
-from privfit.experiments.cells import AUTHORS, WATERFALL
+from privfit.experiments.designs import AUTHORS, WATERFALL
 
 _ERRATA: tuple[Erratum, ...] = ("E1", "E4", "E5", "E6", "E10")  # in the order in which they are corrected
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
 
 from privfit.engine.exact.grids import FloatArray
 from privfit.engine.problem import Problem
-from privfit.experiments.authors.program import Program
-from privfit.losses.loss import Loss
+from privfit.experiments.authors.program import Given, Program
 
 ORDER = 32  # the largest that the authors' accountant looks at, and, by a misplaced minimum, the only one
 
@@ -22,27 +21,15 @@ ORDER = 32  # the largest that the authors' accountant looks at, and, by a mispl
 class AuthorsSGDAdv(Program):
     """`dpsgd_adv`: private, with sensitivity 2 C for a replaced record of a batch."""
 
+    private: ClassVar[bool] = True
+
     clip: float = 3.0
     step: float = 0.1
     regulariser: float = 0.001
 
-    @property
-    def private(self) -> bool:
-        """It is."""
-        return True
-
-    def learn(
-        self,
-        X: Any,
-        signs: FloatArray,
-        loss: Loss,
-        *,
-        epsilon: float,
-        delta: float,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, int]:
+    def learn(self, given: Given) -> tuple[FloatArray, int]:
         """Take n epsilon / 500 steps with the noise that advanced composition and amplification ask for."""
-        problem = Problem.of(X, signs, loss)
+        problem, epsilon, delta, rng = given.problem, given.epsilon, given.delta, given.rng
         steps = max(round(problem.n_records * epsilon / 500), 1)
         share = epsilon / (2 * math.sqrt(2 * steps * math.log(2 / delta)))
         share /= 2 * batch_size(problem.n_records) / problem.n_records
@@ -68,22 +55,15 @@ class AuthorsSGDMA(Program):
     noise_multiplier: float = 4.0
     lengths: tuple[int, ...] = (1, 100, 1000, 10_000, 20_000)
 
-    def learn(
-        self,
-        X: Any,
-        signs: FloatArray,
-        loss: Loss,
-        *,
-        epsilon: float,
-        delta: float,
-        rng: np.random.Generator,
-    ) -> tuple[FloatArray, int]:
+    def learn(self, given: Given) -> tuple[FloatArray, int]:
         """Take the most steps of the script's list that the authors' accountant allows."""
-        problem = Problem.of(X, signs, loss)
+        problem, epsilon, delta, rng = given.problem, given.epsilon, given.delta, given.rng
         q = batch_size(problem.n_records) / problem.n_records
         allowed = [t for t in self.lengths if authors_epsilon(q, self.noise_multiplier, t, delta) <= epsilon]
         steps = max(allowed, default=0)
-        regulariser = 0.0 if loss.name == "logistic" else 0.001  # only the script for the SVM passes it on
+        regulariser = (
+            0.0 if given.loss.name == "logistic" else 0.001
+        )  # only the script for the SVM passes it on
 
         def move(w: FloatArray, gradient: FloatArray) -> FloatArray:
             return w - self.step * (gradient + regulariser * w)

@@ -9,20 +9,21 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from privfit.experiments.cells import (
+from privfit.experiments.claims.claim import Claim, Finding
+from privfit.experiments.claims.deviations import deviations_table
+from privfit.experiments.claims.evidence import Evidence, NotRun, clearly, named, number, over, table
+from privfit.experiments.claims.grids import figure_table
+from privfit.experiments.claims.plan import left_to_run
+from privfit.experiments.claims.register import CLAIMS, HERE
+from privfit.experiments.curves import how_often, no_step
+from privfit.experiments.designs import (
     DATASETS,
     EPSILONS,
     EXPERIMENTS,
-    FOLDS,
     WATERFALL,
     Experiment,
 )
-from privfit.experiments.claims.claim import CLAIMS, Claim
-from privfit.experiments.claims.deviations import deviations_table
-from privfit.experiments.claims.evidence import Evidence, NotRun, named, number, over, table
-from privfit.experiments.claims.ours import HERE
-from privfit.experiments.claims.parameters import figure_table
-from privfit.experiments.curves import no_step
+from privfit.experiments.table2 import table2_as_markdown
 
 WIDTH = 99  # of a line of prose
 _BLOCK = re.compile(r"<!-- begin: ([\w -]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -43,35 +44,65 @@ def without_blocks(page: str) -> str:
 
 
 def block(name: str, evidence: Evidence) -> str:
-    """Make one block: one of those below, what is behind a claim or a parameter's figure, or means."""
+    """Make a block: one of those below, a claim with its table or without, a parameter's figure, or means."""
     kind, _, key = name.partition(" ")
-    if kind == "claim":
-        return wrapped(verdict_and_evidence(CLAIMS[key], evidence))
-    if kind in ("means", "changes"):
-        experiment, metric = key.split()
-        try:
-            return (means if kind == "means" else changes)(evidence, experiment, metric)
-        except NotRun as missing:
-            return f"Not run yet: {missing}."
-    if kind == "parameter":
-        tables = (figure_table(evidence, key, metric) for metric in ("accuracy", "objective"))
-        return "\n\n".join(tables)
-    return wrapped(BLOCKS[name](evidence))
+    if kind in ("claim", "verdict"):
+        claim = CLAIMS[key]
+        parts = [f"*{claim.where}.* {claim.says}", *verdict_and_evidence(claim, evidence).split("\n\n")]
+        if kind == "verdict":
+            without = [part for part in parts if not part.startswith("| ")]
+            parts = [*without, f"[The numbers](claims.md#{key})"]
+        return wrapped("\n\n".join(parts))
+    try:
+        if kind in MADE_OF_STAGES:
+            experiment, metric = key.split()
+            return MADE_OF_STAGES[kind](evidence, experiment, metric)
+        if kind == "parameter":
+            return "\n\n".join(figure_table(evidence, key, metric) for metric in ("accuracy", "objective"))
+        return wrapped(BLOCKS[name](evidence))
+    except NotRun as missing:
+        return f"Not run yet: {missing}."
 
 
 def verdict_and_evidence(claim: Claim, evidence: Evidence) -> str:
     """Write what the rows say of a claim."""
     finding = claim.decide(evidence)
-    return f"**{finding.verdict.capitalize()}** if that means: {claim.holds_if}.\n\n{finding.evidence}"
+    said = f"**{finding.verdict.capitalize()}** if that means: {claim.holds_if}."
+    if finding.outdated:
+        said += f" Of the {finding.rows:,} rows used here, {finding.outdated:,} are outdated."
+    return f"{said}\n\n{finding.evidence}"
 
 
 def verdicts(evidence: Evidence) -> str:
     """List the verdicts on the paper's claims, and on ours."""
-    lines = (
-        [f"[{key}](claims.md#{key})", claim.where, claim.says, f"**{claim.decide(evidence).verdict}**"]
-        for key, claim in CLAIMS.items()
+    lines = []
+    for key, claim in CLAIMS.items():
+        finding = claim.decide(evidence)
+        verdict = f"**{finding.verdict}**"
+        lines.append([f"[{key}](claims.md#{key})", claim.where, claim.says, verdict, outdated_part(finding)])
+    head = ["claim", "where", "restated", "verdict", "outdated rows"]
+    return table(head, *sorted(lines, key=lambda line: line[1] == HERE))
+
+
+def outdated_part(finding: Finding) -> str:
+    """Say which part of the rows behind a verdict is outdated; nothing if none is or there are none."""
+    if not finding.outdated:
+        return ""
+    return "all" if finding.outdated == finding.rows else f"{finding.outdated / finding.rows:.0%}"
+
+
+def outdated(evidence: Evidence) -> str:
+    """Say how many of all rows are outdated, and what that means."""
+    counts = evidence.outdated
+    if counts is None:
+        return "How many rows are outdated is not known: `privfit reproduce summary` finds out."
+    rows, old = sum(map(len, evidence.rows.values())), sum(counts.values())
+    if not old:
+        return f"All {rows:,} rows come from this version."
+    return (
+        f"**{old:,} of the {rows:,} rows ({old / rows:.0%}) are outdated**: they are not known to come from "
+        "this version of their algorithm. Verdicts that rest on such rows say so."
     )
-    return table(["claim", "where", "restated", "verdict"], *sorted(lines, key=lambda line: line[1] == HERE))
 
 
 def runs(evidence: Evidence) -> str:
@@ -86,18 +117,14 @@ def _run(name: str, experiment: Experiment, evidence: Evidence) -> list[str] | N
     if not settings:
         return None
     records: dict[str, int] = {}
-    repetitions: dict[str, int] = {}
-    for (_, dataset, _, algorithm, _, _), fits in settings.items():
-        records[dataset] = max(outcome.records for outcome in fits.values())
-        repetitions[algorithm] = max(repetitions.get(algorithm, 0), 1 + max(fold[0] for fold in fits))
-    most = max(repetitions.values())
-    fewer = [f"{named(a)} {count}" for a, count in repetitions.items() if count < most]
+    for (_, dataset, *_), fits in settings.items():
+        records[dataset] = max(records.get(dataset, 0), *(outcome.records for outcome in fits.values()))
     datasets = dict.fromkeys(dataset for dataset, _ in experiment.tasks)
     return [
         f"[{name}.csv](../results/{name}.csv)",
         experiment.title,
         ", ".join(f"{DATASETS[name]} ({records[name]:,})" for name in datasets if name in records),
-        f"{most} x {FOLDS}-fold" + (f" ({', '.join(fewer)})" if fewer else ""),
+        how_often((setting[3], setting[1], len(fits)) for setting, fits in settings.items()),
         f"{sum(map(len, settings.values())):,}",
         "; ".join(_not_run(experiment, {setting[1:] for setting in settings})),
     ]
@@ -157,6 +184,51 @@ def changes(evidence: Evidence, experiment: str, metric: str) -> str:
     return table(["", *(f"{DATASETS[task[0]]} {epsilon:g}" for task, epsilon in settings)], *lines)
 
 
+def clear_changes(evidence: Evidence, experiment: str, metric: str) -> str:
+    """Count in how many panels each stage of a waterfall is clearly better or worse than the one before."""
+    settings, lines = _settings(evidence, experiment), []
+    for before, after in pairwise(WATERFALL):
+        signs = [
+            clearly(evidence.gap(metric, experiment, task, (after, epsilon, None), (before, epsilon, None)))
+            * (1 if metric == "accuracy" else -1)
+            for task, epsilon in settings
+        ]
+        lines.append([WATERFALL[after], *(str(signs.count(sign)) for sign in (1, -1, 0))])
+    return table([metric, "clearly better", "clearly worse", "not clear"], *lines)
+
+
+MADE_OF_STAGES: dict[str, Callable[[Evidence, str, str], str]] = {
+    "means": means,
+    "changes": changes,
+    "clear-changes": clear_changes,
+}
+
+
+def in_short(evidence: Evidence) -> str:
+    """List the verdicts that say most about the paper, each with what was counted."""
+    lines = []
+    for key in IN_SHORT:
+        claim = CLAIMS[key]
+        finding = claim.decide(evidence)
+        first = finding.evidence.partition("\n\n")[0]
+        counted = f" {first}" if first.startswith(("Cases", "Panels")) else ""
+        part = outdated_part(finding)
+        old = f" Outdated rows: {part}." if part else ""
+        verdict = f"**{finding.verdict.capitalize()}.**{counted}{old} [{key}](claims.md#{key})"
+        lines.append(f"- *{claim.says}* {verdict}")
+    return "\n".join(
+        textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+        for line in lines
+    )
+
+
+def table_2(evidence: Evidence) -> str:
+    """Show the sizes of the data sets beside those that the paper prints."""
+    if not (evidence.out / "table2.csv").exists():
+        raise NotRun("table2.csv")
+    return table2_as_markdown(evidence.out)
+
+
 def _settings(evidence: Evidence, experiment: str) -> list[tuple[tuple[str, str], float]]:
     found = {setting[4] for setting in evidence.rows if setting[0] == experiment}
     epsilons = [epsilon for epsilon in EXPERIMENTS[experiment].epsilons if epsilon in found]
@@ -183,10 +255,28 @@ def solvers_on_adult(evidence: Evidence) -> str:
     return "\n\n".join(parts)
 
 
+# The claims that the page on the reproduction begins with.
+IN_SHORT = (
+    "competitive-logistic",
+    "competitive-svm",
+    "smallest-epsilon",
+    "faulty-selection",
+    "rejected-directions",
+    "table1-descent",
+    "moments-price",
+    "moments-small-epsilon",
+    "step-range",
+    "plain-descent",
+    "default-solver",
+)
 BLOCKS: dict[str, Callable[[Evidence], str]] = {
+    "outdated": outdated,
+    "in short": in_short,
+    "table 2": table_2,
     "verdicts": verdicts,
     "runs": runs,
     "deviations": deviations_table,
+    "left to run": left_to_run,
     "every solver on adult": solvers_on_adult,
 }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from privfit.experiments.cells import FAULTY
 from privfit.experiments.claims.evidence import Evidence, NotRun, number, paired, table
+from privfit.experiments.designs import FAULTY
 
 SOURCE = "the authors' repository, github.com/ppmlguy/DP-AGD, commit 025dde9"
 SMALL, MEDIUM = 0.05, 0.1
@@ -269,7 +269,7 @@ DEVIATIONS = (
         "KDDCup99",
         "4,898,431 records; batches of 40,000; without OutPert",
         "batches drawn without replacement, noise for half the sensitivity of such batches (E7)",
-        "the full file if it is at hand, else the official 10%; batches by a coin for each record; with "
+        "the full file if it is at hand, else the official 10%; batches by a coin for each record; without "
         "OutPert; of each categorical column the first category is left out, which ones the paper's lack is "
         "not known",
         _not_measured,

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
-from privfit.experiments.cells import ALGORITHMS, DATASETS, EPSILONS, EXPERIMENTS, MODELS, Cell
 from privfit.experiments.curves import Estimate, Fold, difference
+from privfit.experiments.designs import ALGORITHMS, DATASETS, EPSILONS, EXPERIMENTS, MODELS, Cell
 from privfit.experiments.fit import Outcome
+from privfit.experiments.provenance import is_outdated
 from privfit.experiments.results import Results
-from privfit.experiments.table1 import Iteration, read_table1
+from privfit.experiments.table1 import Draws, read_table1
 
 MINUS = "\N{MINUS SIGN}"
 CLEAR = 3.0  # standard errors of a paired difference, from which on one of two is ahead
+
+
+Task = tuple[str, str]  # a data set and a loss
+Setting = tuple[str, str, str, str, float, float | None]  # a cell without its repetition and its fold
 
 
 class NotRun(Exception):
@@ -28,19 +34,37 @@ class Evidence:
 
     def __init__(self, out: Path, seed: int) -> None:
         self.out, self.seed = out, seed
+        self._asked: set[Setting] = set()
 
     @cached_property
-    def rows(self) -> dict[tuple[str, str, str, str, float, float | None], dict[Fold, Outcome]]:
+    def rows(self) -> dict[Setting, dict[Fold, Outcome]]:
         """All rows: those of a setting together, by repetition and fold."""
-        found: dict[tuple[str, str, str, str, float, float | None], dict[Fold, Outcome]] = {}
+        found: dict[Setting, dict[Fold, Outcome]] = {}
         for name in EXPERIMENTS:
             for cell, outcome in Results(self.out / f"{name}.csv", self.seed).finished().items():
                 found.setdefault(_setting(cell), {})[cell.repetition, cell.fold] = outcome
         return found
 
     @cached_property
-    def table1(self) -> list[Iteration]:
-        """The iterations of table 1."""
+    def outdated(self) -> dict[Setting, int] | None:
+        """How many rows of each setting are outdated; None if it was not written down what is current."""
+        rule = is_outdated(self.out, self.seed)
+        if rule is None:
+            return None
+        return {
+            setting: sum(rule((setting[0], setting[3]), fit.fingerprint) for fit in fits.values())
+            for setting, fits in self.rows.items()
+        }
+
+    @contextmanager
+    def noting(self) -> Iterator[set[Setting]]:
+        """Note the settings whose rows are asked for meanwhile."""
+        self._asked = set()
+        yield self._asked
+
+    @cached_property
+    def table1(self) -> Draws:
+        """The draws of table 1, each with its iterations."""
         if not (self.out / "table1.csv").exists():
             raise NotRun("table1.csv")
         return read_table1(self.out)
@@ -58,6 +82,7 @@ class Evidence:
         found = self.rows.get((experiment, *task, algorithm, epsilon, value))
         if not found:
             raise NotRun(f"{algorithm} in {experiment}.csv")
+        self._asked.add((experiment, *task, algorithm, epsilon, value))
         return found
 
     def has(self, experiment: str, task: tuple[str, str], algorithm: str) -> bool:
@@ -70,6 +95,34 @@ class Evidence:
         found = [task for task in EXPERIMENTS[experiment].tasks if task in present]
         if not found:
             raise NotRun(f"{experiment}.csv")
+        return found
+
+    def total(
+        self,
+        column: str,
+        experiment: str,
+        task: tuple[str, str],
+        algorithm: str,
+        epsilon: float,
+        value: float | None = None,
+    ) -> float:
+        """Return the sum of a count over the rows that have it, which those of earlier versions lack."""
+        return sum(self.counted(column, experiment, task, algorithm, epsilon, value))
+
+    def counted(
+        self,
+        column: str,
+        experiment: str,
+        task: tuple[str, str],
+        algorithm: str,
+        epsilon: float,
+        value: float | None = None,
+    ) -> list[float]:
+        """Return a count of each row that has it."""
+        rows = self.fits(experiment, task, algorithm, epsilon, value).values()
+        found = [float(count) for row in rows if (count := getattr(row, column)) is not None]
+        if not found:
+            raise NotRun(f"{algorithm} in {experiment}.csv with its counts of {column}")
         return found
 
     def mean(
@@ -157,5 +210,5 @@ def over_gaps(gaps: Iterable[Estimate]) -> list[str]:
     return [f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps]
 
 
-def _setting(cell: Cell) -> tuple[str, str, str, str, float, float | None]:
+def _setting(cell: Cell) -> Setting:
     return cell.experiment, cell.dataset, cell.loss, cell.algorithm, cell.epsilon, cell.value

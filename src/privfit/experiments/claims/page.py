@@ -5,25 +5,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from privfit.experiments.claims.blocks import fill, verdict_and_evidence, verdicts, wrapped
-from privfit.experiments.claims.claim import CLAIMS
+from privfit.experiments.claims.blocks import block, fill, outdated, verdicts, wrapped
 from privfit.experiments.claims.evidence import CLEAR, Evidence, table
+from privfit.experiments.claims.register import CLAIMS
 
 PAGE = "claims.md"
-_HEAD = f"""# The paper's claims, one by one
-
-Lee & Kifer, *Concentrated Differentially Private Gradient Descent with Adaptive per-Iteration
+_TITLE = "# The paper's claims, one by one"
+_HEAD = f"""Lee & Kifer, *Concentrated Differentially Private Gradient Descent with Adaptive per-Iteration
 Privacy Budget* (KDD 2018): what it claims, restated in our words, and what the rows in
 [results](../results/summary.md) say. This page is made by `privfit reproduce claims`; a test holds
 it against the rows.
 
-Each claim has a rule that was fixed in code, `src/privfit/experiments/claims`, and a verdict that
-follows from the rule. Where a rule says clearly, two settings were compared on the same folds, and
+Each claim has a rule, `src/privfit/experiments/claims/register.toml`, and a verdict that follows
+from the rule. Where a rule says clearly, two settings were compared on the same folds, and
 their difference is more than {CLEAR:g} standard errors of the paired differences; training folds
 overlap, so that these errors are a little too small. DP-AGD is the algorithm of the text with its
 errata corrected ([dpagd.md](dpagd.md)); with the cap of the authors' code it is called DP-AGD,
 steps up to 2. Without rows there is no verdict; in part means in half of the cases or more, but
-not in all.
+not in all. Undecided is a claim whose rows are of different folds, so that their means cannot be
+compared. The last column says which part of the rows that a verdict rests on or that are shown
+beside it is outdated, if any is.
 
 What the paper says and no row decides is listed [at the end](#undecided), each with the reason."""
 
@@ -36,7 +37,6 @@ class Undecided(NamedTuple):
     why: str
 
 
-_NOT_RECORDED = "a row has the number of moves, not what was measured, tried and refused between them"
 UNDECIDED = (
     Undecided(
         "Introduction",
@@ -46,24 +46,13 @@ UNDECIDED = (
     Undecided(
         "Introduction",
         "With many long gradients it runs for more iterations, with many short ones for fewer.",
-        "only Table 1 looks at gradients, and that is one run",
-    ),
-    Undecided(
-        "Introduction; Section 5",
-        "If the step chosen is 0, the noisy gradient is probably no direction of descent.",
-        _NOT_RECORDED,
+        "only the draws of Table 1 look at gradients, all on one table with one budget",
     ),
     Undecided(
         "Section 2",
         "ObjPert's guarantee needs the exact minimiser, which in practice nobody has.",
         "it is a matter of proof: [privacy.md](privacy.md) says what is assumed, and here a minimiser that "
         "has not converged is not released",
-    ),
-    Undecided(
-        "Section 3",
-        "Where scores are monotone, exponential noise will do for a private choice, and chooses better.",
-        "that it is private is proved as P2 in [privacy.md](privacy.md), if it is added to what is maximised "
-        "(erratum E4); DP-AGD was run with the text's Laplace noise and not with this",
     ),
     Undecided(
         "Section 5",
@@ -78,26 +67,10 @@ UNDECIDED = (
         "to be public or paid for (erratum E6)",
     ),
     Undecided(
-        "Section 5",
-        "Adjusting the range of steps to those chosen last keeps the variance of the updates in check, and "
-        "follows the distance to the optimum.",
-        "nothing was run with a range that stays; [step-range](#step-range) compares two that are adjusted",
-    ),
-    Undecided(
         "Section 6.2",
         "Why splits and thresholds matter: too few iterations or too bad directions, too much noise or too "
         "much clipped.",
         "what they do is decided above; nothing was run that tells one cause from the other",
-    ),
-    Undecided(
-        "Section 6.2",
-        "With a small gamma more of the budget goes to the choice of steps.",
-        _NOT_RECORDED,
-    ),
-    Undecided(
-        "Section 6.3",
-        "Other algorithms waste budget on statistics that are all noise, and DP-AGD does not use these.",
-        _NOT_RECORDED,
     ),
     Undecided(
         "Section 6.3",
@@ -121,10 +94,13 @@ UNDECIDED = (
 
 def register_page(evidence: Evidence) -> str:
     """Write the whole register."""
-    parts = [wrapped(_HEAD), verdicts(evidence)]
-    for key, claim in CLAIMS.items():
+    parts = [_TITLE, wrapped(outdated(evidence)), wrapped(_HEAD), verdicts(evidence)]
+    shown = dict[str, str]()
+    for key in CLAIMS:
         parts.append(f"## {key}")
-        parts.append(wrapped(f"*{claim.where}.* {claim.says}\n\n{verdict_and_evidence(claim, evidence)}"))
+        for paragraph in block(f"claim {key}", evidence).split("\n\n"):
+            first = shown.setdefault(paragraph, key) if paragraph.startswith("| ") else key
+            parts.append(paragraph if first == key else f"The table is that of [{first}](#{first}).")
     parts += ["## undecided", table(["where", "restated", "why no row decides it"], *UNDECIDED)]
     return "\n\n".join(parts) + "\n"
 

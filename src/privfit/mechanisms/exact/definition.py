@@ -1,7 +1,7 @@
-"""What the exact samplers are, in whole numbers and fractions: the text that the proofs N1 to N4 are about.
+"""The definition of the exact samplers, in whole numbers and fractions. The proofs N1 to N4 are about it.
 
-The compiled loops (`kernels`) do the same on first digits, a thousand times as fast, and leave to these
-functions whatever first digits do not decide.
+The compiled loops (`kernels`) do the same with the first digits of numbers only, a thousand times as fast.
+When the first digits do not decide, they leave the sample to these functions.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ HALF = Fraction(1, 2)
 
 
 class Uniform:
-    """A uniform number in [0, 1) of which only the digits exist that somebody asked for."""
+    """A uniform number in [0, 1), whose digits are drawn when they are first needed."""
 
     def __init__(self, digits: Digits) -> None:
         self._source = digits
         self._digits = [digits.next()]
 
     def digit(self, i: int) -> int:
-        """Return digit i after the point, drawing it if need be."""
+        """Return digit i after the point; draw it if it is not known yet."""
         while len(self._digits) <= i:
             self._digits.append(self._source.next())
         return self._digits[i]
 
     def below(self, bound: Uniform | Fraction) -> bool:
-        """Tell whether this number is less than another one, or than a fraction in [0, 1]."""
+        """Return whether this number is less than another one, or than a fraction in [0, 1]."""
         i = 0
         if isinstance(bound, Uniform):
             while self.digit(i) == bound.digit(i):
@@ -41,7 +41,7 @@ class Uniform:
             i, bound = i + 1, rest
 
     def interval(self, length: int) -> tuple[Fraction, Fraction]:
-        """Return the ends between which the first `length` digits place this number."""
+        """Return the interval of numbers that begin with the first `length` digits of this one."""
         low = sum(Fraction(self.digit(i), BASE ** (i + 1)) for i in range(length))
         return Fraction(low), low + Fraction(1, BASE**length)
 
@@ -97,8 +97,8 @@ def uniform_index(digits: Digits, size: int) -> int:
 def accepts(digits: Digits, gamma: Fraction, halves: int) -> bool:
     """Return True with probability exp(-gamma) (N3).
 
-    It takes `halves` coins of probability exp(-1/2), at most 2 gamma, or as many more as leave a bound of at
-    most 1 for the last coin.
+    It tosses `halves` coins of probability exp(-1/2), and one last coin for what is left of gamma. `halves`
+    must be at most 2 gamma; more coins are tossed if otherwise more than 1 would be left.
     """
     halves = max(halves, ceil(2 * gamma) - 2)
     return all(exp_coin(digits, HALF) for _ in range(halves)) and exp_coin(digits, gamma - halves * HALF)

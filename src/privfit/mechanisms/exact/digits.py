@@ -1,7 +1,7 @@
-"""Uniform digits: the operating system's entropy, stretched by a stream cipher.
+"""Uniform digits: a stream cipher expands entropy of the operating system.
 
-A `Digits` belongs to one call of the secure source and is gone when the call returns. Nothing is kept from
-one call to the next, so there is no state that threads could share or that a forked process could inherit
+Each call of the secure source makes a `Digits` of its own and drops it when it returns. Nothing is kept from
+one call to the next, so there is no state that threads could share, or that a forked process could inherit
 and use a second time.
 """
 
@@ -20,23 +20,23 @@ Words = NDArray[np.uint32]
 
 BITS = 32
 BASE = 1 << BITS
-MOST_DIGITS = 1 << 16  # 256 KiB between two keys: long enough to pay for a key, short enough for the cache
+MOST_DIGITS = 1 << 16  # drawn from one key: 256 KiB make up for the time of a key, and fit into the cache
 _ZEROS = bytes(4 * MOST_DIGITS)
 
 
 class Digits:
     """A sequence of independent uniform digits in base 2^32.
 
-    Compiled samplers read `array` from `position` on and set `position` to the first digit they left; others
-    call `next` and `take`. Digits that were not read when `refill` is called are dropped. That does no harm,
-    because whether they are dropped does not depend on them.
+    Compiled samplers read `array` from `position` on and set `position` to the first digit that they did not
+    use; others call `next` and `take`. `refill` drops digits that were not read. That does no harm, because
+    whether they are dropped does not depend on them.
 
     Parameters
     ----------
     expected : int
         About how many digits will be read. The array holds that many, or `MOST_DIGITS` if that is less.
     fill : callable
-        Overwrites an array with fresh digits. Tests put digits of their own here.
+        Overwrites an array with fresh digits. Tests pass digits of their own.
     """
 
     def __init__(self, expected: int, fill: Callable[[Words], None] | None = None) -> None:
@@ -83,10 +83,10 @@ class Digits:
 
 
 def keystream(array: Words) -> None:
-    """Overwrite an array with the keystream of ChaCha20 under a key that is used this once.
+    """Overwrite an array with the keystream of ChaCha20 under a key that is used only once.
 
-    The key is overwritten afterwards and OpenSSL clears its own copy. What Python cannot overwrite is the
-    immutable string in which `os.urandom` hands over the key; it is released at once.
+    The key is overwritten afterwards, and OpenSSL clears its own copy. `os.urandom` returns the key in an
+    immutable string, which Python cannot overwrite; it is released at once.
     """
     entropy = bytearray(os.urandom(40))
     key, nonce = entropy[:32], bytes(8) + entropy[32:]  # the nonce's first half is the block counter

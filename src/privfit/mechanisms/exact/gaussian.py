@@ -1,4 +1,4 @@
-"""Values plus Gaussian noise, rounded once to a grid (N2)."""
+"""Add Gaussian noise to values, and round each sum once to a grid (N2)."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def add_gaussian(values: Vector, sigma: float, digits: Digits | None = None) -> 
             if fast and digits.left < RESERVE:
                 digits.refill()
             elif done < flat.size:
-                out[done] = _blurred(Fraction(flat[done]), Fraction(sigma), Fraction(2) ** grid, digits)
+                out[done] = _noisy_value(Fraction(flat[done]), Fraction(sigma), Fraction(2) ** grid, digits)
                 done += 1
     return out.reshape(values.shape)
 
 
-def _blurred(value: Fraction, sigma: Fraction, step: Fraction, digits: Digits) -> float:
-    """Do for one value what the loop does, whatever its digits."""
+def _noisy_value(value: Fraction, sigma: Fraction, step: Fraction, digits: Digits) -> float:
+    """Do for one value what the compiled loop does, for any digits."""
     return _nearest_float(step * rounded_normal(digits, value / step, sigma / step))
 
 

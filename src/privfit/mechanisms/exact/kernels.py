@@ -1,12 +1,14 @@
-"""The samplers of `definition` on first digits, compiled.
+"""The samplers of `definition`, compiled, with only the first digits of numbers.
 
-Two digits that are equal do not tell which number is the smaller one, and an interval may hold a rounding
-boundary. A loop that meets either stops before the sample in question, and `definition` draws that sample
-from the same digits. That happens once in some 20,000 samples, so it costs nothing, and the loops need no
-numbers of several digits. Compiling takes about two seconds, once: the machine code is cached on disk.
+If the first digits of two numbers are equal, a loop cannot tell which number is smaller. If an interval holds
+a rounding boundary, it cannot tell the nearest grid point. In both cases the loop stops before that sample,
+and `definition` draws it from the same digits. That happens once in some 20,000 samples, so it costs no
+noticeable time, and the loops need no numbers of several digits. Compiling takes about two seconds, once; the
+machine code is cached on disk.
 
-Digits are read modulo the size of the array. A sample that ran past the end has read digits twice, and is
-left to `definition` too; a loop does not start one with fewer than `RESERVE` digits left, so that is rare.
+Digits are read modulo the size of the array. A sample that runs past the end has read some digits twice, so
+it is left to `definition`, too. That is rare, because a loop starts no sample with fewer than `RESERVE`
+digits left.
 """
 
 from __future__ import annotations
@@ -16,11 +18,14 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
+from numba.extending import register_jitable
 from numpy.typing import NDArray
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint32]
+
+NO_C_ENTRY: Any = {"no_cfunc_wrapper": True}  # nothing calls the loops from C
 
 RESERVE = 256
 GRID_BITS = 40  # a grid step is 2^-40 of the power of two above sigma
@@ -34,20 +39,30 @@ Function = TypeVar("Function", bound=Callable[..., object])
 
 def compiled(function: Function) -> Function:
     """Compile a loop that lets other threads run."""
-    compile_later: Callable[[Function], Any] = numba.njit(cache=True, nogil=True)
+    compile_later: Callable[[Function], Any] = numba.njit(cache=True, nogil=True, **NO_C_ENTRY)
     decorated: Function = compile_later(function)
     return decorated
 
 
-@compiled
+def inner(function: Function) -> Function:
+    """Compile as a part of the loops that call it. Python runs it as it is written."""
+    declare: Callable[[Function], Any] = register_jitable(**NO_C_ENTRY)
+    declared: Function = declare(function)
+    return declared
+
+
+@inner
 def read(array: Words, at: int) -> int:
     """Return the digit at this place of the array, whose size is a power of two."""
-    return int(array[at & (array.size - 1)])
+    return int(np.int64(array[at & (array.size - 1)]))  # of one type, for which all is compiled once
 
 
-@compiled
+@inner
 def exp_coin(array: Words, at: int, low: int, high: int) -> tuple[int, int]:
-    """Toss exp_coin for a bound between low and high, in units of 2^-32; return it and where to read on."""
+    """Toss exp_coin for a bound between low and high, in units of 2^-32.
+
+    Returns the outcome and the position of the next digit.
+    """
     verdict = HEADS
     while True:
         u = read(array, at)
@@ -58,7 +73,7 @@ def exp_coin(array: Words, at: int, low: int, high: int) -> tuple[int, int]:
         low, high, verdict = u, u + 1, HEADS - verdict
 
 
-@compiled
+@inner
 def half_coins(array: Words, at: int, count: int) -> tuple[int, int]:
     """Toss exp_coin(1/2) up to `count` times, until one shows tails."""
     for _ in range(count):
@@ -68,7 +83,7 @@ def half_coins(array: Words, at: int, count: int) -> tuple[int, int]:
     return HEADS, at
 
 
-@compiled
+@inner
 def exp_half_square_coin(array: Words, at: int, x: int) -> tuple[int, int]:
     """Toss exp_half_square_coin for a number whose first digit is x."""
     verdict, bound = HEADS, x
@@ -86,9 +101,9 @@ def exp_half_square_coin(array: Words, at: int, x: int) -> tuple[int, int]:
         bound, verdict = u, HEADS - verdict
 
 
-@compiled
+@inner
 def normal(array: Words, at: int) -> tuple[int, int, int]:
-    """Return k, the first digit of x and where to read on; k is -1 after a tie."""
+    """Return k, the first digit of x and the position of the next digit; k is -1 after a tie."""
     while True:
         k = 0
         verdict, at = exp_coin(array, at, _HALF, _HALF)
@@ -112,12 +127,12 @@ def normal(array: Words, at: int) -> tuple[int, int, int]:
             return -1, 0, at
 
 
-@compiled
+@inner
 def parts(bits: int, grid: int) -> tuple[bool, int, int]:
     """Split the float64 of these bits, in units of 2^grid, into a whole number and 16 bits below the point.
 
-    Both are rounded down. The flag tells that the value is a whole number, which may be too large for an
-    int64; then both parts are 0.
+    Both are rounded down. The first result is True if the value is a whole number. As it may be too large for
+    an int64, both parts are then 0.
     """
     field = (bits >> 52) & 0x7FF
     mantissa = bits & ((1 << 52) - 1)
@@ -138,7 +153,7 @@ def parts(bits: int, grid: int) -> tuple[bool, int, int]:
     return False, whole, rest >> (shift - 16) if shift > 16 else rest << (16 - shift)
 
 
-@compiled
+@inner
 def steps(mantissa: int, k: int, x: int, x_next: int) -> int:
     """Return a number B with B <= sigma * (k + x) < B + 2, in units of 2^-16 grid steps.
 
@@ -156,11 +171,10 @@ def steps(mantissa: int, k: int, x: int, x_next: int) -> int:
 def add_normals(
     array: Words, at: int, values: Floats, out: Floats, done: int, mantissa: int, grid: int, step: float
 ) -> tuple[int, int]:
-    """Blur values[done:] with normal numbers of standard deviation sigma, on the grid of step = 2^grid.
+    """Add normal noise of standard deviation sigma to values[done:], on the grid of step = 2^grid.
 
-    sigma is given as in `steps`. Returns how many are done and the first digit that was not read for them.
+    sigma is given as in `steps`. Returns how many values are done, and the position of the next digit.
     """
-    bits = values.view(np.int64)
     while done < values.size and at + RESERVE <= array.size:
         k, x, end = normal(array, at)
         if k < 0 or k > MOST_WHOLE:
@@ -168,7 +182,7 @@ def add_normals(
         negative = read(array, end) & 1
         size = steps(mantissa, k, x, read(array, end + 1))
         end += 2
-        exact, whole, fraction = parts(bits[done], grid)
+        exact, whole, fraction = parts(int(np.float64(values[done]).view(np.int64)), grid)
         # the sum in units of 2^-16 grid steps, with half a grid step more, is in [low, low + 3)
         low = fraction + (1 << 15) + (-size - 2 if negative else size)
         nearest = low >> 16
@@ -182,7 +196,7 @@ def add_normals(
 
 @compiled
 def choose(array: Words, at: int, halves: Ints, low: Ints, high: Ints) -> tuple[int, int]:
-    """Propose candidates until one is accepted; return it, or -1, and the first digit not read for it."""
+    """Propose candidates until one is accepted; return it, or -1, and the position of the next digit."""
     size = halves.size
     limit = (1 << 32) - (1 << 32) % size
     while at + RESERVE <= array.size:

@@ -14,14 +14,14 @@ from privfit.mechanisms.exact.kernels import RESERVE, choose
 Vector = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_MOST_HALVES = 2.0**20  # a candidate that passes so many coins, which none will, is left to `definition`
+_MOST_HALVES = 2.0**20  # coins for a candidate; if it passes them all, which is improbable, see `definition`
 
 
 def exponential_mechanism(scores: Vector, scale: float, digits: Digits | None = None) -> int:
     """Return i with probability proportional to exp(scores[i] / scale).
 
-    The law of the largest score after Gumbel noise of this scale. How many candidates are proposed before
-    one is accepted depends on the scores, so the time this takes does.
+    The largest score after Gumbel noise of this scale has the same distribution. The number of candidates
+    that are proposed before one is accepted depends on the scores, and so does the time that this takes.
     """
     best = scores.max()
     halves, low, high = _bounds(scores, best, scale)
@@ -40,12 +40,13 @@ def exponential_mechanism(scores: Vector, scale: float, digits: Digits | None = 
 
 
 def _bounds(scores: Vector, best: float, scale: float) -> tuple[Ints, Ints, Ints]:
-    """Return for every gamma = (best - score) / scale a number of halves and bounds on what is left of it.
+    """Return for every gamma = (best - score) / scale a number of halves, and bounds on the remainder.
 
     The bounds are in units of 2^-32 and enclose gamma - halves / 2, which is in [0, 1]. Difference and
-    quotient are each rounded by at most 2^-53 of themselves, so gamma is within 2^-51 of the quotient (where
-    that underflows, within 2^-1074; `high` is a whole unit too large). What follows is exact, because a
-    difference of float64 numbers that is smaller than both is one.
+    quotient each have a relative rounding error of at most 2^-53, so gamma is within 2^-51 of the quotient,
+    relative to it. (If the quotient underflows, gamma is within 2^-1074; `high` is a whole unit larger.) The
+    subtraction after that is exact, because a difference of two float64 numbers that is smaller than both is
+    a float64 number.
     """
     with np.errstate(over="ignore", under="ignore"):
         gamma = (best - scores) / scale
@@ -53,5 +54,5 @@ def _bounds(scores: Vector, best: float, scale: float) -> tuple[Ints, Ints, Ints
         halves = np.minimum(np.floor(2.0 * near), _MOST_HALVES)
     low = np.floor(np.minimum(near - halves / 2.0, 1.0) * BASE)
     high = np.floor(np.minimum(far - halves / 2.0, 1.0) * BASE) + 1.0
-    low[halves == _MOST_HALVES] = 0.0  # so that nothing is decided beyond that many
+    low[halves == _MOST_HALVES] = 0.0  # so that the last coin is left to `definition`
     return halves.astype(np.int64), low.astype(np.int64), high.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Poisson samples with exact coins (N4), and the radial law in floating point."""
+"""Poisson samples with exact probabilities (N4), and the radial distribution in floating point."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from privfit.metrics.estimates import Estimates, Ratio
 
 
 @dataclass(frozen=True, eq=False)
-class Cells(Estimates):
+class BinCounts(Estimates):
     """Noisy counts of cells, those of the first label before those of the second."""
 
     @property
@@ -22,10 +22,10 @@ class Cells(Estimates):
     def pairs(self, wins: NDArray[np.float64]) -> Ratio:
         """Return the mean over pairs of records of either label.
 
-        `wins` has a row for the bin of the second label's record and a column for that of the first one's.
+        `wins` has a row for the bin of the second label's record, and a column for that of the first label's.
         """
         first, second = self.counts[: self.n_bins], self.counts[self.n_bins :]
-        # counts that are made to add up have noises that depend on each other, and products of them a mean
+        # adjusted counts have correlated noise, so the expectation of their products has to be corrected
         together = self.covariance[self.n_bins :, : self.n_bins]
         won = float(second @ wins @ first - np.sum(wins * together))
         met = float(second.sum() * first.sum() - together.sum())

@@ -3,7 +3,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from privfit.experiments.cells import ALGORITHMS, COMPARED, EXPERIMENTS, FAULTY, FOLDS, Cell, fold_rows
+from privfit.experiments.designs import (
+    ALGORITHMS,
+    COMPARED,
+    EXPERIMENTS,
+    FAULTY,
+    FOLDS,
+    PAPERS,
+    Cell,
+    fold_rows,
+)
 from privfit.experiments.fit import solver_of
 from privfit.solvers import DPAGD, SGDMA, SOLVERS, get_solver
 
@@ -16,7 +25,8 @@ def test_every_algorithm_is_a_solver_with_its_settings_except_the_one_that_is_no
 
 
 def test_no_two_algorithms_are_the_same():
-    assert len({repr(solver_of(CELL._replace(algorithm=name))) for name in ALGORITHMS}) == len(ALGORITHMS)
+    large = CELL._replace(experiment="kddcup99", dataset="kddcup99")  # where some take batches
+    assert len({repr(solver_of(large._replace(algorithm=name))) for name in ALGORITHMS}) == len(ALGORITHMS)
 
 
 def test_what_is_not_private_is_called_so():
@@ -39,9 +49,23 @@ def test_more_repetitions_only_add_cells(experiment):
     assert {cell.fold for cell in once} == set(range(FOLDS))
 
 
+def test_a_full_run_repeats_the_papers_figures_as_often_as_the_paper_and_ours_less_often():
+    counts = {}
+    for name in ("logistic", "gamma", "kddcup99", "waterfall", "kddcup99-time"):
+        for cell in EXPERIMENTS[name].cells():
+            key = (name, cell.algorithm)
+            counts[key] = max(counts.get(key, 0), cell.repetition + 1)
+    assert {counts["logistic", name] for name in PAPERS} == {20}
+    assert {counts["logistic", name] for name in set(COMPARED) - set(PAPERS)} == {5}
+    assert counts["gamma", "dpagd"] == 20
+    assert counts["kddcup99", "dpagd"] == counts["waterfall", "dpagd"] == 5
+    assert counts["kddcup99-time", "dpagd-all-records"] == 1
+    assert ("kddcup99", "output-perturbation") not in counts  # as in the paper
+
+
 def test_a_figure_compares_all_algorithms_at_all_epsilons_on_all_data():
     once = list(EXPERIMENTS["svm"].cells(1))
-    assert len(once) == 4 * FOLDS * (12 * 6 + 2)
+    assert len(once) == 4 * FOLDS * (13 * 6 + 2)
     assert {cell.epsilon for cell in once if cell.algorithm == "sgd-ma"} == {0.05, 0.1, 0.2, 0.4, 0.8, 1.6}
     assert {cell.loss for cell in once} == {"hinge"}
 
@@ -74,6 +98,7 @@ def test_kddcup99_has_the_papers_batches_and_delta():
     assert solver_of(big) == DPAGD(batch_size=40_000)
     assert solver_of(big._replace(algorithm=FAULTY)).batch_size == 40_000
     assert solver_of(big._replace(algorithm="privgene")).batch_size == 40_000
+    assert solver_of(big._replace(algorithm="dpagd-all-records")) == DPAGD()
     assert solver_of(CELL).batch_size is None
     assert (big.delta, CELL.delta) == (1e-12, 1e-8)
 

@@ -1,4 +1,4 @@
-"""What a raw column may hold where nothing of ours reads it, and what its cells become."""
+"""Raw columns in programs without privfit: what their cells may be, and how these are encoded."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from privfit.schema.cells import reading
 from privfit.schema.column import Feature, Scale
 from privfit.schema.curved import Curved
 
-LARGEST_EXACT = 2.0**53  # different integers from there on may be the same double
+LARGEST_EXACT = 2.0**53  # larger integers are not exact as float64
 
 
 @dataclass(frozen=True)
-class Cells:
-    """A column whose cells are stored as what they are: numbers as numbers, words as the schema writes them.
+class RawColumn:
+    """A column in which numbers are stored as numbers, and words as the schema writes them.
 
     Attributes
     ----------
     fact : Feature
-        What the schema says.
+        The column of the schema.
     words : tuple of str or of float, optional
-        What its cells may be, if they are listed; numbers if all words read as numbers.
+        The values that its cells may have, if they are listed; numbers if all words are numbers.
     features : array of shape (number of words, number of features), optional
-        What each of the words becomes.
+        The encoded features of each word.
     missing : array, optional
-        The features of a cell that is missing or does not fit; None: there may be none.
+        The features of a cell that is missing or does not fit; None if such cells are refused.
     """
 
     fact: Feature
@@ -42,7 +42,7 @@ class Cells:
 
     @property
     def name(self) -> str:
-        """Of the column."""
+        """The name of the column."""
         return self.fact.name
 
     @property
@@ -52,12 +52,12 @@ class Cells:
 
     @property
     def ends(self) -> tuple[float, float] | None:
-        """The numbers that become 0 and 1; None for categories."""
+        """The numbers that are encoded as 0 and 1; None for categories."""
         return self.fact.ends if isinstance(self.fact, Scale) else None
 
     @property
     def pieces(self) -> tuple[Vector, Vector] | None:
-        """Of a column with a curve: what `pieces_of` returns."""
+        """The pieces of a curve, as `pieces_of` returns them."""
         return pieces_of(self.fact)
 
     @property
@@ -66,8 +66,8 @@ class Cells:
         return isinstance(self.fact, Integer)
 
 
-def cells_of(model: Published) -> list[Cells]:
-    """Return the columns of a model with a schema, or refuse one that only our own code can read.
+def raw_columns_of(model: Published) -> list[RawColumn]:
+    """Return the columns of a model with a schema; raise if only privfit can read one of them.
 
     Parameters
     ----------
@@ -76,21 +76,21 @@ def cells_of(model: Published) -> list[Cells]:
 
     Returns
     -------
-    columns : list of Cells
+    columns : list of RawColumn
         In the order of the schema.
     """
     schema = Schema.from_dict(model.schema or {})
-    return [_cells(fact) for fact in schema.features]
+    return [_raw_column(fact) for fact in schema.features]
 
 
 def for_other_programs() -> str:
-    """Advise on columns that other programs cannot read."""
+    """Return advice about columns that other programs cannot read."""
     return remedy(
         "convert the model for encoded columns, with encoded=True", "write the model with --numpy instead"
     )
 
 
-def _cells(fact: Feature) -> Cells:
+def _raw_column(fact: Feature) -> RawColumn:
     if isinstance(fact, Date):
         raise ValueError(
             f"Column {fact.name!r} is a date, which only privfit and its NumPy file read; "
@@ -98,11 +98,13 @@ def _cells(fact: Feature) -> Cells:
         )
     words = _stored(fact)
     features = None if words is None else encoded_alone(fact, words)
-    return Cells(fact, words, features, None if fact.missing == "refuse" else encoded_alone(fact, [None])[0])
+    return RawColumn(
+        fact, words, features, None if fact.missing == "refuse" else encoded_alone(fact, [None])[0]
+    )
 
 
 def encoded_alone(fact: Feature, cells: Sequence[Any]) -> NDArray[np.float64]:
-    """Return the features that some cells of a column become.
+    """Return the encoded features of some cells of a column.
 
     Parameters
     ----------

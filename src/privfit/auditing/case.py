@@ -1,0 +1,102 @@
+"""Cases for audits: a release on two neighbouring tables, and its claimed promise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from privfit.accounting import Direct, Promise
+from privfit.accounting.gdp import mu_from_epsilon
+from privfit.auditing.answers import Release, Vector
+from privfit.mechanisms.noise import NoiseSource, Shape
+
+Kind = Literal["mechanism", "question", "solver", "interval", "score", "people"]
+# of all claims; large, because a few hundred runs cannot detect rare events
+EPSILON, DELTA = 2.0, 0.05
+
+
+@dataclass(frozen=True)
+class Case:
+    """A release that is audited.
+
+    Parameters
+    ----------
+    name : str
+        What is audited.
+    kind : str
+        Whether that is a mechanism, a question, a solver, intervals, scores or a fit for people.
+    promise : Promise
+        The claimed promise.
+    release : callable
+        A function of (whether the canary is in the table, noise source) that returns the released values.
+    sees : {"answers", "result"}
+        What the attacker sees: every noisy answer, as the promise allows, or the result alone. Samples,
+        tilted objectives and what else stays inside one release are audited by the result.
+    control : float
+        The share of the noise that the positive control adds, which is an error that the audit has to detect.
+    """
+
+    name: str
+    kind: Kind
+    promise: Promise
+    release: Release
+    sees: Literal["answers", "result"] = "answers"
+    control: float = 0.5
+
+    @property
+    def mu(self) -> float:
+        """The largest shift over the standard deviation that Gaussian noise of the same price allows.
+
+        A release with a proof of its own has no price but its epsilon, so that it is compared with Gaussian
+        noise of the same epsilon and delta.
+        """
+        if isinstance(self.promise, Direct):
+            return mu_from_epsilon(self.epsilon, DELTA)
+        return math.sqrt(2.0 * self.promise.rho)
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that is claimed at `DELTA`."""
+        return self.promise.epsilon_at(DELTA)
+
+
+class Weakened:
+    """A noise source with a planted bug: it adds only a share of the requested noise."""
+
+    secure = True
+
+    def __init__(self, source: NoiseSource, share: float) -> None:
+        self.source, self.share = source, share
+
+    def gaussian(self, values: Vector, sigma: float) -> Vector:
+        """Return values plus too little Gaussian noise."""
+        return self.source.gaussian(values, self.share * sigma)
+
+    def laplace(self, values: Vector, scale: float) -> Vector:
+        """Return values plus too little Laplace noise."""
+        return self.source.laplace(values, self.share * scale)
+
+    def radial(self, size: int, scale: float) -> Vector:
+        """Return a vector that is too short."""
+        return self.source.radial(size, self.share * scale)
+
+    def noisy_argmax(self, scores: Vector, scale: float, shape: Shape) -> int:
+        """Return the index of the largest score after too little noise."""
+        return self.source.noisy_argmax(scores, self.share * scale, shape)
+
+    def poisson_rows(self, n_rows: int, probability: float) -> NDArray[np.intp]:
+        """Return a sample as it should be."""
+        return self.source.poisson_rows(n_rows, probability)
+
+    def spawn(self, n: int) -> list[NoiseSource]:
+        """Return n sources that are as weak."""
+        return [Weakened(source, self.share) for source in self.source.spawn(n)]
+
+
+def flat(*parts: Any) -> Vector:
+    """Return what was released as one vector."""
+    return np.concatenate([np.ravel(np.asarray(part, dtype=np.float64)) for part in parts])

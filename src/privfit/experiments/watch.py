@@ -1,0 +1,91 @@
+"""What the private choices of DP-AGD did during one fit. A diagnostic WITHOUT PRIVACY, for the rows alone."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from privfit.curator import Curator, SealedLine, Vector
+from privfit.solvers import Solution
+from privfit.solvers.dpagd import LineSearchDescent
+
+
+class Counts(NamedTuple):
+    """How often the selection (the paper's NoisyMax) was asked during a fit, and what it answered.
+
+    `choices` counts its answers, `rejected` those that were step 0, and `stalled` those of the latter that
+    came after the last move. A direction is a descent direction if the exact loss falls along it at first:
+    `descents` counts these among all answers, `rejected_descents` among the rejected. `selection_share` is
+    the part of the spent budget, in rho, that the selection took.
+    """
+
+    choices: int
+    rejected: int
+    stalled: int
+    descents: int
+    rejected_descents: int
+    selection_share: float
+
+
+class Choice(NamedTuple):
+    """One answer of the selection: whether it was step 0, and whether the direction was one of descent."""
+
+    rejected: bool
+    descent: bool
+    rho: float
+
+
+@dataclass
+class Watch:
+    """The choices of one fit, what all of it was charged, and the processor's time that watching took."""
+
+    choices: list[Choice] = field(default_factory=list)
+    spent: float = 0.0  # in rho
+    seconds: float = 0.0
+
+    def see(self, curator: Curator, line: SealedLine, rho: float, chosen: int) -> None:
+        """Write down one choice beside what the data say of the direction. NOT PRIVATE."""
+        started = time.process_time()
+        slope = curator.open_without_privacy().at(line.origin.w).gradient_sum()
+        self.choices.append(Choice(chosen == 0, float(np.vdot(slope, line.direction)) > 0.0, rho))
+        self.seconds += time.process_time() - started
+
+    def counts(self) -> Counts:
+        """Sum the choices up."""
+        rejected = [choice for choice in self.choices if choice.rejected]
+        moves = [place for place, choice in enumerate(self.choices, start=1) if not choice.rejected]
+        selection = sum(choice.rho for choice in self.choices)
+        return Counts(
+            choices=len(self.choices),
+            rejected=len(rejected),
+            stalled=len(self.choices) - (moves[-1] if moves else 0),
+            descents=sum(choice.descent for choice in self.choices),
+            rejected_descents=sum(choice.descent for choice in rejected),
+            selection_share=selection / self.spent if self.spent > 0.0 else 0.0,
+        )
+
+
+def watched(solver: LineSearchDescent) -> tuple[LineSearchDescent, Watch]:
+    """Return a solver that does what the given one does, and what will be seen of its choices."""
+    watch = Watch()
+    kind: Any = type(solver)
+
+    class Watched(kind):  # type: ignore[misc]
+        def solve(self, curator: Curator) -> Solution:
+            before = curator.remaining  # a fit that is not private has no ledger to ask afterwards
+            solution: Solution = super().solve(curator)
+            watch.spent = before - curator.remaining
+            return solution
+
+        def choose(
+            self, curator: Curator, line: SealedLine, steps: Vector, rho: float, penalties: Vector
+        ) -> int:
+            chosen: int = super().choose(curator, line, steps, rho, penalties)
+            watch.see(curator, line, rho, chosen)
+            return chosen
+
+    settings = {one.name: getattr(solver, one.name) for one in fields(kind)}
+    return Watched(**settings), watch
