@@ -17,6 +17,7 @@ from numba.extending import register_jitable
 
 from privfit.engine.kernels import fused
 from privfit.losses.arithmetic import NO_C_ENTRY
+from privfit.machine_code import keep_by_signature
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,6 +40,7 @@ def compiled(*, nogil: bool = True) -> Callable[[Function], Function]:
         function.__qualname__ = f"{function.__name__}.{digest(function)}"
         options: Any = {"cache": True, "nogil": nogil, "error_model": "numpy"} | NO_C_ENTRY
         decorated: Function = njit(**options)(function)
+        keep_by_signature(decorated)
         return decorated
 
     return compile_named

@@ -21,6 +21,8 @@ import numpy as np
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
+from privfit.machine_code import keep_by_signature
+
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Words = NDArray[np.uint32]
@@ -41,6 +43,7 @@ def compiled(function: Function) -> Function:
     """Compile a loop that lets other threads run."""
     compile_later: Callable[[Function], Any] = numba.njit(cache=True, nogil=True, **NO_C_ENTRY)
     decorated: Function = compile_later(function)
+    keep_by_signature(decorated)
     return decorated
 
 
