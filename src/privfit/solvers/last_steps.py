@@ -1,10 +1,11 @@
-"""Two Newton steps after a solver, whose noise has a known distribution, so that standard errors follow.
+"""Newton steps after a solver, whose noise has a known distribution, so that standard errors follow.
 
 A solver stops early on purpose, and the distribution of its result is not known. So the solver gets a part of
 the privacy budget, and the rest corrects its result. A first step uses a gradient and a curvature. A second
 step, from the weights of the first, uses both again, and the squares of the records' scores, which show how
 much the gradient varies between samples. One step would not be enough: with many records, its remaining error
-is as large as the sampling error. Shares are of the whole budget; docs/research.md says how they were chosen.
+is as large as the sampling error. For the squared loss a step is exact, so only the second one is taken.
+Shares are of the whole budget; docs/research.md says how they were chosen.
 """
 
 from __future__ import annotations
@@ -28,11 +29,14 @@ from privfit.solvers.class_contrasts import ClassContrasts, basis_of_classes
 from privfit.solvers.contrasts import Category, Contrasts, contrasts_of, with_references_at_zero
 from privfit.solvers.newton import noise_edge
 from privfit.solvers.numbers import has_a_unit
+from privfit.solvers.residual_walk import NOISE_DEVIATIONS
 
 SOLVER_SHARE = 0.40
 RADIUS_SHARE = 0.01
 FIRST_CURVATURE_SHARE, FIRST_GRADIENT_SHARE = 0.08, 0.06
 CURVATURE_SHARE, SPREAD_SHARE, GRADIENT_SHARE = 0.16, 0.08, 0.21
+ONLY_CURVATURE_SHARE = 0.08  # of the squared loss, which needs no first step
+SPREAD_NOISE = 1 / 3  # of squared scores, as a share of the variance of the gradient's noise
 LONG_RECORDS = 0.1  # share of the records that are longer than the radius, and therefore shrunk
 LARGE_MEAN = 3.0  # records whose predicted number exceeds this, in units of the scale, are shrunk
 REMAINDER, REMAINDER_OF_AMOUNTS = 0.15, 0.5  # remaining error after a Newton step u, as a share of u'Hu
@@ -58,6 +62,24 @@ class Limits:
     curvature: float
     mean: float
     remainder: float
+
+    @property
+    def is_of_targets(self) -> bool:
+        """Whether slopes are bounded by the bounds of the targets alone, which may be far wider than they."""
+        return self.mean < math.inf
+
+    def spread_price(self, budget: float, left: float) -> float:
+        """Return the part of what is left of the budget that buys squared scores; the gradient gets the rest.
+
+        If s bounds a record's share of the gradient, the noise of the gradient has the variance
+        s^2 / (2 rho_g), and that of the squared scores the standard deviation s^2 / sqrt(2 rho_v). Where s is
+        wide, the second must stay small beside the first, which is part of every effect's variance. The
+        prices make it `SPREAD_NOISE` times as large. This depends neither on s nor on the number of records.
+        """
+        if not self.is_of_targets:
+            return SPREAD_SHARE * budget
+        of_gradient = 2.0 * left / (1.0 + math.sqrt(1.0 + 8.0 * left / SPREAD_NOISE**2))
+        return 2.0 * (of_gradient / SPREAD_NOISE) ** 2
 
     def gradient_of(self, radius: float) -> EffectGradient:
         """Return the question for the gradient."""
@@ -197,33 +219,43 @@ def last_steps(
         viewed = np.stack([view.viewed_weights(output) for output in start.T], axis=1)
     w = solved = basis.T @ viewed.ravel()
 
-    point = features.at((basis @ w).reshape(shape))
-    first = features.measure(limits.curvature_of(radius), FIRST_CURVATURE_SHARE * budget, of=point)
-    g = features.measure(limits.gradient_of(radius), FIRST_GRADIENT_SHARE * budget, of=point)
-    rough = contrasts.reduced(symmetric(first.value)) + penalty
-    gradient = basis.T @ g.value.ravel() + penalty @ w
-    moved_by = lifted(rough, noise_edge(first.sigma, len(w))) @ gradient
-    w = w - moved_by
+    first, moved_by = None, np.zeros_like(w)
+    if limits.remainder:
+        point = features.at((basis @ w).reshape(shape))
+        first = features.measure(limits.curvature_of(radius), FIRST_CURVATURE_SHARE * budget, of=point)
+        g = features.measure(limits.gradient_of(radius), FIRST_GRADIENT_SHARE * budget, of=point)
+        rough = contrasts.reduced(symmetric(first.value)) + penalty
+        gradient = basis.T @ g.value.ravel() + penalty @ w
+        inverse = lifted(rough, noise_edge(first.sigma, len(w)))
+        moved_by = inverse @ gradient
+        if limits.is_of_targets:
+            moved_by *= _not_noise(gradient, inverse, g.sigma)
+        w = w - moved_by
 
     point = features.at((basis @ w).reshape(shape))
-    second = features.measure(limits.curvature_of(radius), CURVATURE_SHARE * budget, of=point)
-    spread = features.measure(limits.spread_of(radius, features.relation), SPREAD_SHARE * budget, of=point)
+    share = CURVATURE_SHARE if limits.remainder else ONLY_CURVATURE_SHARE
+    second = features.measure(limits.curvature_of(radius), share * budget, of=point)
+    price = limits.spread_price(budget, features.remaining)
+    spread = features.measure(limits.spread_of(radius, features.relation), price, of=point)
     g = features.measure(limits.gradient_of(radius), features.remaining, of=point)
     gradient = basis.T @ g.value.ravel() + penalty @ w
-    for both in (first.average(second), second):
+    for both in (second,) if first is None else (first.average(second), second):
         curvature = contrasts.reduced(symmetric(both.value)) + penalty
         step = lifted(curvature, both.sigma) @ gradient
         mass = _mass(both, radius, view.bias, loss.outputs)
+        if first is None:
+            break
         # the curvatures at the two points differ by about this share
         change = math.sqrt(max(float(moved_by @ curvature @ moved_by), 0.0) / mass)
         # length of the step in standard errors of an effect, which include the noise of the gradient
         errors = curvature + g.sigma**2 * np.eye(len(w))
         gone = math.sqrt(float(gradient @ lifted(errors, g.sigma**2) @ gradient) / len(w))
-        if not limits.remainder or first.rho / both.rho * change * gone <= DRIFT_LIMIT:
+        if first.rho / both.rho * change * gone <= DRIFT_LIMIT:
             break
+    steps = "two Newton steps" if limits.remainder else "a Newton step"
     note = (
-        f"two Newton steps after the solver corrected the weights; records more than {radius:.3g} times as "
-        "long as a typical record count less in these steps"
+        f"{steps} after the solver corrected the weights; records more than {radius:.3g} times as "
+        f"long as a typical record count less in {'these steps' if limits.remainder else 'this step'}"
     )
     return LastSteps(
         w=w - step,
@@ -248,6 +280,15 @@ def lifted(curvature: Vector, least: float) -> Vector:
     values, vectors = np.linalg.eigh(curvature)
     inverse: Vector = (vectors / np.maximum(values, least)) @ vectors.T
     return inverse
+
+
+def _not_noise(gradient: Vector, inverse: Vector, sigma: float) -> float:
+    """Return the factor of a step that leaves what noise does not explain of its squared length g'H^-1 g.
+
+    Squares within `NOISE_DEVIATIONS` standard deviations of those that noise would give count as noise.
+    """
+    noise = np.trace(inverse) + NOISE_DEVIATIONS * math.sqrt(2.0 * np.sum(inverse * inverse))
+    return float(max(0.0, 1.0 - sigma**2 * noise / (gradient @ inverse @ gradient)))
 
 
 def _radius(features: Curator, rho: float, bias: float | None) -> float:
