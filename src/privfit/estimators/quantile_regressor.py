@@ -91,7 +91,7 @@ class DPQuantileRegressor(LinearRegressor):
         the table is not counted.
     inference : bool or list of str
         Whether to spend privacy budget on standard errors, intervals and p-values: of all effects (True), or
-        of the columns in a list. About six tenths of the privacy budget then pay for two Newton steps after
+        of the columns in a list. About six tenths of the privacy budget then pay for Newton steps after
         the solver, from which they follow; see `conf_int`. This needs a smooth loss, and works neither with
         constraint sets nor with curves.
     ledger : Ledger, optional

@@ -35,8 +35,8 @@ SOLVER_SHARE = 0.40
 RADIUS_SHARE = 0.01
 FIRST_CURVATURE_SHARE, FIRST_GRADIENT_SHARE = 0.08, 0.06
 CURVATURE_SHARE, SPREAD_SHARE, GRADIENT_SHARE = 0.16, 0.08, 0.21
-ONLY_CURVATURE_SHARE = 0.08  # of the squared loss, which needs no first step
 SPREAD_NOISE = 1 / 3  # of squared scores, as a share of the variance of the gradient's noise
+MOST_SPREAD_PART = 0.75  # of what is left, for squared scores; reached at an epsilon of about 9
 LONG_RECORDS = 0.1  # share of the records that are longer than the radius, and therefore shrunk
 LARGE_MEAN = 3.0  # records whose predicted number exceeds this, in units of the scale, are shrunk
 REMAINDER, REMAINDER_OF_AMOUNTS = 0.15, 0.5  # remaining error after a Newton step u, as a share of u'Hu
@@ -73,13 +73,13 @@ class Limits:
 
         If s bounds a record's share of the gradient, the noise of the gradient has the variance
         s^2 / (2 rho_g), and that of the squared scores the standard deviation s^2 / sqrt(2 rho_v). Where s is
-        wide, the second must stay small beside the first, which is part of every effect's variance. The
-        prices make it `SPREAD_NOISE` times as large. This depends neither on s nor on the number of records.
+        wide, the second must stay small beside the first, which is part of the variance of every effect.
+        These prices make it `SPREAD_NOISE` times as large, whatever s and the number of records are.
         """
         if not self.is_of_targets:
             return SPREAD_SHARE * budget
         of_gradient = 2.0 * left / (1.0 + math.sqrt(1.0 + 8.0 * left / SPREAD_NOISE**2))
-        return 2.0 * (of_gradient / SPREAD_NOISE) ** 2
+        return min(2.0 * (of_gradient / SPREAD_NOISE) ** 2, MOST_SPREAD_PART * left)
 
     def gradient_of(self, radius: float) -> EffectGradient:
         """Return the question for the gradient."""
@@ -233,8 +233,7 @@ def last_steps(
         w = w - moved_by
 
     point = features.at((basis @ w).reshape(shape))
-    share = CURVATURE_SHARE if limits.remainder else ONLY_CURVATURE_SHARE
-    second = features.measure(limits.curvature_of(radius), share * budget, of=point)
+    second = features.measure(limits.curvature_of(radius), CURVATURE_SHARE * budget, of=point)
     price = limits.spread_price(budget, features.remaining)
     spread = features.measure(limits.spread_of(radius, features.relation), price, of=point)
     g = features.measure(limits.gradient_of(radius), features.remaining, of=point)
