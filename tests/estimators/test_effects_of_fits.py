@@ -316,6 +316,34 @@ def test_without_noise_effects_of_counts_are_those_of_the_likelihood():
     np.testing.assert_allclose(model.std_err_, errors, rtol=0.1)
 
 
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPPoissonRegressor])
+@pytest.mark.parametrize("people", [False, True], ids=["records", "people"])
+def test_effects_are_answered_at_every_epsilon_however_wide_the_bounds_of_targets_are(kind, people):
+    """The noise of V is a third of the gradient's part of the variance, so that it refuses no effect.
+
+    With a fixed share for V it is two thirds at epsilon 4. The seeds are fixed, so there is no false alarm.
+    """
+    X, y, rng = numbers(10_000)
+    bounds, settings = (-450.0, 550.0), {"rows_per_person": 2} if people else {}
+    if kind is DPPoissonRegressor:
+        y, bounds = rng.poisson(np.exp(0.5 + X @ [0.5, -0.3, 0.0])), (0.0, 100.0)
+    for epsilon in (2.0, 4.0, 8.0):
+        model = kind(
+            epsilon,
+            1e-6,
+            noise="seeded",
+            random_state=1,
+            feature_bounds=(-1.0, 1.0),
+            target_bounds=bounds,
+            n_records=len(y),
+            inference=True,
+            **settings,
+        )
+        found = model.fit(X, y, groups=np.arange(len(y)) // 2 if people else None).inference_
+        assert found.sigma_spread == pytest.approx(found.sigma_gradient**2 / 3.0, rel=1e-3)
+        assert [effect.refused for effect in found.effects] == [None] * 4
+
+
 def test_weights_of_records_are_part_of_the_objective():
     X, y, rng = numbers()
     weights = rng.uniform(0.0, 4.0, len(y))

@@ -1,4 +1,4 @@
-"""Two Newton steps after a solver, asked without noise: where they lead, and where they ask."""
+"""Newton steps after a solver, asked without noise: where they lead, and where they ask."""
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from privfit.curator import Curator
 from privfit.engine.problem import Problem
 from privfit.engine.view import View
 from privfit.losses import get_loss
+from privfit.models.inference import DOUBT_LIMIT
 from privfit.questions import EffectCurvature, EffectGradient, EffectSpread
 from privfit.solvers import Solution, last_steps
 from privfit.solvers.contrasts import Category, contrasts_of
@@ -46,11 +47,11 @@ def sandwich_bread(X, y, w):
     return (rows.T * (f * p * (1.0 - p))) @ rows
 
 
-def stepped(start, monkeypatch):
+def stepped(start, monkeypatch, *, loss="logistic", table=logistic_table, noise=0.0):
     """Return the last steps from a start, with the weights at which each question was asked."""
-    X, y = logistic_table()
-    problem = Problem.of(X, y, get_loss("logistic"))
-    curator = curator_of(problem, Ledger(rho=1.0), ScriptedNoise(size=0.0), epsilon=1.0, delta=1e-6)
+    X, y = table()
+    problem = Problem.of(X, y, get_loss(loss))
+    curator = curator_of(problem, Ledger(rho=1.0), ScriptedNoise(size=noise), epsilon=1.0, delta=1e-6)
     asked, measure = [], Curator.measure
 
     def noticed(self, question, rho, *, of=None):
@@ -88,6 +89,54 @@ def test_curvature_and_spread_are_asked_at_the_weights_of_the_first_step(monkeyp
     assert np.array_equal(places[2], places[4])
     assert np.abs(places[2] - TRUE).max() < 0.5 * np.abs(places[0] - TRUE).max()
     np.testing.assert_allclose(places[4] - steps.contrasts.basis @ steps.step, steps.raw(steps.w), atol=1e-9)
+
+
+def linear_table():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(N, 2))
+    return X, 0.1 * (X @ TRUE[:2] + TRUE[2]) + 0.1 * rng.normal(size=N)
+
+
+def test_the_squared_loss_is_asked_once_at_the_solvers_weights_because_a_step_is_exact(monkeypatch):
+    X, y = linear_table()
+    start = np.array([0.05, 0.05, 0.0])
+    steps, asked = stepped(start, monkeypatch, loss="squared", table=linear_table)
+    assert [type(question) for question, _ in asked] == [EffectCurvature, EffectSpread, EffectGradient]
+    for _, w in asked:
+        np.testing.assert_allclose(w, start, atol=1e-12)
+    rows = np.column_stack([X, np.ones(N)])
+    f = np.minimum(1.0, 4.0 / (rows**2).sum(axis=1))
+    best = np.linalg.solve((rows.T * f) @ rows, rows.T @ (f * y))
+    # the sums are rounded to grids; one ten-thousandth of a standard error is far more than that
+    np.testing.assert_allclose(steps.raw(steps.w), best, atol=1e-7)
+    assert steps.notes[0].startswith("a Newton step after the solver")
+
+
+def count_table():
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(N, 2))
+    return X, rng.poisson(np.exp(0.3 * (X @ TRUE[:2]))) / 10.0
+
+
+def test_a_first_step_of_counts_that_noise_may_explain_is_not_taken(monkeypatch):
+    """From the right weights the gradient is only sampling error, which is smaller than the noise."""
+    true = np.array([0.3, -0.15, -np.log(10.0)])
+    _, asked = stepped(true, monkeypatch, loss="poisson", table=count_table)
+    kinds = [type(question) for question, _ in asked]
+    assert kinds == [EffectCurvature, EffectGradient, EffectCurvature, EffectSpread, EffectGradient]
+    assert np.array_equal(asked[0][1], asked[-1][1])
+    start = true - [0.3, 0.0, 0.3]
+    _, asked = stepped(start, monkeypatch, loss="poisson", table=count_table)
+    assert np.abs(asked[-1][1] - true).max() < 0.5 * np.abs(start - true).max()
+
+
+def test_of_a_step_only_what_noise_does_not_explain_is_taken():
+    """The squared length of noise is 4 in the mean, and its standard deviation is 4, too."""
+    inverse, sigma = np.diag([0.5, 0.5]), 2.0
+    assert last_steps._not_noise(np.zeros(2), inverse, sigma) == 0.0
+    assert last_steps._not_noise(np.array([4.0, 2.8]), inverse, sigma) == 0.0
+    noise = 4.0 + 2.0 * 4.0
+    assert last_steps._not_noise(np.array([8.0, 0.0]), inverse, sigma) == pytest.approx(1.0 - noise / 32.0)
 
 
 def test_a_right_model_keeps_its_coefficients_however_many_records_are_shrunk(monkeypatch):
@@ -184,3 +233,30 @@ def test_limits_follow_from_the_loss_and_from_bounds_of_the_targets():
     assert narrow.slope == 2.0
     counts = limits_of(get_loss("poisson"), (0.0, 1.0), 0.0, 0.1)
     assert (counts.slope, counts.curvature, counts.mean) == (10.0, 3.0, 3.0)
+
+
+# -- shares of the budget ------------------------------------------------------------------------------------
+
+NUMBERS, COUNTS = (limits_of(get_loss(name), (0.0, 1.0), 0.0, 0.05) for name in ("squared", "poisson"))
+
+
+@pytest.mark.parametrize("limits", [NUMBERS, COUNTS], ids=["numbers", "counts"])
+@pytest.mark.parametrize("left", [1e-6, 0.01, 0.15, 0.6])
+def test_noise_of_squares_is_a_third_of_the_variance_of_the_gradients_noise(limits, left):
+    """Of numbers and counts, however wide their bounds are; so no effect is refused because of them alone."""
+    of_spread = limits.spread_price(1.0, left)
+    sensitivity = limits.slope * 1.5
+    of_squares = sensitivity**2 / np.sqrt(2.0 * of_spread)
+    of_gradient = sensitivity**2 / (2.0 * (left - of_spread))
+    assert of_squares == pytest.approx(of_gradient / 3.0)
+    assert 0.75 * DOUBT_LIMIT > 0.5 / 3.0  # half of the relative error counts
+
+
+def test_a_quarter_of_what_is_left_buys_the_gradient_however_much_it_is():
+    for left in (1.0, 100.0, 1e6):
+        assert NUMBERS.spread_price(2.0 * left, left) == 0.75 * left
+
+
+@pytest.mark.parametrize("name", ["logistic", "huber_1.345", "softmax_3"])
+def test_slopes_that_the_loss_bounds_leave_a_fixed_share_for_squares(name):
+    assert limits_of(get_loss(name), (-1.0, 1.0), 0.0, 0.1).spread_price(2.0, 0.5) == 0.08 * 2.0

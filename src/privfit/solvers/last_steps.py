@@ -286,8 +286,10 @@ def _not_noise(gradient: Vector, inverse: Vector, sigma: float) -> float:
 
     Squares within `NOISE_DEVIATIONS` standard deviations of those that noise would give count as noise.
     """
-    noise = np.trace(inverse) + NOISE_DEVIATIONS * math.sqrt(2.0 * np.sum(inverse * inverse))
-    return float(max(0.0, 1.0 - sigma**2 * noise / (gradient @ inverse @ gradient)))
+    length = float(gradient @ inverse @ gradient)
+    deviation = math.sqrt(2.0 * float(np.sum(inverse * inverse)))
+    noise = sigma**2 * (float(np.trace(inverse)) + NOISE_DEVIATIONS * deviation)
+    return 1.0 - noise / length if length > noise else 0.0
 
 
 def _radius(features: Curator, rho: float, bias: float | None) -> float:
