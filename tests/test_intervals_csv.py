@@ -232,7 +232,7 @@ def test_the_committed_cells_meet_the_bars_but_for_those_named_here(rows):
 
 
 def test_cells_without_answers_are_refused_or_warned_of_before_a_charge(rows):
-    """By public numbers. Where a fit but one of counts is not warned, at most a tenth of effects is refused."""
+    """By public numbers. Where a fit is not warned, at most a tenth is refused, except of counts."""
     known = rows.read()
     for cell, found in rows.verdicts(known).items():
         row = known[cell, 0]
