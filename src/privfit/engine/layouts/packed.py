@@ -7,8 +7,8 @@ again. X is therefore stored as
 
 A *phrase* is a pattern of ones in a block of neighbouring columns. Each row of P picks one phrase for each
 block, and D has a row of ones and zeros for each phrase. *Planes* are columns in which most rows have a
-value, without the ones among them. *Loose* entries are all others, stored by row. A product with D is computed once for all rows, so each
-row then costs a few table look-ups instead of a dozen scattered entries.
+value, without the ones among them. *Loose* entries are all others, stored by row. A product with D is
+computed once for all rows, so each row then costs a few table look-ups instead of a dozen scattered entries.
 
 The layout depends on the data, so neighbouring tables may have different layouts. Therefore no result may
 depend on the layout, not even in its last bit; `kernels.sparse` ensures that.
@@ -111,8 +111,8 @@ def _borders(n: int) -> NDArray[np.int64]:
 def _phrases(X: Any) -> tuple[Codes, NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """Divide the columns of ones into blocks and number their phrases; drop blocks that few rows use."""
     n, p = X.shape
-    codes, *phrases_and_columns = _blocks(*ones_by_column(X.indptr, X.indices, X.data, p), n, p)
-    return np.array(codes, np.uint16).reshape(len(codes), n), *phrases_and_columns
+    codes, parents, lasts, in_block = _blocks(*ones_by_column(X.indptr, X.indices, X.data, p), n, p)
+    return np.array(codes, np.uint16).reshape(len(codes), n), parents, lasts, in_block
 
 
 def _blocks(
