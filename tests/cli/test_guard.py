@@ -6,7 +6,9 @@ import os
 import subprocess
 import sys
 import warnings
+import weakref
 
+import pyarrow
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -14,10 +16,19 @@ from typer.testing import CliRunner
 from privfit import BudgetExceeded, PrivacyLeakError, PrivacyLeakWarning
 from privfit.accounting import LedgerError
 from privfit.cli import app
-from privfit.cli.guard import GuardedGroup, Mistake, make_safe
+from privfit.cli.guard import NO_MEMORY, GuardedGroup, Mistake, make_safe
 from privfit.cli.options import spending
 
 PRIVFIT = [sys.executable, "-m", "privfit"]
+
+
+class Readable:
+    """A ledger that says how it stands."""
+
+    dataset = "census-2026"
+
+    def statement(self):
+        return "0.5 of rho = 1 spent."
 
 
 def command_that(act):
@@ -51,6 +62,65 @@ def test_what_the_user_can_put_right_is_one_sentence_and_exit_code_2(error, sent
     result = command_that(act)
     assert result.exit_code == 2
     assert result.output == f"Error: {sentence}\n"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError("Unable to allocate 2.29 MiB for an array with shape (300271,)"),
+        pyarrow.ArrowMemoryError("malloc of size 300271 failed"),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_a_lack_of_memory_is_told_with_what_was_spent_and_without_the_size_of_the_table(error):
+    def act():
+        with spending(Readable()):
+            raise error
+
+    result = command_that(act)
+    assert result.exit_code == 2
+    assert result.output == f"Error: {NO_MEMORY} The ledger of 'census-2026': 0.5 of rho = 1 spent.\n"
+
+
+def test_a_lack_of_memory_is_told_though_the_ledger_cannot_be_read():
+    class Unreadable(Readable):
+        def statement(self):
+            raise MemoryError
+
+    def act():
+        with spending(Unreadable()):
+            raise MemoryError
+
+    told = "How the ledger of 'census-2026' stands cannot be read now: there is no memory."
+    assert command_that(act).output == f"Error: {NO_MEMORY} {told}\n"
+
+
+def test_what_a_command_held_is_freed_before_the_ledger_is_read():
+    held = []
+
+    class Big:
+        pass
+
+    class Asking(Readable):
+        def statement(self):
+            held.append(there() is not None)
+            return super().statement()
+
+    def fit():
+        nonlocal there
+        big = Big()
+        there = weakref.ref(big)
+        raise MemoryError
+
+    def act():
+        with spending(Asking()):
+            fit()
+
+    there = None
+    assert command_that(act).exit_code == 2
+    assert held == [False]
 
 
 def test_a_bug_is_not_passed_off_as_the_users_mistake():

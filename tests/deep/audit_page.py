@@ -52,8 +52,8 @@ FAULTS = {
     ),
     "no memory": (
         "out of memory",
-        "a random amount of memory, 1 KB to 64 MB, more than at the start",
-        "any end",
+        "a table of 300,300 records, and 1 to 32 MB more than is in use at the start",
+        "a sentence with the state of the ledger, or the output; a library may end the process",
     ),
     "a jumping clock": (
         "clock",

@@ -82,6 +82,28 @@ def test_clipping_and_scaling_copy_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     assert peak < X.nbytes / 2  # the norms and predictions of the records, and some blocks
 
 
+def peak_of_a_gradient(n: int) -> int:
+    """The largest memory of a gradient of n records, each with eight categories and four numbers."""
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(0.5, 0.2, (n, 4)).clip(0.0, 1.0).astype(np.float32)
+    categories = [sp.csr_matrix(np.eye(9, dtype=np.float32)[rng.integers(0, 9, n)]) for _ in range(8)]
+    X, y = on_disk(sp.hstack([*categories, numbers], format="csr")), np.where(rng.random(n) < 0.5, 1.0, -1.0)
+    width = X.shape[1]
+    tracemalloc.start()
+    problem = Problem.of(X, y, get_loss("logistic"))
+    problem.transformed(np.full(width, 0.1), np.full(width, 2.0)).gradient_at(np.ones(width + 1), 1.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def test_a_gradient_takes_so_many_bytes_a_record() -> None:
+    """Target 8, squares 8 and 8, reciprocal 8, codes 8, numbers 16, places of loose entries 4."""
+    peak_of_a_gradient(100)  # which compiles
+    of_half, of_all = peak_of_a_gradient(50_000), peak_of_a_gradient(100_000)
+    assert (of_all - of_half) / 50_000 < 80
+
+
 @layouts
 @pytest.mark.parametrize("place", [0, 17, -1])
 def test_changed_number_ends_the_next_pass(arrange: Any, place: int) -> None:

@@ -97,6 +97,16 @@ def test_the_parts_of_a_layout() -> None:
     assert not packing.packed(sp.csr_array(TABLES["categories"]())).has_wild
 
 
+def test_planes_leave_their_ones_to_the_loose_entries() -> None:
+    """Numbers at their upper bound are ones. A few of them must not make their whole column loose."""
+    X = TABLES["dense with ones"]()
+    layout = packing.packed(sp.csr_array(X))
+    assert len(layout.planes) == 3
+    assert not (layout.planes == 1.0).any()
+    np.testing.assert_array_equal(layout.data, 1.0)
+    np.testing.assert_array_equal(layout.loose_rows, np.flatnonzero((X == 1.0).any(axis=1)))
+
+
 @pytest.mark.parametrize("name", ["loose", "rare ones"])
 def test_what_does_not_pack_stays_where_it_is(name: str) -> None:
     X = sp.csr_array(TABLES[name]())

@@ -364,6 +364,18 @@ def test_bad_input_gets_one_sentence_before_any_charge_and_without_a_value(name)
     assert ledger.spent == 0.0
 
 
+def test_a_model_that_finds_no_memory_is_not_said_to_be_given_other_columns(monkeypatch):
+    def starve(_rows):
+        raise MemoryError
+
+    model, ledger = public_model(), Ledger(rho=1.0)
+    for name in ("predict", "decision_function", "predict_proba"):
+        monkeypatch.setattr(model, name, starve, raising=False)
+    with pytest.raises(MemoryError):
+        metrics.evaluate(model, X, Y, rho=0.01, ledger=ledger)
+    assert ledger.spent == 0.0
+
+
 @pytest.mark.parametrize("names", ["f1", (), ("accuracy", "log_loss")])
 def test_a_scorer_names_what_it_can_score(names):
     with pytest.raises(ValueError, match="metrics are accuracy, balanced_accuracy, roc_auc, neg_brier_score"):

@@ -140,6 +140,20 @@ def test_a_file_that_cannot_be_read_is_refused_in_one_sentence_that_quotes_nothi
     assert refusal.value.__context__ is None  # what libraries say quotes cells, and would be kept with ours
 
 
+@pytest.mark.parametrize(
+    ("name", "reader"), [("x.csv", "csv.open_csv"), ("x.parquet", "parquet.ParquetFile.iter_batches")]
+)
+def test_a_lack_of_memory_is_not_told_as_a_fault_of_the_file(name, reader, tmp_path, monkeypatch):
+    def starve(*_given, **_settings):
+        raise pa.ArrowMemoryError("malloc of size 4194304 failed")
+
+    table = pd.DataFrame({"income": [1], "town": ["01"], "born": ["2000-01-06"], "ill": ["no"]})
+    (table.to_csv if name.endswith("csv") else table.to_parquet)(tmp_path / name, index=False)
+    monkeypatch.setattr(f"pyarrow.{reader}", starve)
+    with pytest.raises(MemoryError):
+        encode(tmp_path / name, SCHEMA)
+
+
 def test_what_is_no_path_is_not_taken_for_one(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"There is no file .*nowhere\.csv"):
         encode(tmp_path / "nowhere.csv", SCHEMA)

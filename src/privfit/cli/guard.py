@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -18,6 +19,12 @@ from privfit.remedies import command_line
 EXIT_CODES = (
     "Exit codes: 0 success; 1 failure, or the output was not read to its end; 2 a mistake that you can "
     "correct, which one sentence names; 130 interrupted."
+)
+
+
+NO_MEMORY = (
+    "There was not enough memory to finish; free some, or take a machine with more: docs/scale.md says how "
+    "much a table needs."
 )
 
 
@@ -55,7 +62,8 @@ class GuardedGroup(TyperGroup):
             sentence = sentence_of(error)
             if sentence is None:
                 raise
-            typer.echo(f"Error: {brief(sentence)}", err=True)
+            notes = map(brief, getattr(error, "__notes__", ()))
+            typer.echo(" ".join([f"Error: {brief(sentence)}", *notes]), err=True)
             raise typer.Exit(2) from error
 
 
@@ -63,6 +71,8 @@ def sentence_of(error: Exception) -> str | None:
     """Return the message for an error that the user can correct, or None for an error of the program."""
     from privfit.accounting import BudgetExceeded  # imported late: it needs SciPy, and help does not
 
+    if lacks_memory(error):  # what the error says may tell how many records there are
+        return NO_MEMORY
     if isinstance(error, BrokenPipeError):  # nobody reads the output any more
         return None
     if isinstance(error, OSError) and error.strerror is not None:
@@ -71,6 +81,13 @@ def sentence_of(error: Exception) -> str | None:
     if isinstance(error, (Mistake, ValueError, OSError, BudgetExceeded)):  # PrivacyLeakError is a ValueError
         return str(error)
     return None
+
+
+def lacks_memory(error: BaseException) -> bool:
+    """Return whether an error says that there was not enough memory, be it for another thread."""
+    has_no_room = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    has_no_thread = isinstance(error, RuntimeError) and str(error) == "can't start new thread"
+    return isinstance(error, MemoryError) or has_no_room or has_no_thread
 
 
 def make_safe(stream: io.TextIOWrapper, environment: Mapping[str, str]) -> None:

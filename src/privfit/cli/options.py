@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from traceback import clear_frames
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from privfit.cli.guard import Mistake
+from privfit.cli.guard import Mistake, lacks_memory
 from privfit.cli.output import waiting
 from privfit.cli.tables import table_named
 
@@ -92,17 +93,28 @@ def ledger_of(store: str | None, dataset: str | None) -> Ledger | None:
 
 @contextmanager
 def spending(ledger: Ledger | None) -> Iterator[None]:
-    """If the user interrupts a charged operation, add the state of the ledger to the interruption."""
+    """If an operation is interrupted, or lacks memory, add the state of the ledger to the error."""
     try:
         yield
     except KeyboardInterrupt as interrupt:
-        if ledger is not None:
-            try:
-                note = paid(ledger)
-            except OSError as error:  # another process may hold the store, or it is gone
-                note = f"How the ledger of {ledger.dataset!r} stands cannot be read now: {error}"
-            interrupt.add_note(note)
+        _note(interrupt, ledger)
         raise
+    except Exception as error:
+        if lacks_memory(error):
+            clear_frames(error.__traceback__)  # which hold what filled the memory
+            _note(error, ledger)
+        raise
+
+
+def _note(error: BaseException, ledger: Ledger | None) -> None:
+    if ledger is None:
+        return
+    try:
+        note = paid(ledger)
+    except (OSError, MemoryError) as unread:  # another process may hold the store, or it is gone
+        told = "there is no memory." if isinstance(unread, MemoryError) else unread
+        note = f"How the ledger of {ledger.dataset!r} stands cannot be read now: {told}"
+    error.add_note(note)
 
 
 def paid(ledger: Ledger | None) -> str:

@@ -89,7 +89,7 @@ class Table:
             return  # X was checked before
         if self.n_records > MAX_RECORDS:
             raise ValueError(f"at most {MAX_RECORDS} records are supported, got {self.n_records}")
-        unusual = self.layout.take(np.flatnonzero(~np.isfinite(self.norms)))
+        unusual = self.layout.take(np.flatnonzero(~np.isfinite(self.squares)))
         if not np.all(np.isfinite(unusual.data if issparse(unusual) else unusual)):
             raise ValueError("X must be finite, but holds NaN or infinity")
 
@@ -142,7 +142,8 @@ class Table:
     @remembered
     def reciprocals(self) -> FloatArray:
         """One over the norms: the factor by which a slope is multiplied to give a gradient of norm 1."""
-        reciprocals: FloatArray = 1.0 / self.norms
+        norms = bounds.norms(self.squares, self.n_columns, self.view.bias)  # most fits need them only here
+        reciprocals: FloatArray = np.divide(1.0, norms, out=norms)
         return reciprocals
 
     @remembered

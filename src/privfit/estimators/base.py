@@ -301,7 +301,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
                 uncorrected = encoder.in_units(solution.w)
                 if asked is not None:
                     solution, inference = asked.answered(curator_of(problem), solution, budget, encoder)
-            except (KeyboardInterrupt, CacheChanged, PartsLost) as interrupt:
+            except (KeyboardInterrupt, MemoryError, CacheChanged, PartsLost) as interrupt:
                 interrupt.add_note(
                     f"The fit was interrupted and released no model. {self._still_spent(ledger)}"
                 )

@@ -53,7 +53,7 @@ def _computed(compute: Callable[[Any, Any], Any], model: Any, X: Any, columns: i
         with np.errstate(all="ignore"):  # which would tell that a record overflows
             values = np.array(compute(model, X), dtype=np.float64)
     except Exception as error:
-        if _is_ours(error):
+        if _is_ours(error) or isinstance(error, MemoryError):
             raise
         problem = type(error).__name__
     else:

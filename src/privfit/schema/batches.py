@@ -8,7 +8,6 @@ cell is encoded by itself, by the schema alone (claim C1 of docs/privacy.md).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from os import fspath
 from pathlib import Path
@@ -25,6 +24,7 @@ from privfit.schema.files import (
     is_csv,
     not_a_csv,
     not_a_parquet,
+    not_told,
     refuse_what_is_no_table,
     shown,
     sources_of,
@@ -121,7 +121,7 @@ def _checked(batches: Any, schema: Any, present: Names, on_read: OnRead) -> Iter
 
     empty = schema.empty_table()
     yield empty if present is None else empty.select(present)
-    with suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError):
+    with not_told():
         for batch in batches:
             table = pyarrow.Table.from_batches([batch])
             if present is not None:
@@ -159,7 +159,7 @@ def _empty(source: Source, names: Names) -> Any:
         kept = [name for name in header_of(source, names)[0] if names is None or name in names]
         return pyarrow.table({name: pyarrow.array([], pyarrow.large_binary()) for name in kept})
     assert not isinstance(source, CsvText)
-    with suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError):
+    with not_told():
         empty = parquet.read_schema(fspath(source)).empty_table()
         numbers = [j for j, name in enumerate(empty.column_names) if names is None or name in names]
         return empty.select(numbers)  # by number, because a name may stand there twice
@@ -172,7 +172,7 @@ def _of_csv(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
 
     read_options = arrow_csv.ReadOptions(block_size=CSV_BLOCK)
     # the message of an error quotes the line, and is not to be kept
-    with suppress(pyarrow.ArrowException, OSError), csv_stream(source, on_read) as stream:
+    with not_told(), csv_stream(source, on_read) as stream:
         reader = arrow_csv.open_csv(stream, read_options=read_options, **csv_options(source, names))
         for batch in reader:
             yield pyarrow.Table.from_batches([batch])
@@ -187,7 +187,7 @@ def _of_parquet(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
     assert not isinstance(source, CsvText)
     # the message of an error may quote a cell, and names that are no text raise a UnicodeDecodeError
     with (
-        suppress(pyarrow.ArrowException, OSError, UnicodeDecodeError),
+        not_told(),
         # small reads, because a group of rows may be as large as the file
         parquet.ParquetFile(fspath(source), pre_buffer=False, buffer_size=2**20) as file,
     ):

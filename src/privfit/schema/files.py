@@ -191,6 +191,19 @@ def _headers(line: bytes) -> dict[str, list[str]]:
 
 
 @contextmanager
+def not_told() -> Iterator[None]:
+    """Suppress what is said of a part that cannot be read, which may quote it, unless memory ran out."""
+    import pyarrow
+
+    try:
+        yield
+    except MemoryError:  # of which Arrow's is an ArrowException
+        raise
+    except (pyarrow.ArrowException, OSError, UnicodeDecodeError):
+        pass
+
+
+@contextmanager
 def csv_stream(source: Source, on_read: OnRead) -> Iterator[Any]:
     """Open a CSV file for Arrow's reader, unpacked."""
     import pyarrow

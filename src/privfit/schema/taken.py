@@ -22,6 +22,7 @@ from privfit.schema.batches import CELLS_OF_A_BATCH, OF_A_QUERY, Batches, batche
 from privfit.schema.encoding import encoded
 from privfit.schema.files import OnRead
 from privfit.schema.frames import columns_of
+from privfit.schema.free_memory import give_back_free_memory
 from privfit.schema.parts import concatenated
 from privfit.schema.queries import is_query, is_relation, rows_of_batch
 from privfit.schema.schema import Schema
@@ -157,8 +158,6 @@ def take(
     TypeError, ValueError
         If it cannot be read, lacks a column, or holds what the schema refuses. No cell is quoted.
     """
-    import pyarrow
-
     plain = schema.without_curves()
     features = {column.name for column in plain.features}
     cache = Cache(len(plain.feature_names))
@@ -179,7 +178,7 @@ def take(
         cache.append(matrix)
         beside.append(table.select([name for name in table.column_names if name not in features]))
     kept = concatenated(beside, [source.name] * len(beside))
-    pyarrow.default_memory_pool().release_unused()  # what the batches needed
+    give_back_free_memory()  # what the batches needed
     return Taken(cache.matrix(), kept, plain, source.is_query)
 
 

@@ -233,7 +233,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
             if plan.refit:
                 model = self._model(plan, best, ledger, plan.refit, known, refit=True)
                 model._fit(shared.all)
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, MemoryError) as interrupt:
             interrupt.__notes__ = []  # what a single fit says of its share
             interrupt.add_note(
                 f"The search was interrupted and released nothing. {self._still_spent(ledger)}"

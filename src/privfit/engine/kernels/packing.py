@@ -56,20 +56,22 @@ def ones_by_column(
 @compiled()
 def uncoded(
     indptr: Indices, indices: Indices, data: Rows, in_block: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Count the entries that no phrase takes, by column, and tell which columns are not fit for a plane.
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Count the entries that no phrase takes, by column: ones, and others; tell which columns have wild ones.
 
-    Wild values are to be added up in the order of columns, and a one among the values of a plane would be
-    rounded to the grid of that column, not to that of ones.
+    A plane takes the others of a column without wild values, which are to be added up in the order of
+    columns. It takes no ones, because they would be rounded to the grid of that column, not to that of ones.
     """
-    counts = np.zeros(len(in_block), np.int64)
-    unfit = np.zeros(len(in_block), np.bool_)
+    ones, others = np.zeros(len(in_block), np.int64), np.zeros(len(in_block), np.int64)
+    is_wild = np.zeros(len(in_block), np.bool_)
     for t in range(indptr[-1]):
         j, value = indices[t], data[t]
-        if not (value == 1.0 and in_block[j]):
-            counts[j] += 1
-            unfit[j] |= value == 1.0 or abs(value) > 1.0
-    return counts, unfit
+        if value == 1.0:
+            ones[j] += not in_block[j]
+        else:
+            others[j] += 1
+            is_wild[j] |= abs(value) > 1.0
+    return ones, others, is_wild
 
 
 @compiled()
@@ -82,16 +84,16 @@ def distribute(
     planes: Rows,
     loose_indices: Indices,
     loose_data: Rows,
-) -> NDArray[np.int64]:
+) -> Indices:
     """Copy the entries that no phrase takes to planes or loose entries; count the latter by row."""
-    lengths = np.zeros(len(indptr) - 1, np.int64)
+    lengths = np.zeros(len(indptr) - 1, indptr.dtype)
     end = 0
     for i in range(len(lengths)):
         for t in range(indptr[i], indptr[i + 1]):
             j, value = indices[t], data[t]
             if value == 1.0 and in_block[j]:
                 continue
-            if plane_of[j] >= 0:
+            if value != 1.0 and plane_of[j] >= 0:
                 planes[plane_of[j], i] = value
             else:
                 loose_indices[end], loose_data[end] = j, value

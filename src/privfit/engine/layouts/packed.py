@@ -7,8 +7,8 @@ again. X is therefore stored as
 
 A *phrase* is a pattern of ones in a block of neighbouring columns. Each row of P picks one phrase for each
 block, and D has a row of ones and zeros for each phrase. *Planes* are columns in which most rows have a
-value. *Loose* entries are all others, stored by row. A product with D is computed once for all rows, so each
-row then costs a few table look-ups instead of a dozen scattered entries.
+value, without the ones among them. *Loose* entries are all others, stored by row. A product with D is
+computed once for all rows, so each row then costs a few table look-ups instead of a dozen scattered entries.
 
 The layout depends on the data, so neighbouring tables may have different layouts. Therefore no result may
 depend on the layout, not even in its last bit; `kernels.sparse` ensures that.
@@ -58,10 +58,10 @@ def packed(X: Any) -> Packed:
     """Return the layout of a canonical CSR matrix: `loose` unless half of its entries can be packed."""
     n, p = X.shape
     arrays = X.indptr, X.indices, X.data
-    codes, parents, lasts, in_block = _phrases(*ones_by_column(*arrays, p), n, p)
-    counts, unfit = uncoded(*arrays, in_block)
-    plane_columns = np.flatnonzero((counts >= max(1.0, LEAST_FILLED_SHARE * n)) & ~unfit)
-    n_loose = int(counts.sum() - counts[plane_columns].sum())
+    codes, parents, lasts, in_block = _phrases(X)
+    ones, others, is_wild = uncoded(*arrays, in_block)
+    plane_columns = np.flatnonzero((others >= max(1.0, LEAST_FILLED_SHARE * n)) & ~is_wild)
+    n_loose = int(ones.sum() + others.sum() - others[plane_columns].sum())
     if 2 * n_loose > X.indptr[-1]:
         return loose(X)
     plane_of = np.full(p, -1)
@@ -70,6 +70,8 @@ def packed(X: Any) -> Packed:
     indices, data = np.empty(n_loose, X.indices.dtype), np.empty(n_loose, X.dtype)
     lengths = distribute(*arrays, in_block, plane_of, planes, indices, data)
     loose_rows = np.flatnonzero(lengths)
+    starts = np.zeros(len(loose_rows) + 1, X.indptr.dtype)
+    np.cumsum(lengths[loose_rows], out=starts[1:])
     return Packed(
         codes=codes,
         parents=parents,
@@ -78,7 +80,7 @@ def packed(X: Any) -> Packed:
         plane_columns=plane_columns,
         loose_rows=loose_rows,
         loose_tiles=np.searchsorted(loose_rows, _borders(n)),
-        indptr=np.append(0, np.cumsum(lengths[loose_rows])).astype(X.indptr.dtype),
+        indptr=starts,
         indices=indices,
         data=data,
         has_wild=_has_wild(data),
@@ -106,10 +108,17 @@ def _borders(n: int) -> NDArray[np.int64]:
     return ROWS_PER_TILE * np.arange(-(-n // ROWS_PER_TILE) + 1)
 
 
-def _phrases(
-    indptr: Indices, rows: NDArray[np.uint32], n: int, p: int
-) -> tuple[Codes, NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+def _phrases(X: Any) -> tuple[Codes, NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
     """Divide the columns of ones into blocks and number their phrases; drop blocks that few rows use."""
+    n, p = X.shape
+    codes, parents, lasts, in_block = _blocks(*ones_by_column(X.indptr, X.indices, X.data, p), n, p)
+    return np.array(codes, np.uint16).reshape(len(codes), n), parents, lasts, in_block
+
+
+def _blocks(
+    indptr: Indices, rows: NDArray[np.uint32], n: int, p: int
+) -> tuple[list[Codes], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_]]:
+    """Return the phrase of every row in each block, the phrases, and which columns are in blocks."""
     parents, lasts = np.empty(MOST_PHRASES, np.int32), np.empty(MOST_PHRASES, np.int32)
     shown = np.zeros(n, np.int32)
     in_block = np.zeros(p, np.bool_)
@@ -123,4 +132,4 @@ def _phrases(
             in_block[column:stop] = True
             size = end
         column = stop
-    return np.array(codes, np.uint16).reshape(len(codes), n), parents[:size], lasts[:size], in_block
+    return codes, parents[:size], lasts[:size], in_block

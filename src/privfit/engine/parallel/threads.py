@@ -10,7 +10,7 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from numba import config
@@ -62,7 +62,8 @@ class _Helpers:
         self.shares: queue.SimpleQueue[_Share] = queue.SimpleQueue()
         self.handed_over = flag()  # changes with every share
         for number in range(max(1, n_threads() - 1)):
-            threading.Thread(target=self._serve, name=f"privfit-{number}", daemon=True).start()
+            with suppress(RuntimeError):  # no memory for another thread: whoever hands over works alone
+                threading.Thread(target=self._serve, name=f"privfit-{number}", daemon=True).start()
 
     def hand_over(self, share: _Share) -> None:
         self.shares.put(share)
