@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from privfit.experiments.claims.claim import Claim, Finding
@@ -50,8 +50,8 @@ def block(name: str, evidence: Evidence) -> str:
         claim = CLAIMS[key]
         parts = [f"*{claim.where}.* {claim.says}", *verdict_and_evidence(claim, evidence).split("\n\n")]
         if kind == "verdict":
-            without = [part for part in parts if not part.startswith("| ")]
-            parts = [*without, f"[The numbers](claims.md#{key})"]
+            before = list(takewhile(lambda part: not part.startswith("| "), parts))
+            parts = before if before == parts else [*before, f"[The numbers](claims.md#{key})"]
         return wrapped("\n\n".join(parts))
     try:
         if kind in MADE_OF_STAGES:
@@ -67,21 +67,21 @@ def block(name: str, evidence: Evidence) -> str:
 def verdict_and_evidence(claim: Claim, evidence: Evidence) -> str:
     """Write what the rows say of a claim."""
     finding = claim.decide(evidence)
-    said = f"**{finding.verdict.capitalize()}** if that means: {claim.holds_if}."
+    said = f"**{finding.verdict.capitalize()}.** Rule: {claim.holds_if}."
     if finding.outdated:
-        said += f" Of the {finding.rows:,} rows used here, {finding.outdated:,} are outdated."
+        said += f" Of {finding.rows:,} rows used here, {finding.outdated:,} are outdated."
     return f"{said}\n\n{finding.evidence}"
 
 
 def verdicts(evidence: Evidence) -> str:
     """List the verdicts on the paper's claims, and on ours."""
-    lines = []
+    lines, ours = [], []
     for key, claim in CLAIMS.items():
         finding = claim.decide(evidence)
         verdict = f"**{finding.verdict}**"
-        lines.append([f"[{key}](claims.md#{key})", claim.where, claim.says, verdict, outdated_part(finding)])
-    head = ["claim", "where", "restated", "verdict", "outdated rows"]
-    return table(head, *sorted(lines, key=lambda line: line[1] == HERE))
+        line = [f"[{key}](claims.md#{key})", claim.says, verdict, outdated_part(finding)]
+        (ours if claim.where == HERE else lines).append(line)
+    return table(["claim", "restated", "verdict", "outdated rows"], *lines, *ours)
 
 
 def outdated_part(finding: Finding) -> str:

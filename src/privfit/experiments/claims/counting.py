@@ -21,6 +21,7 @@ from privfit.experiments.claims.evidence import (
     table,
     task_name,
 )
+from privfit.experiments.claims.labelled import labelled
 from privfit.experiments.designs import EPSILONS, EXPERIMENTS
 
 FULL_FILE = 4_898_431  # records of KDDCup99
@@ -68,7 +69,7 @@ class Share:
                     extra = self._ratios(evidence, experiment, task, (above,), (below,))
                     lines.append([task_name(task), name, *over(extra, lambda x: number(x, 2))])
         column = self.below[0].partition(" of ")[0]
-        text = _how_many(evidence, column, settings) + table(["", "", *over_epsilons()], *lines)
+        text = _how_many(evidence, column, settings) + labelled("", ["{}:", "{}"], over_epsilons(), *lines)
         if not missing:
             return counted(cases, "Cases", text)
         unknown = len(missing) * len(self._judge([math.nan] * len(EPSILONS)))
