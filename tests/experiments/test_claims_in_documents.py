@@ -271,7 +271,7 @@ def test_every_deviation_says_what_three_sides_do():
             "none on any number here",
         )
     measured = [deviation.measured(PUBLISHED) for deviation in DEVIATIONS]
-    assert any(re.search(r": \.\d+ ± \.\d+, \.\d+ ± ", effect) for effect in measured)
+    assert any(re.search(r": \.\d+±\.\d+, \.\d+±", effect) for effect in measured)
 
 
 @pytest.mark.slow

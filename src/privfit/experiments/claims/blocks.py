@@ -6,7 +6,7 @@ import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Any
 
 from privfit.experiments.claims.claim import Claim, Finding
@@ -44,15 +44,13 @@ def without_blocks(page: str) -> str:
 
 
 def block(name: str, evidence: Evidence) -> str:
-    """Make a block: one of those below, a claim with its table or without, a parameter's figure, or means."""
+    """Make a block: one of those below, a claim, its verdict in a line, a parameter's figure, or means."""
     kind, _, key = name.partition(" ")
-    if kind in ("claim", "verdict"):
+    if kind == "claim":
         claim = CLAIMS[key]
-        parts = [f"*{claim.where}.* {claim.says}", *verdict_and_evidence(claim, evidence).split("\n\n")]
-        if kind == "verdict":
-            before = list(takewhile(lambda part: not part.startswith("| "), parts))
-            parts = before if before == parts else [*before, f"[The numbers](claims.md#{key})"]
-        return wrapped("\n\n".join(parts))
+        return wrapped(f"*{claim.where}.* {claim.says}\n\n{verdict_and_evidence(claim, evidence)}")
+    if kind == "verdict":
+        return in_a_line(key, evidence)
     try:
         if kind in MADE_OF_STAGES:
             experiment, metric = key.split()
@@ -75,7 +73,8 @@ def verdict_and_evidence(claim: Claim, evidence: Evidence) -> str:
 
 def verdicts(evidence: Evidence) -> str:
     """List the verdicts on the paper's claims, and on ours."""
-    lines, ours = [], []
+    lines = list[list[str]]()
+    ours = list[list[str]]()
     for key, claim in CLAIMS.items():
         finding = claim.decide(evidence)
         verdict = f"**{finding.verdict}**"
@@ -180,7 +179,7 @@ def changes(evidence: Evidence, experiment: str, metric: str) -> str:
             evidence.gap(metric, experiment, task, (after, epsilon, None), (before, epsilon, None))
             for task, epsilon in settings
         ]
-        lines.append([WATERFALL[after], *(f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps)])
+        lines.append([WATERFALL[after], *(f"{number(gap.mean)}±{number(gap.error)}" for gap in gaps)])
     return table(["", *(f"{DATASETS[task[0]]} {epsilon:g}" for task, epsilon in settings)], *lines)
 
 
@@ -205,21 +204,20 @@ MADE_OF_STAGES: dict[str, Callable[[Evidence, str, str], str]] = {
 
 
 def in_short(evidence: Evidence) -> str:
-    """List the verdicts that say most about the paper, each with what was counted."""
-    lines = []
-    for key in IN_SHORT:
-        claim = CLAIMS[key]
-        finding = claim.decide(evidence)
-        first = finding.evidence.partition("\n\n")[0]
-        counted = f" {first}" if first.startswith(("Cases", "Panels")) else ""
-        part = outdated_part(finding)
-        old = f" Outdated rows: {part}." if part else ""
-        verdict = f"**{finding.verdict.capitalize()}.**{counted}{old} [{key}](claims.md#{key})"
-        lines.append(f"- *{claim.says}* {verdict}")
-    return "\n".join(
-        textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        for line in lines
-    )
+    """List the verdicts that say most about the paper."""
+    return "\n".join(in_a_line(key, evidence) for key in IN_SHORT)
+
+
+def in_a_line(key: str, evidence: Evidence) -> str:
+    """Write a claim with its verdict and what was counted, as an item of a list."""
+    claim = CLAIMS[key]
+    finding = claim.decide(evidence)
+    first = finding.evidence.partition("\n\n")[0]
+    counted = f" {first}" if first.startswith(("Cases", "Panels", "True of")) else ""
+    part = outdated_part(finding)
+    old = f" Outdated rows: {part}." if part else ""
+    line = f"- *{claim.says}* **{finding.verdict.capitalize()}.**{counted}{old} [{key}](claims.md#{key})"
+    return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def table_2(evidence: Evidence) -> str:

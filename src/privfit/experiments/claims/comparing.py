@@ -253,7 +253,7 @@ class AlongEpsilon:
             held = [any(steps), example]
         changes = table(
             [f"{self.metric} of {named(mine)}", *(f"from {less:g} to {more:g}" for less, more in gaps)],
-            ["changes by", *(f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps.values())],
+            ["changes by", *(f"{number(gap.mean)}±{number(gap.error)}" for gap in gaps.values())],
         )
         text = f"{table([f'{self.metric}', *over_epsilons()], *lines)}\n\n{changes}"
         return Finding(graded(sum(held), len(held)), text)

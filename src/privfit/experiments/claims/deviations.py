@@ -27,8 +27,8 @@ def _between(
                 for experiment, algorithm in (first, second)
             )
             gap = paired(metric, mine, other)
-            gaps.append(f"{number(gap.mean)} ± {number(gap.error)}")
-        return f"{words} {', '.join(gaps)} ({metric}, Adult, BANK, IPUMS-BR, logistic, ε {epsilon:g})"
+            gaps.append(f"{number(gap.mean)}±{number(gap.error)}")
+        return f"{words} {', '.join(gaps)} ({metric}, ε {epsilon:g})"
 
     return effect
 

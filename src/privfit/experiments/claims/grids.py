@@ -16,7 +16,6 @@ from privfit.experiments.claims.evidence import (
     number,
     over,
     over_epsilons,
-    table,
     task_name,
 )
 from privfit.experiments.claims.labelled import labelled
@@ -46,10 +45,11 @@ def figure_table(evidence: Evidence, figure: str, metric: str) -> str:
         for algorithm, epsilon in product(experiment.algorithms, experiment.epsilons):
             if evidence.has(figure, task, algorithm):
                 means = curve(evidence, figure, task, algorithm, epsilon, metric)
-                where = [task_name(task)] if len(experiment.tasks) > 1 else []
-                lines.append([*where, named(algorithm), f"{epsilon:g}", *over(means.values(), number)])
-    values = [f"{experiment.parameter} {value:g}" for value in experiment.values]
-    return table([metric, *[""] * (len(experiment.tasks) > 1), "ε", *values], *lines)
+                names = [task_name(task), named(algorithm), f"ε {epsilon:g}"]
+                lines.append([*names, *over(means.values(), number)])
+    values = [f"{value:g}" for value in experiment.values]
+    title = f"{metric} by {experiment.parameter}:"
+    return labelled(title, ["{},", "{}", "at {}"], values, *lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +89,7 @@ class Spread:
                         self._spread(curve(evidence, figure, task, algorithm, epsilon, metric), metric)
                         for epsilon in experiment.epsilons
                     ]
-                    what = [metric, experiment.parameter, task_name(task), named(algorithm)]
+                    what = [metric, str(experiment.parameter), task_name(task), named(algorithm)]
                     lines.append([*what, *over(spreads, number)])
                     if algorithm in self.counted:
                         cases[metric] += self._judge(spreads, limit)

@@ -22,7 +22,7 @@ def labelled(title: str, labels: Sequence[str], head: Iterable[str], *lines: Seq
             title = " ".join(filter(None, [title, label.format(*said)]))
         else:
             kept.append(place)
-    kept = kept or [0]
+    title, kept = title.rstrip(",:"), kept or [0]
     names = [[line[place] for place in kept] for line in lines]
     shown = [_unrepeated(before, name) for before, name in zip([[], *names], names, strict=False)]
     rows = ([*name, *line[len(labels) :]] for name, line in zip(shown, lines, strict=True))

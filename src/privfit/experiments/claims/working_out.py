@@ -58,16 +58,14 @@ class Table1:
         lines = []
         for t in (0, 1, 2, 5, 10):
             columns = zip(*(run[t][1:] for run in runs), strict=True)
-            lines.append(
-                [str(t), *(f"{number(mean(c), 4)} ± {number(float(np.std(c)), 4)}" for c in columns)]
-            )
+            lines.append([str(t), *(f"{number(mean(c), 4)}±{number(float(np.std(c)), 4)}" for c in columns)])
         last = [run[SHOWN - 1].objective for run in runs]
         falls = [sum(b.objective < a.objective for a, b in pairwise(run[:SHOWN])) for run in runs]
         lower = sum(objective <= PUBLISHED_OBJECTIVE for objective in last)
         text = table(["t", "true gradient", "noisy gradient", "expected noise", "objective"], *lines)
         text += (
-            f"\n\nMeans and standard deviations over the draws; norms per record. True norms and objectives are "
-            f"NOT PRIVATE: no fit releases them. Of the first ten iterations the objective falls in "
+            f"\n\nMeans and standard deviations over the draws; norms per record. True norms and objectives "
+            f"are NOT PRIVATE: no fit releases them. Of the first ten iterations the objective falls in "
             f"{mean(falls):.1f} on average. The paper's objective after ten, {PUBLISHED_OBJECTIVE:g}, is "
             f"reached in {lower} draws."
         )
