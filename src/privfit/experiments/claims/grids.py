@@ -38,20 +38,6 @@ def best_of(means: Curve, metric: str) -> float:
     return (max if metric == "accuracy" else min)(means, key=means.__getitem__)
 
 
-def figure_table(evidence: Evidence, figure: str, metric: str) -> str:
-    """Write a figure as a table."""
-    experiment, lines = EXPERIMENTS[figure], []
-    for task in evidence.tasks(figure):
-        for algorithm, epsilon in product(experiment.algorithms, experiment.epsilons):
-            if evidence.has(figure, task, algorithm):
-                means = curve(evidence, figure, task, algorithm, epsilon, metric)
-                names = [task_name(task), named(algorithm), f"ε {epsilon:g}"]
-                lines.append([*names, *over(means.values(), number)])
-    values = [f"{value:g}" for value in experiment.values]
-    title = f"{metric} by {experiment.parameter}:"
-    return labelled(title, ["{},", "{}", "at {}"], values, *lines)
-
-
 @dataclass(frozen=True, kw_only=True)
 class Spread:
     """Judge how far the means over a parameter's values lie apart, in each panel, for each metric.

@@ -23,10 +23,10 @@ Each claim has a rule in `src/privfit/experiments/claims/register.toml`, which d
   little too small.
 - **In part**: in half of the cases or more, but not in all.
 - **Undecided**: the rows are of different folds, so their means cannot be compared.
-- **Outdated rows**: the part of the rows behind a verdict that an earlier version of the algorithm
-  may have made. Empty means none.
+- **Outdated** rows may have been made by an earlier version of the algorithm.
 - **DP-AGD** is the algorithm of the text with its errata corrected ([dpagd.md](dpagd.md)). With
   the cap of the authors' code it is called DP-AGD, steps up to 2.
+- *Said here* marks a claim of this documentation.
 - **Tables**: a lead is a mean and its standard error, and an empty name repeats the line above.
 
 [The end](#undecided) lists what the paper says and no row decides."""
