@@ -15,14 +15,9 @@ def labelled(title: str, labels: Sequence[str], head: Iterable[str], *lines: Seq
     every line is left out, and its label, filled in, goes to the title. A line does not repeat what the line
     above says.
     """
-    kept = []
-    for place, label in enumerate(labels):
-        said = {line[place] for line in lines}
-        if len(said) == 1:
-            title = " ".join(filter(None, [title, label.format(*said)]))
-        else:
-            kept.append(place)
-    title, kept = title.rstrip(",:"), kept or [0]
+    kept = [place for place in range(len(labels)) if len({line[place] for line in lines}) > 1] or [0]
+    shared = [label.format(lines[0][place]) for place, label in enumerate(labels) if place not in kept]
+    title = " ".join(filter(None, [title, *shared])).rstrip(",:")
     names = [[line[place] for place in kept] for line in lines]
     shown = [_unrepeated(before, name) for before, name in zip([[], *names], names, strict=False)]
     rows = ([*name, *line[len(labels) :]] for name, line in zip(shown, lines, strict=True))
