@@ -35,5 +35,9 @@ def test_a_single_line_keeps_its_first_name():
     ]
 
 
+def test_a_table_without_lines_has_a_head():
+    assert labelled("lead", LABELS, ["x"]) == "| lead | x |\n| --- | --- |"
+
+
 def test_the_most_common_name_is_the_first_of_several():
     assert most_common(["b", "a", "a", "b", "c"]) == "b"

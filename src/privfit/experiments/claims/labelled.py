@@ -16,7 +16,8 @@ def labelled(title: str, labels: Sequence[str], head: Iterable[str], *lines: Seq
     above says.
     """
     kept = [place for place in range(len(labels)) if len({line[place] for line in lines}) > 1] or [0]
-    shared = [label.format(lines[0][place]) for place, label in enumerate(labels) if place not in kept]
+    left_out = [place for place in range(len(labels)) if place not in kept]
+    shared = [labels[place].format(line[place]) for line in lines[:1] for place in left_out]
     title = " ".join(filter(None, [title, *shared])).rstrip(",:")
     names = [[line[place] for place in kept] for line in lines]
     shown = [_unrepeated(before, name) for before, name in zip([[], *names], names, strict=False)]
