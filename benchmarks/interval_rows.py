@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import functools
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -197,16 +198,19 @@ def least_eigenvalue(design: str, p: int) -> float:
 
 
 def table(rows: Rows) -> Iterator[str]:
-    """Yield the lines of a Markdown table with a row for each cell."""
+    """Yield the lines of a Markdown table with a row for each cell, and name those without an answer."""
     yield (
         "| design | n | p | ε | fits | refused | 95%: all (effects) | 90%: all (effects) | naive 95% "
         "| width / exact | width / open | misses |"
     )
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
     by_cell = verdicts(rows)
-    for cell in sorted(by_cell, key=lambda cell: (designs.DESIGNS.index(cell.design), cell[1:])):
+    in_order = sorted(by_cell, key=lambda cell: (designs.DESIGNS.index(cell.design), cell[1:]))
+    unanswered = [cell for cell in in_order if np.isnan(by_cell[cell].pooled[0.95])]
+    for cell in in_order:
+        if cell in unanswered:
+            continue
         found = by_cell[cell]
-        answered = not np.isnan(found.pooled[0.95])
         shares = [
             f"{_share(found.pooled[level])} ({_share(found.least[level])} to {_share(found.most[level])})"
             if not np.isnan(found.least[level])
@@ -214,7 +218,7 @@ def table(rows: Rows) -> Iterator[str]:
             for level in LEVELS
         ]
         refused = f"{found.refused:.0%}" + (" (bar: 10%)" if found.must_answer else "")
-        widths = [f"{found.beside_exact:.2f}", f"{found.beside_open:.2f}"] if answered else ["", ""]
+        widths = [f"{found.beside_exact:.2f}", f"{found.beside_open:.2f}"]
         cell_of = f"{cell.design} | {cell.n:,} | {cell.p} | {cell.epsilon:g}"
         told = [f"{found.repetitions:,}", refused, *shares, _share(found.naive), *widths]
         yield f"| {cell_of} | " + " | ".join([*told, "; ".join(found.failed)]) + " |"
@@ -225,6 +229,23 @@ def table(rows: Rows) -> Iterator[str]:
         told += [*(_share(few.pooled[level]) for level in LEVELS), _share(few.naive)]
         told += [f"{few.beside_exact:.2f}", f"{few.beside_open:.2f}", "; ".join(few.failed)]
         yield f"| {name} |  |  |  | " + " | ".join(told) + " |"
+    if unanswered:
+        yield ""
+        yield from textwrap.wrap(_without_an_answer({cell: by_cell[cell] for cell in unanswered}), 99)
+
+
+def _without_an_answer(cells: dict[Cell, Verdict]) -> str:
+    """Name the cells of which all effects are refused: design, records x columns, epsilons."""
+    epsilons: dict[str, dict[str, list[str]]] = {}
+    for cell in cells:
+        sizes = epsilons.setdefault(cell.design, {})
+        sizes.setdefault(f"{cell.n:,} x {cell.p}", []).append(f"{cell.epsilon:g}")
+    named = []
+    for design, sizes in epsilons.items():
+        places = [f"{size} at ε {', '.join(at)}" for size, at in sizes.items()]
+        named.append(f"{design} ({'; '.join(places)})")
+    fits = {verdict.repetitions for verdict in cells.values()}
+    return f"All effects of {min(fits):,} fits or more each are refused (100%) in {', '.join(named)}."
 
 
 def _share(value: float) -> str:

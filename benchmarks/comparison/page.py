@@ -123,16 +123,19 @@ def tally(results: Results) -> str:
 
 
 def means(results: Results) -> str:
-    """Return the means over all tables of two classes."""
+    """Return the means over all tables of two classes, one number for each epsilon."""
     lines = []
     for measure, word in WORDS.items():
-        for epsilon in EPSILONS:
-            line = [word, epsilon]
-            for learner in (*PRIVATE, *OPEN):
+        line = [word]
+        for learner in (*PRIVATE, *OPEN):
+            over = []
+            for epsilon in EPSILONS if learner in PRIVATE else EPSILONS[:1]:
                 found = [results.mean(Place(table, epsilon, learner, measure)) for table in TWO_CLASSES]
-                line.append(number(None if None in found else sum(found) / len(found)))
-            lines.append(line)
-    return markdown(["mean", "ε", *(HEADINGS.get(each, each) for each in (*PRIVATE, *OPEN))], lines)
+                over.append(None if None in found else sum(found) / len(found))
+            line.append(_at_epsilons(over, [None] * len(over)))
+        lines.append(line)
+    what = f"mean at ε {', '.join(EPSILONS)}"
+    return markdown([what, *(HEADINGS.get(each, each) for each in (*PRIVATE, *OPEN))], lines)
 
 
 def seconds(results: Results) -> str:
@@ -146,20 +149,33 @@ def seconds(results: Results) -> str:
 
 
 def cells(results: Results, measure: str, tables: Sequence[str], epsilons: Sequence[str] = EPSILONS) -> str:
-    """Return the means of a measure for every table and epsilon; the best private one is bold."""
+    """Return the means of a measure for every table, one number for each epsilon; the best private is bold.
+
+    Without privacy there is one number for all of them.
+    """
     lines = []
     pick = min if measure in LOWER_IS_BETTER else max
     for table in tables:
-        for epsilon in epsilons:
-            found = [results.mean(Place(table, epsilon, learner, measure)) for learner in (*PRIVATE, *OPEN)]
-            private = [value for value in found[: len(PRIVATE)] if value is not None]
-            best = number(pick(private)) if private else None
-            shown = [
-                f"**{number(value)}**" if i < len(PRIVATE) and number(value) == best else number(value)
-                for i, value in enumerate(found)
-            ]
-            lines.append([table, epsilon, *shown])
-    return markdown(["table", "ε", *(HEADINGS.get(each, each) for each in (*PRIVATE, *OPEN))], lines)
+        found = {
+            learner: [results.mean(Place(table, epsilon, learner, measure)) for epsilon in epsilons]
+            for learner in (*PRIVATE, *OPEN)
+        }
+        best = []
+        for at_epsilon in zip(*(found[learner] for learner in PRIVATE), strict=True):
+            private = [value for value in at_epsilon if value is not None]
+            best.append(number(pick(private)) if private else None)
+        shown = [_at_epsilons(found[learner], best) for learner in PRIVATE]
+        lines.append([table, *shown, *(_at_epsilons(found[learner][:1], [None]) for learner in OPEN)])
+    what = f"at ε {', '.join(epsilons)}"
+    return markdown([what, *(HEADINGS.get(each, each) for each in (*PRIVATE, *OPEN))], lines)
+
+
+def _at_epsilons(values: Sequence[float | None], best: Sequence[str | None]) -> str:
+    """Return the numbers of a learner, those that are the best in bold, or one dash if there is none."""
+    if all(value is None for value in values):
+        return NOTHING
+    texts = map(number, values)
+    return " ".join(f"**{text}**" if text == most else text for text, most in zip(texts, best, strict=True))
 
 
 def synthetic(results: Results) -> str:

@@ -14,6 +14,7 @@ import sys
 import textwrap
 import tomllib
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -176,23 +177,24 @@ def audit(_results: Results) -> str:
         "minutes of one core.",
         f"More than the claim was proven in {len(bad)} cases{': ' * bool(bad)}{', '.join(bad)};",
         f"the control was missed in {len(missed)}{': ' * bool(missed)}{', '.join(missed)}.",
-        "Claimed, proven and control are epsilons at delta = 0.05. The control adds the share of the noise",
-        "that is in brackets. The last column is shift / mu.",
+        f"Every case claims epsilon = {' or '.join(sorted({row.claimed_epsilon for row in found}))} at",
+        "delta = 0.05; proven and control are epsilons, too. The control adds the share of the noise",
+        "that is in brackets. The last column is shift / mu. An empty kind is that of the line above.",
     )
     lines = [
         [
             row.name,
-            row.kind,
-            f"{float(row.claimed_epsilon):.2f}",
+            row.kind if before is None or row.kind != before.kind else "",
             f"{float(row.proven_epsilon):.2f}",
             f"{float(row.control_epsilon):.2f} ({float(row.control):g})",
             f"{float(row.claimed_mu):.2f}",
             f"{float(row.shift):.2f}",
             f"{float(row.shift) / float(row.claimed_mu):.0%}",
         ]
-        for row in found
+        for before, row in pairwise([None, *found])
+        if row is not None
     ]
-    head = ("audited", "kind", "claimed", "proven", "control", "mu", "shift", "share")
+    head = ("audited", "kind", "proven", "control", "mu", "shift", "share")
     return f"{said}\n\n{table(head, lines)}"
 
 
@@ -230,10 +232,13 @@ def mutants(_results: Results) -> str:
         f"Tests noticed {len(noticed)} of the {len(judged)}, which is {len(noticed) / len(judged):.0%}.",
         f"{len(survived)} survived:" if survived else "None survived.",
     )
-    lines = [[f"`{row.file}:{row.line}`", row.why or "not looked at yet"] for row in survived]
+    places: dict[str, list[str]] = {}
+    for row in survived:
+        places.setdefault(row.why or "not looked at yet", []).append(f"`{row.file}:{row.line}`")
+    lines = [[", ".join(dict.fromkeys(found)), why] for why, found in places.items()]
     if not lines:
         return said
-    return f"{said}\n\n{table(('place', 'why no test notices'), lines)}"
+    return f"{said}\n\n{table(('places', 'why no test notices'), lines)}"
 
 
 def fuzzing(results: Results) -> str:

@@ -9,16 +9,14 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
-from privfit.experiments.claims.claim import Claim, Finding
+from privfit.experiments.claims.claim import Claim, Finding, Verdict
 from privfit.experiments.claims.deviations import deviations_table
-from privfit.experiments.claims.evidence import Evidence, NotRun, clearly, named, number, over, table
-from privfit.experiments.claims.grids import figure_table
+from privfit.experiments.claims.evidence import Evidence, NotRun, clearly, named, number, table
 from privfit.experiments.claims.plan import left_to_run
-from privfit.experiments.claims.register import CLAIMS, HERE
+from privfit.experiments.claims.register import CLAIMS
 from privfit.experiments.curves import how_often, no_step
 from privfit.experiments.designs import (
     DATASETS,
-    EPSILONS,
     EXPERIMENTS,
     WATERFALL,
     Experiment,
@@ -44,21 +42,17 @@ def without_blocks(page: str) -> str:
 
 
 def block(name: str, evidence: Evidence) -> str:
-    """Make a block: one of those below, a claim with its table or without, a parameter's figure, or means."""
+    """Make a block: one of those below, a claim, its verdict in a line, or the stages of a waterfall."""
     kind, _, key = name.partition(" ")
-    if kind in ("claim", "verdict"):
+    if kind == "claim":
         claim = CLAIMS[key]
-        parts = [f"*{claim.where}.* {claim.says}", *verdict_and_evidence(claim, evidence).split("\n\n")]
-        if kind == "verdict":
-            without = [part for part in parts if not part.startswith("| ")]
-            parts = [*without, f"[The numbers](claims.md#{key})"]
-        return wrapped("\n\n".join(parts))
+        return wrapped(f"*{claim.where}.* {claim.says}\n\n{verdict_and_evidence(claim, evidence)}")
+    if kind == "verdict":
+        return in_a_line(key, evidence)
     try:
         if kind in MADE_OF_STAGES:
             experiment, metric = key.split()
             return MADE_OF_STAGES[kind](evidence, experiment, metric)
-        if kind == "parameter":
-            return "\n\n".join(figure_table(evidence, key, metric) for metric in ("accuracy", "objective"))
         return wrapped(BLOCKS[name](evidence))
     except NotRun as missing:
         return f"Not run yet: {missing}."
@@ -67,21 +61,24 @@ def block(name: str, evidence: Evidence) -> str:
 def verdict_and_evidence(claim: Claim, evidence: Evidence) -> str:
     """Write what the rows say of a claim."""
     finding = claim.decide(evidence)
-    said = f"**{finding.verdict.capitalize()}** if that means: {claim.holds_if}."
+    said = f"**{finding.verdict.capitalize()}.** Rule: {claim.holds_if}."
     if finding.outdated:
-        said += f" Of the {finding.rows:,} rows used here, {finding.outdated:,} are outdated."
+        part = outdated_part(finding)
+        said += f" Outdated: {finding.outdated:,} of {finding.rows:,} rows ({part})."
     return f"{said}\n\n{finding.evidence}"
 
 
 def verdicts(evidence: Evidence) -> str:
-    """List the verdicts on the paper's claims, and on ours."""
-    lines = []
+    """List the claims by their verdicts."""
+    found: dict[str, list[str]] = {verdict: [] for verdict in Verdict}
     for key, claim in CLAIMS.items():
-        finding = claim.decide(evidence)
-        verdict = f"**{finding.verdict}**"
-        lines.append([f"[{key}](claims.md#{key})", claim.where, claim.says, verdict, outdated_part(finding)])
-    head = ["claim", "where", "restated", "verdict", "outdated rows"]
-    return table(head, *sorted(lines, key=lambda line: line[1] == HERE))
+        found[claim.decide(evidence).verdict].append(f"[{key}](#{key})")
+    lines = [
+        f"- **{verdict.capitalize()}** ({len(keys)}): {', '.join(keys)}."
+        for verdict, keys in found.items()
+        if keys
+    ]
+    return "\n".join(map(_item, lines))
 
 
 def outdated_part(finding: Finding) -> str:
@@ -180,7 +177,7 @@ def changes(evidence: Evidence, experiment: str, metric: str) -> str:
             evidence.gap(metric, experiment, task, (after, epsilon, None), (before, epsilon, None))
             for task, epsilon in settings
         ]
-        lines.append([WATERFALL[after], *(f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps)])
+        lines.append([WATERFALL[after], *(f"{number(gap.mean)}±{number(gap.error)}" for gap in gaps)])
     return table(["", *(f"{DATASETS[task[0]]} {epsilon:g}" for task, epsilon in settings)], *lines)
 
 
@@ -205,21 +202,25 @@ MADE_OF_STAGES: dict[str, Callable[[Evidence, str, str], str]] = {
 
 
 def in_short(evidence: Evidence) -> str:
-    """List the verdicts that say most about the paper, each with what was counted."""
-    lines = []
-    for key in IN_SHORT:
-        claim = CLAIMS[key]
-        finding = claim.decide(evidence)
-        first = finding.evidence.partition("\n\n")[0]
-        counted = f" {first}" if first.startswith(("Cases", "Panels")) else ""
-        part = outdated_part(finding)
-        old = f" Outdated rows: {part}." if part else ""
-        verdict = f"**{finding.verdict.capitalize()}.**{counted}{old} [{key}](claims.md#{key})"
-        lines.append(f"- *{claim.says}* {verdict}")
-    return "\n".join(
-        textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        for line in lines
-    )
+    """List the verdicts that say most about the paper."""
+    return "\n".join(in_a_line(key, evidence) for key in IN_SHORT)
+
+
+def in_a_line(key: str, evidence: Evidence) -> str:
+    """Write a claim with its verdict and what was counted, as an item of a list."""
+    claim = CLAIMS[key]
+    finding = claim.decide(evidence)
+    first = finding.evidence.partition("\n\n")[0]
+    counted = f" {first}" if first.startswith(("Cases", "Panels", "True of")) else ""
+    part = outdated_part(finding)
+    old = f" Outdated rows: {part}." if part else ""
+    line = f"- *{claim.says}* **{finding.verdict.capitalize()}.**{counted}{old} [{key}](claims.md#{key})"
+    return _item(line)
+
+
+def _item(line: str) -> str:
+    """Break the lines of an item of a list."""
+    return textwrap.fill(line, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def table_2(evidence: Evidence) -> str:
@@ -233,26 +234,6 @@ def _settings(evidence: Evidence, experiment: str) -> list[tuple[tuple[str, str]
     found = {setting[4] for setting in evidence.rows if setting[0] == experiment}
     epsilons = [epsilon for epsilon in EXPERIMENTS[experiment].epsilons if epsilon in found]
     return [(task, epsilon) for task in evidence.tasks(experiment) for epsilon in epsilons]
-
-
-def solvers_on_adult(evidence: Evidence) -> str:
-    """Compare every algorithm on Adult."""
-    parts = []
-    for experiment, loss in (("logistic", "logistic"), ("svm", "hinge")):
-        for metric in ("accuracy", "objective"):
-            lines = []
-            for algorithm in EXPERIMENTS[experiment].algorithms:
-                if evidence.has(experiment, ("adult", loss), algorithm) and "NOT" not in algorithm:
-                    means = (
-                        f"{evidence.mean(metric, experiment, ('adult', loss), algorithm, epsilon):.4f}"
-                        + _idle(evidence, experiment, ("adult", loss), algorithm, epsilon)
-                        for epsilon in EPSILONS  # at each of which a reference is the same
-                    )
-                    lines.append([f"`{algorithm}`", *means])
-            if not lines:
-                raise NotRun(f"{experiment}.csv")
-            parts.append(f"**{loss}, {metric}**\n\n" + table(["", *over(EPSILONS, str)], *lines))
-    return "\n\n".join(parts)
 
 
 # The claims that the page on the reproduction begins with.
@@ -273,11 +254,9 @@ BLOCKS: dict[str, Callable[[Evidence], str]] = {
     "outdated": outdated,
     "in short": in_short,
     "table 2": table_2,
-    "verdicts": verdicts,
     "runs": runs,
     "deviations": deviations_table,
     "left to run": left_to_run,
-    "every solver on adult": solvers_on_adult,
 }
 
 

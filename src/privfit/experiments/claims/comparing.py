@@ -20,6 +20,7 @@ from privfit.experiments.claims.evidence import (
     table,
     task_name,
 )
+from privfit.experiments.claims.labelled import labelled, most_common
 from privfit.experiments.curves import Estimate
 from privfit.experiments.designs import EPSILONS, EXPERIMENTS
 
@@ -71,6 +72,18 @@ class Pair(NamedTuple):
     elsewhere: str | None = None
 
 
+class Lead(NamedTuple):
+    """How far one is ahead of the best of the others, and who that is if there are several."""
+
+    gap: Estimate
+    rival: str
+
+    def text(self, usual: str) -> str:
+        """Write it, with the rival's name unless it is the usual one."""
+        error = f"{number(self.gap.mean)}±{number(self.gap.error)}"
+        return f"{error} ({self.rival})" if self.rival != usual else error
+
+
 # What may be asked of a comparison, by the words of the register.
 RULES = ("ahead", "not ahead", "near", "closes half")
 COUNTED: dict[str, Callable[[Task], bool]] = {
@@ -89,7 +102,8 @@ class Compare:
     other by half of the other's distance to the best of `target` or more. Panels that are not `counted`, and
     pairs that are not, are shown. With `enough`, a panel is one case, which holds if the rule is true at so
     many epsilons; otherwise each epsilon of a panel is a case. With `all_rivals`, a verdict for the claim
-    waits for the rows of all others; one against it stands without them.
+    waits for the rows of all others; one against it stands without them. With `table_of`, the table of
+    another claim has the same numbers, and none is written.
     """
 
     experiments: tuple[str, ...]
@@ -102,6 +116,7 @@ class Compare:
     counted: str = "every panel"
     enough: int | None = None
     all_rivals: bool = False
+    table_of: str | None = None
 
     def __post_init__(self) -> None:
         assert self.rule in RULES
@@ -122,7 +137,7 @@ class Compare:
 
     def __call__(self, evidence: Evidence) -> Finding:
         """Compare."""
-        lines: list[list[str]] = []
+        shown: list[tuple[list[str], list[Lead]]] = []
         cases: list[bool] = []
         missing: dict[str, None] = {}
         for experiment in self.experiments:
@@ -135,25 +150,36 @@ class Compare:
                         Comparison(self.metric, task, epsilon, Setting(experiment, pair.mine), others)
                         for epsilon in self.epsilons
                     ]
-                    texts = [_text(evidence, comparison) for comparison in comparisons]
-                    lines.append([task_name(task), _names(pair), *texts])
+                    leads = [_lead(evidence, comparison) for comparison in comparisons]
+                    rival = named(others[0].algorithm) if len(pair.others) == 1 else "the best"
+                    shown.append(([task_name(task), named(pair.mine), rival], leads))
                     if pair.counted and COUNTED[self.counted](task):
                         missing |= dict.fromkeys(absent)
                         held = [self._holds(evidence, comparison) for comparison in comparisons]
                         cases += held if self.enough is None else [sum(held) >= self.enough]
         if not cases:
             raise NotRun(", ".join(f"{experiment}.csv" for experiment in self.experiments))
-        better = (
-            "more is better" if self.metric == "accuracy" else "less is better, so that the sign is turned"
-        )
-        head = [f"lead in {self.metric} over the best ({better})", "", *over_epsilons(self.epsilons)]
-        finding = counted(cases, "Cases" if self.enough is None else "Panels", table(head, *lines))
+        if self.table_of is None:
+            text = self._table(shown)
+        else:
+            text = f"The table of [{self.table_of}](claims.md#{self.table_of}) has the numbers."
+        finding = counted(cases, "Cases" if self.enough is None else "Panels", text)
         if not missing or not self.all_rivals:
             return finding
         names = ", ".join(map(named, missing))
         if finding.verdict is not Verdict.FAILS:
             raise NotRun(f"{names} in {self.experiments[0]}.csv")
         return Finding(finding.verdict, f"{finding.evidence}\n\nWithout {names}, which was not run yet.")
+
+    def _table(self, shown: list[tuple[list[str], list[Lead]]]) -> str:
+        rivals = [lead.rival for _, leads in shown for lead in leads if lead.rival]
+        usual = most_common(rivals) if rivals else ""
+        title = f"lead in {self.metric}"
+        if self.metric == "objective":
+            title += " (the sign is turned, because less is better)"
+        labels = ["{}:", "{}", "over {}" + (f" ({usual} if none is named)" if usual else "")]
+        lines = ([*names, *(lead.text(usual) for lead in leads)] for names, leads in shown)
+        return labelled(title, labels, over_epsilons(self.epsilons), *lines)
 
     def _tasks(self, evidence: Evidence, experiment: str) -> list[Task]:
         """Return the panels of an experiment; where others decide as well, one may be missing altogether."""
@@ -177,17 +203,13 @@ class Compare:
         return [name for name in shown if name not in found], [Setting(experiment, name) for name in found]
 
 
-def _names(pair: Pair) -> str:
-    return f"{named(pair.mine)}, {named(pair.others[0])}" if len(pair.others) == 1 else named(pair.mine)
-
-
-def _text(evidence: Evidence, comparison: Comparison) -> str:
+def _lead(evidence: Evidence, comparison: Comparison) -> Lead:
     best = comparison.best(evidence)
-    lead = comparison.lead(evidence, best)
     if len(comparison.others) == 1:
-        return f"{number(lead.mean)} ± {number(lead.error)}"
-    which = named(best.algorithm) if best.value is None else f"{best.value:g}"
-    return f"{number(lead.mean)} ± {number(lead.error)} ({which})"
+        rival = ""
+    else:
+        rival = named(best.algorithm) if best.value is None else f"{best.value:g}"
+    return Lead(comparison.lead(evidence, best), rival)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,7 +253,7 @@ class AlongEpsilon:
             held = [any(steps), example]
         changes = table(
             [f"{self.metric} of {named(mine)}", *(f"from {less:g} to {more:g}" for less, more in gaps)],
-            ["changes by", *(f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps.values())],
+            ["changes by", *(f"{number(gap.mean)}±{number(gap.error)}" for gap in gaps.values())],
         )
         text = f"{table([f'{self.metric}', *over_epsilons()], *lines)}\n\n{changes}"
         return Finding(graded(sum(held), len(held)), text)

@@ -21,6 +21,7 @@ from privfit.experiments.claims.evidence import (
     table,
     task_name,
 )
+from privfit.experiments.claims.labelled import labelled
 from privfit.experiments.designs import EPSILONS, EXPERIMENTS
 
 FULL_FILE = 4_898_431  # records of KDDCup99
@@ -63,12 +64,13 @@ class Share:
                     continue
                 cases += self._judge(ratios)
                 settings += [(experiment, task, self.algorithm, epsilon) for epsilon in EPSILONS]
-                lines.append([task_name(task), self.what, *over(ratios, lambda x: number(x, 2))])
+                lines.append([self.what, task_name(task), *over(ratios, lambda x: number(x, 2))])
                 for name, above, below in self.shown:
                     extra = self._ratios(evidence, experiment, task, (above,), (below,))
-                    lines.append([task_name(task), name, *over(extra, lambda x: number(x, 2))])
+                    lines.append([name, task_name(task), *over(extra, lambda x: number(x, 2))])
         column = self.below[0].partition(" of ")[0]
-        text = _how_many(evidence, column, settings) + table(["", "", *over_epsilons()], *lines)
+        shown = labelled("", ["{}:", "{}"], over_epsilons(), *_by_name(lines))
+        text = _how_many(evidence, column, settings) + shown
         if not missing:
             return counted(cases, "Cases", text)
         unknown = len(missing) * len(self._judge([math.nan] * len(EPSILONS)))
@@ -188,6 +190,12 @@ class Collapse:
         ]
         text = _how_many(evidence, self.column, settings) + table(head, *lines)
         return Finding(graded(sum(cases), len(cases)), text)
+
+
+def _by_name(lines: list[list[str]]) -> list[list[str]]:
+    """Put the lines with one name together, in the order in which names come first."""
+    names = list(dict.fromkeys(line[0] for line in lines))
+    return sorted(lines, key=lambda line: names.index(line[0]))
 
 
 def _how_many(evidence: Evidence, column: str, settings: Iterable[tuple[Any, ...]]) -> str:

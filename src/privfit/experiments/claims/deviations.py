@@ -27,8 +27,8 @@ def _between(
                 for experiment, algorithm in (first, second)
             )
             gap = paired(metric, mine, other)
-            gaps.append(f"{number(gap.mean)} ± {number(gap.error)}")
-        return f"{words} {', '.join(gaps)} ({metric}, Adult, BANK, IPUMS-BR, logistic, ε {epsilon:g})"
+            gaps.append(f"{number(gap.mean)}±{number(gap.error)}")
+        return f"{words} {', '.join(gaps)} ({metric}, ε {epsilon:g})"
 
     return effect
 
@@ -130,24 +130,27 @@ DEVIATIONS = (
     Deviation(
         "lambda",
         "tuned on the data by a grid search; another one for SGD",
-        "0.001 for DP-AGD, ObjPert and SGD-Adv, 0.0001 for OutPert, 0 for SGD-MA; in the parameter "
-        "figures 0, "
-        "but 0.001 for C_grad",
+        "0.001 for DP-AGD, ObjPert and SGD-Adv (`run_agd_logistic.py` 74), 0.0001 for OutPert "
+        "(`run_outpert_logistic.py` 70), 0 for SGD-MA, whose script does not pass it on "
+        "(`run_sgdma_logistic.py` 44-46); in the parameter figures 0, but 0.001 for C_grad "
+        "(`run_vary_cgrad.py` 40)",
         "0, unless a proof needs one",
         _stage("authors-e10", "dpagd"),
     ),
     Deviation(
         "folds and repetitions",
         "20 times 5-fold",
-        "2 times 5-fold (SGD-Adv 3), 10 runs on each fold",
+        "2 times 5-fold, 10 runs on each fold (`run_agd_logistic.py` 26-27, 70); SGD-Adv 3 times "
+        "(`run_sgdadv_logistic.py` 23)",
         "as often as the table above says, one run on each fold",
         _not_measured,
     ),
     Deviation(
         "PrivGene",
         "genetic algorithm, T = c n ε",
-        "a single parent with one child for each weight and direction; n ε / 800 generations; on KDDCup99 a "
-        "fresh batch for each",
+        "a single parent with one child for each weight and direction; a view of the winner's row is kept "
+        "while the row is written over, so that the winner moves on (`algo/privgene.py` 52-61); n ε / 800 "
+        "generations; on KDDCup99 a fresh batch for each (37-41)",
         "crossover and mutation in populations of 200; n ε / 800 generations, between 8 and 200; on KDDCup99 "
         "one random subset",
         _between(
@@ -161,8 +164,9 @@ DEVIATIONS = (
     Deviation(
         "OutPert",
         "T and step tuned for each table",
-        "50 steps of length 1, gradient bound 1, rows not rescaled; fitted to all records, those of the test "
-        "fold included",
+        "50 steps of length 1, gradient bound 1 (`run_outpert_logistic.py` 66-71), rows not rescaled and "
+        "nothing clipped (`algo/outpert.py` 33); fitted to all records, those of the test fold included "
+        "(`run_outpert_logistic.py` 42)",
         "fitted to the training folds; rows shrunk to a norm; the longest step that the proof allows, as "
         "many "
         "as keep a weight's noise at 0.1",
@@ -177,7 +181,9 @@ DEVIATIONS = (
     Deviation(
         "ObjPert",
         "rows of norm 1",
-        "features of norm 1, then a column of ones for the intercept; sensitivity as for norm 1",
+        "features of norm 1, then a column of ones for the intercept (`common/dat.py` 43-49), which is not "
+        "regularised (`algo/objperturb.py` 88); sensitivity as for norm 1; what has not converged is "
+        "returned (65-69)",
         "rows of norm 1 with the intercept's 1, on which its objective is measured too; exact analysis of "
         "the Gaussian noise",
         _between(
@@ -199,7 +205,7 @@ DEVIATIONS = (
     Deviation(
         "SGD-MA's noise and steps",
         "not stated",
-        "noise multiplier 4, up to 20,000 steps of 0.05",
+        "noise multiplier 4, up to 20,000 steps of 0.05 (`run_sgdma_logistic.py` 18, 21)",
         "noise multiplier 4 and up to 10,000 steps of 0.2; where more would fit, as at ε 0.8 and 1.6, less "
         "noise instead",
         _not_measured,
@@ -214,7 +220,8 @@ DEVIATIONS = (
     Deviation(
         "SGD-Adv",
         "advanced composition and amplification",
-        "n ε / 500 steps with noise for replaced records of a batch, sensitivity 2 C",
+        "n ε / 500 steps with noise for replaced records of a batch, sensitivity 2 C; delta is 1e-8 on "
+        "KDDCup99, too (`algo/sgd.py` 49)",
         "n ε / 500 steps on Poisson samples, sensitivity C; the exact price of a step on its sample",
         _between(
             "accuracy",
@@ -227,7 +234,8 @@ DEVIATIONS = (
     Deviation(
         "batches of SGD",
         "√n",
-        "√n + 10, drawn without replacement, accounted as Poisson",
+        "int(√n + 10), drawn without replacement (`run_sgdma_logistic.py` 37; `algo/sgd.py` 33, 67), "
+        "accounted as Poisson",
         "Poisson samples of √n on average",
         _not_measured,
     ),
@@ -254,17 +262,19 @@ DEVIATIONS = (
     Deviation(
         "parameter figures",
         "Adult; does not say on which records accuracy is measured",
-        "fitted to and scored on all records, 10 runs",
+        "fitted to and scored on all records, 10 runs (`run_vary_splits.py` 40-44)",
         "fitted to training folds, accuracy on the fold held out",
         _not_measured,
     ),
     Deviation(
         "epsilons of the parameter figures",
-        "not listed",
-        "0.1, 0.5, 1 (splits); 0.1 to 1.6 (gamma); 0.1, 0.2, 0.4, 0.8 (C_grad, C_obj)",
+        "only 0.1 is named",
+        "0.1, 0.5, 1 (splits, `run_vary_splits.py` 25); 0.1 to 1.6 (gamma, `run_vary_gamma.py` 25); 0.1, "
+        "0.2, 0.4, 0.8 (C_grad, C_obj)",
         "0.1, 0.2, 0.4, 0.8 for all",
         _of_no_account,
     ),
+    Deviation("gamma", "no default is named", "0.1 (`algo/agd_rho.py` 33)", "0.1", _of_no_account),
     Deviation(
         "KDDCup99",
         "4,898,431 records; batches of 40,000; without OutPert",

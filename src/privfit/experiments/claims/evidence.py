@@ -205,10 +205,5 @@ def over_epsilons(epsilons: Iterable[float] = EPSILONS, what: str = "") -> list[
     return over(epsilons, lambda epsilon: f"{what}ε {epsilon:g}")
 
 
-def over_gaps(gaps: Iterable[Estimate]) -> list[str]:
-    """Write differences with their errors."""
-    return [f"{number(gap.mean)} ± {number(gap.error)}" for gap in gaps]
-
-
 def _setting(cell: Cell) -> Setting:
     return cell.experiment, cell.dataset, cell.loss, cell.algorithm, cell.epsilon, cell.value

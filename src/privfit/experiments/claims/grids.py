@@ -16,9 +16,9 @@ from privfit.experiments.claims.evidence import (
     number,
     over,
     over_epsilons,
-    table,
     task_name,
 )
+from privfit.experiments.claims.labelled import labelled
 from privfit.experiments.designs import DATASETS, EXPERIMENTS, FOLDS
 
 METRICS = ("accuracy", "objective")
@@ -36,19 +36,6 @@ def curve(
 def best_of(means: Curve, metric: str) -> float:
     """Return the value at which a curve is best."""
     return (max if metric == "accuracy" else min)(means, key=means.__getitem__)
-
-
-def figure_table(evidence: Evidence, figure: str, metric: str) -> str:
-    """Write a figure as a table."""
-    experiment, lines = EXPERIMENTS[figure], []
-    for task in evidence.tasks(figure):
-        for algorithm, epsilon in product(experiment.algorithms, experiment.epsilons):
-            if evidence.has(figure, task, algorithm):
-                means = curve(evidence, figure, task, algorithm, epsilon, metric)
-                where = [task_name(task)] if len(experiment.tasks) > 1 else []
-                lines.append([*where, named(algorithm), f"{epsilon:g}", *over(means.values(), number)])
-    values = [f"{experiment.parameter} {value:g}" for value in experiment.values]
-    return table([metric, *[""] * (len(experiment.tasks) > 1), "ε", *values], *lines)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,14 +75,15 @@ class Spread:
                         self._spread(curve(evidence, figure, task, algorithm, epsilon, metric), metric)
                         for epsilon in experiment.epsilons
                     ]
-                    what = f"{experiment.parameter}, {metric}"
-                    lines.append([what, task_name(task), named(algorithm), *over(spreads, number)])
+                    what = [metric, str(experiment.parameter), task_name(task), named(algorithm)]
+                    lines.append([*what, *over(spreads, number)])
                     if algorithm in self.counted:
                         cases[metric] += self._judge(spreads, limit)
                         if not _on_the_same_folds(evidence, figure, task, algorithm):
                             uneven[f"{named(algorithm)} on {DATASETS[task[0]]}"] = None
-        head = ["spread of the means", "", "", *over_epsilons(EXPERIMENTS[self.figures[0]].epsilons)]
-        finding = by_metric(cases, table(head, *lines), self.figures[0])
+        labels = ["of {}", "over {},", "{},", "{}"]
+        head = over_epsilons(EXPERIMENTS[self.figures[0]].epsilons)
+        finding = by_metric(cases, labelled("spread of means", labels, head, *lines), self.figures[0])
         if not uneven:
             return finding
         why = f"Not fitted on the same folds, {FOLDS} or more, at every value: {', '.join(uneven)}."
@@ -163,8 +151,9 @@ class Ends:
             if algorithm == self.algorithms[0]:
                 each = [case for end in worse.values() for case in end]
                 cases[metric] = [any(end) for end in worse.values()] if self.can else each
-        head = ["", "", "ε", f"at {low:g}", f"at {high:g}", "compared with"]
-        return by_metric(cases, table(head, *lines), self.figure)
+        head = [f"at {low:g}", f"at {high:g}", "compared with"]
+        text = labelled("", ["{},", "{},", "ε {}"], head, *lines)
+        return by_metric(cases, text, self.figure)
 
 
 def by_metric(cases: dict[str, list[bool]], text: str, figure: str) -> Finding:

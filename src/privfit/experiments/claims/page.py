@@ -10,23 +10,26 @@ from privfit.experiments.claims.evidence import CLEAR, Evidence, table
 from privfit.experiments.claims.register import CLAIMS
 
 PAGE = "claims.md"
+SHORT = 100  # characters of a paragraph that may be said again
 _TITLE = "# The paper's claims, one by one"
-_HEAD = f"""Lee & Kifer, *Concentrated Differentially Private Gradient Descent with Adaptive per-Iteration
-Privacy Budget* (KDD 2018): what it claims, restated in our words, and what the rows in
-[results](../results/summary.md) say. This page is made by `privfit reproduce claims`; a test holds
-it against the rows.
+_HEAD = f"""What Lee & Kifer, *Concentrated Differentially Private Gradient Descent with Adaptive
+per-Iteration Privacy Budget* (KDD 2018), claim, in our words, and what the rows in
+[results](../results/summary.md) say. `privfit reproduce claims` writes this page.
 
-Each claim has a rule, `src/privfit/experiments/claims/register.toml`, and a verdict that follows
-from the rule. Where a rule says clearly, two settings were compared on the same folds, and
-their difference is more than {CLEAR:g} standard errors of the paired differences; training folds
-overlap, so that these errors are a little too small. DP-AGD is the algorithm of the text with its
-errata corrected ([dpagd.md](dpagd.md)); with the cap of the authors' code it is called DP-AGD,
-steps up to 2. Without rows there is no verdict; in part means in half of the cases or more, but
-not in all. Undecided is a claim whose rows are of different folds, so that their means cannot be
-compared. The last column says which part of the rows that a verdict rests on or that are shown
-beside it is outdated, if any is.
+Each claim has a rule in `src/privfit/experiments/claims/register.toml`, which decides the verdict.
 
-What the paper says and no row decides is listed [at the end](#undecided), each with the reason."""
+- **Clearly**: two settings were compared on the same folds, and their difference is more than
+  {CLEAR:g} standard errors of the paired differences. Training folds overlap, so these errors are a
+  little too small.
+- **In part**: in half of the cases or more, but not in all.
+- **Undecided**: the rows are of different folds, so their means cannot be compared.
+- **Outdated** rows may have been made by an earlier version of the algorithm.
+- **DP-AGD** is the algorithm of the text with its errata corrected ([dpagd.md](dpagd.md)). With
+  the cap of the authors' code it is called DP-AGD, steps up to 2.
+- *Said here* marks a claim of this documentation.
+- **Tables**: a lead is a mean and its standard error, and an empty name repeats the line above.
+
+[The end](#undecided) lists what the paper says and no row decides."""
 
 
 class Undecided(NamedTuple):
@@ -94,13 +97,16 @@ UNDECIDED = (
 
 def register_page(evidence: Evidence) -> str:
     """Write the whole register."""
-    parts = [_TITLE, wrapped(outdated(evidence)), wrapped(_HEAD), verdicts(evidence)]
+    parts = [_TITLE, wrapped(outdated(evidence)), _HEAD, verdicts(evidence)]
     shown = dict[str, str]()
     for key in CLAIMS:
         parts.append(f"## {key}")
         for paragraph in block(f"claim {key}", evidence).split("\n\n"):
-            first = shown.setdefault(paragraph, key) if paragraph.startswith("| ") else key
-            parts.append(paragraph if first == key else f"The table is that of [{first}](#{first}).")
+            first = shown.setdefault(paragraph, key)
+            if first == key or len(paragraph) < SHORT:
+                parts.append(paragraph)
+            elif paragraph.startswith("| "):
+                parts.append(f"The table is that of [{first}](#{first}).")
     parts += ["## undecided", table(["where", "restated", "why no row decides it"], *UNDECIDED)]
     return "\n\n".join(parts) + "\n"
 
