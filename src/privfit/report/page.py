@@ -19,7 +19,7 @@ from privfit.models.weights import weights_of
 from privfit.printable import printable
 from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
-from privfit.report.scores import scores_block
+from privfit.report.scores import refuse_scores_of_another_model, scores_block
 from privfit.report.summary import summary
 from privfit.report.weights import CLASSES_DRAWN, weights_section
 
@@ -59,6 +59,7 @@ def render(
     html : str
         A complete HTML file that needs no other files.
     """
+    refuse_scores_of_another_model(model, scores)
     weights = weights_of(model, CLASSES_DRAWN)
     kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
     heading = title or f"{title_of(model.kind)} {kept}"
