@@ -32,6 +32,7 @@ CARD_FIELDS = (
 )
 LEAST_CHANCE_IN_WORDS = 1e-12  # smaller probabilities are not written as "1 in ..."
 RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # numbers of records for which the page states the promise
+IN_ONE_ROW = 5  # facts at the top of the page; more of them are too narrow for whole words
 
 
 def render(
@@ -136,7 +137,7 @@ def _facts(model: Published, weights: WeightTable) -> str:
     else:
         facts.append(("predicts", (model.schema or {}).get("label", {}).get("name", "a number")))
     cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
-    return f'<dl class="facts">{cells}</dl>'
+    return f'<dl class="facts{" many" * (len(facts) > IN_ONE_ROW)}">{cells}</dl>'
 
 
 def _promise(model: Published) -> str:
