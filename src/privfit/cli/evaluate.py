@@ -76,14 +76,15 @@ def evaluate(
         )
     most = fitted.privacy_.records_per_person if rows_per_person is None else rows_per_person
     of_people = ids is not None and not public_data and most is not None
-    table = take_table(
-        data,
-        schema,
-        of_people=of_people,
-        check=not no_check,
-        may_repeat_ids=public_data,
-        purpose="evaluate",
-    )
+    with spending(ledger):
+        table = take_table(
+            data,
+            schema,
+            of_people=of_people,
+            check=not no_check,
+            may_repeat_ids=public_data,
+            purpose="evaluate",
+        )
     if public_data:
         facts = exact_scores(fitted, table)
         from privfit.report.titles import score_title

@@ -143,8 +143,8 @@ def train(
     ledger = ledger_of(store, dataset)
     of_people = is_about_people(facts, schema, rows_per_person)
     declared = replace(facts, records=facts.records or records)
-    table = take_table(data, declared, of_people=of_people, check=not no_check)
     with spending(ledger):
+        table = take_table(data, declared, of_people=of_people, check=not no_check)
         fitted = kind.estimator(
             epsilon,
             delta,

@@ -126,8 +126,8 @@ def tune(
     search.check()
     of_people = is_about_people(facts, schema, rows_per_person)
     declared = replace(facts, records=facts.records or records)
-    table = take_table(data, declared, of_people=of_people, check=not no_check)
     with spending(ledger):
+        table = take_table(data, declared, of_people=of_people, check=not no_check)
         search.fit(table)
         with replacing(out) as file:
             search.best_estimator_.save(file)
