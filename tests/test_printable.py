@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from privfit import DPLogisticRegression, Schema
-from privfit.printable import brief, printable
+from privfit.cli.output import columns
+from privfit.printable import brief, padded, printable, terminal_width
 from privfit.schema import Categorical, Label, Numeric
 
 EVIL = "a\x1b[31m\x9b2J\x07\r\n\u202e"
@@ -25,6 +26,20 @@ def test_every_character_that_acts_is_escaped():
         if acts or unicodedata.bidirectional(character) in ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI"):
             assert printable(character).isascii(), hex(code)
             assert printable(character).isprintable(), hex(code)
+
+
+@pytest.mark.parametrize(
+    ("text", "width"), [("", 0), ("Bern", 4), ("Łódź", 4), ("Zu\u0308rich", 6), ("東京", 4), ("ｶﾅ", 2)]
+)
+def test_a_text_is_as_wide_as_a_terminal_shows_it(text, width):
+    assert terminal_width(text) == width
+    assert padded(text, 8) == text + " " * (8 - width)
+    assert padded(text, 8, right=True) == " " * (8 - width) + text
+
+
+def test_tables_are_aligned_beside_names_of_wide_characters():
+    lines = columns([("town", "weight"), ("東京", "+0.45"), ("Genève", "-0.03")]).split("\n")
+    assert [terminal_width(line) for line in lines] == [14, 14, 14]
 
 
 def test_a_sentence_that_quotes_a_megabyte_keeps_its_beginning_and_its_remedy():

@@ -40,7 +40,7 @@ class _Growing:
 
     def __init__(self, dtype: Any) -> None:
         self.dtype, self.size = np.dtype(dtype), 0
-        self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115  # it is closed when nobody maps it
+        self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115  # `array` closes it
             max_size=MOST_IN_MEMORY, dir=cache_directory()
         )
 
@@ -57,12 +57,13 @@ class _Growing:
         self.size += content.size
 
     def array(self) -> NDArray[Any]:
-        """Return all values that were appended."""
-        if self.size <= MOST_IN_MEMORY:
-            self._file.seek(0)
-            return np.frombuffer(bytearray(self._file.read()), dtype=self.dtype)
-        # a shared mapping, because a private one would have to fit into memory and swap; nobody writes to it
-        return np.frombuffer(mmap.mmap(self._file.fileno(), self.size), dtype=self.dtype)
+        """Return all values that were appended; no more can be."""
+        with self._file:  # a mapping stays when the file is closed
+            if self.size <= MOST_IN_MEMORY:
+                self._file.seek(0)
+                return np.frombuffer(bytearray(self._file.read()), dtype=self.dtype)
+            # shared, because a private mapping would have to fit into memory and swap; nobody writes to it
+            return np.frombuffer(mmap.mmap(self._file.fileno(), self.size), dtype=self.dtype)
 
 
 class Cache:
@@ -87,33 +88,31 @@ class Cache:
 
     def __init__(self, n_columns: int) -> None:
         self.n_columns, self.n_rows = n_columns, 0
-        self._numbers: _Growing | None = None  # with the precision of the first block
-        self._places, self._lengths = _Growing(np.int32), _Growing(np.int32)
-        self._is_sparse = False
+        cache_directory()  # which raises before a block is read if there is none
+        self._parts: list[_Growing] = []  # the numbers; of CSR blocks also their columns and lengths of rows
 
     def append(self, block: Matrix) -> None:
         """Write further rows."""
-        if self._numbers is None:
-            self._is_sparse, self._numbers = sparse.issparse(block), _Growing(block.dtype)
+        is_sparse = sparse.issparse(block)
+        arrays = [block.data, block.indices, np.diff(block.indptr)] if is_sparse else [block]
+        if not self._parts:  # the first block decides the precision
+            self._parts = [_Growing(dtype) for dtype in (block.dtype, np.int32, np.int32)[: len(arrays)]]
         self.n_rows += block.shape[0]
-        if self._is_sparse:
-            self._places.append(block.indices)
-            self._lengths.append(np.diff(block.indptr))
-            self._numbers.append(block.data)
-        else:
-            self._numbers.append(block)
+        for part, values in zip(self._parts, arrays, strict=True):
+            part.append(values)
 
     def matrix(self) -> Matrix:
-        """Return all rows as an array or a CSR matrix; its numbers are mapped unless they are few."""
-        if self._numbers is None:
-            return np.empty((0, self.n_columns), np.float32)
-        numbers = self._numbers.array()
-        if not self._is_sparse:
-            return numbers.reshape(self.n_rows, self.n_columns)
-        starts = np.zeros(self.n_rows + 1, np.int64)
-        np.cumsum(self._lengths.array(), out=starts[1:])
+        """Return all rows as an array or a CSR matrix, once; its numbers are mapped unless they are few."""
         shape = (self.n_rows, self.n_columns)
-        return sparse.csr_matrix((numbers, self._places.array(), starts), shape=shape)
+        if not self._parts:
+            return np.empty(shape, np.float32)
+        numbers, *places = (part.array() for part in self._parts)
+        if not places:
+            return numbers.reshape(shape)
+        columns, lengths = places
+        starts = np.zeros(self.n_rows + 1, np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        return sparse.csr_matrix((numbers, columns, starts), shape=shape)
 
 
 def is_mapped(array: Any) -> bool:

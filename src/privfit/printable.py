@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # Control characters, marks that change the direction of writing, line separators, invisible characters,
 # single surrogates, and tags. Joiners are allowed, because Persian and many emoji are written with them.
@@ -65,3 +66,51 @@ def brief(text: str) -> str:
         return line
     half = (LONGEST_SENTENCE - len(" ... ")) // 2
     return f"{line[: LONGEST_SENTENCE - half - len(' ... ')]} ... {line[-half:]}"
+
+
+def terminal_width(text: str) -> int:
+    """Return how many columns of a terminal a text takes.
+
+    Parameters
+    ----------
+    text : str
+        A line.
+
+    Returns
+    -------
+    width : int
+        Chinese, Japanese and Korean characters take two columns, and accents that are combined none.
+
+    Examples
+    --------
+    >>> terminal_width("Zürich"), terminal_width("東京")
+    (6, 4)
+    """
+    if text.isascii():
+        return len(text)
+    widths = {"W": 2, "F": 2}
+    return sum(
+        0 if unicodedata.combining(each) else widths.get(unicodedata.east_asian_width(each), 1)
+        for each in text
+    )
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Return a text with the spaces that it needs to take some columns of a terminal.
+
+    Parameters
+    ----------
+    text : str
+        A line.
+    width : int
+        How many columns it takes at least.
+    right : bool
+        Whether the text is at the right end.
+
+    Returns
+    -------
+    line : str
+        The text after or before spaces.
+    """
+    spaces = " " * (width - terminal_width(text))
+    return spaces + text if right else text + spaces

@@ -35,6 +35,8 @@ def test_demo_shows_curves_odds_ratios_budget_and_promise_and_writes_the_report(
     ):
         assert expected in result.stdout
     assert "█" in result.stdout
+    age = next(line for line in result.stdout.split("\n") if "age (years), +10" in line)
+    assert len({len(number) for number in re.findall(r"\d\.(\d+)", age)}) == 1  # 1.40 is not written as 1.4
     assert "SEEDED" not in result.output
     assert "for your browser:\n" in result.stdout
     assert "privfit-demo.html" in result.stdout

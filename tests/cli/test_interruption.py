@@ -7,6 +7,9 @@ import sys
 
 import pytest
 from running import privfit
+from typer.testing import CliRunner
+
+from privfit.cli import app
 
 # the fit waits in its fourth question until the signal has come, so that it is always in its middle
 PROGRAM = """
@@ -23,7 +26,25 @@ Curator.measure = measure
 from privfit.cli import app
 app(prog_name="privfit")
 """
+PUBLIC = ("people.csv", "--schema", "schema.toml", "--out", "b.json")
+READING = {
+    "train": ("train", *PUBLIC),
+    "tune": ("tune", *PUBLIC, "--try", "alpha=0,0.1"),
+    "evaluate": ("evaluate", "model.json", "held-out.csv"),
+}
 ARGUMENTS = ("train", "people.csv", "--schema", "schema.toml", "--out", "b.json", "--ledger", "people.db")
+
+
+@pytest.mark.parametrize("command", READING)
+def test_ctrl_c_while_a_table_is_read_says_what_was_spent_so_far(desk, monkeypatch, command):
+    def interrupted(*args, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sys.modules[f"privfit.cli.{command}"], "take_table", interrupted)
+    result = CliRunner().invoke(app, [*READING[command], "--ledger", "people.db"])
+    assert result.exit_code == 130
+    assert "Interrupted. The ledger of 'census-2026': Promised for all answers together" in result.stderr
+    assert not (desk / "b.json").exists()
 
 
 def test_ctrl_c_during_train_leaves_the_reservation_spent_and_says_so(desk):

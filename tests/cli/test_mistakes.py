@@ -149,6 +149,10 @@ MISTAKES = {
         ("report", "model.json", "--scores", "cut.json", "--out", "r.html"),
         "cut.json holds no scores; write some with: privfit evaluate MODEL TABLE --out SCORES",
     ),
+    "scores of another model": (
+        ("report", "model.json", "--scores", "others.json", "--out", "r.html"),
+        "These are scores of a model with other classes; give the scores of this model.",
+    ),
     "a card that is no TOML": (
         ("report", "model.json", "--card", "bad.toml", "--out", "r.html"),
         "bad.toml is not valid TOML: ",
@@ -183,6 +187,8 @@ def untidy(desk):
     (desk / "bad.toml").write_text("[[columns]\n" * 40)
     model = (desk / "model.json").read_text()
     (desk / "cut.json").write_text(model[:200])
+    others = (desk / "scores.json").read_text().replace('"no"', '"healthy"')
+    (desk / "others.json").write_text(others)
     document = json.loads(model)
     (desk / "svm.json").write_text(json.dumps(document | {"kind": "svm", "link": "sign"}))
     import pyarrow

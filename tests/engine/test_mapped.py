@@ -169,6 +169,23 @@ def test_cache_is_a_file_without_a_name(arrange: Any, monkeypatch: pytest.Monkey
     assert (files.rows_of(kept, np.arange(3000) % 3 == 0) != X[::3]).sum() == 0
 
 
+@layouts
+@pytest.mark.parametrize("most", [1000, 2**25], ids=["in a file", "in memory"])
+def test_cache_closes_its_files(arrange: Any, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_IN_MEMORY", most)
+    opened, opens = [], files.tempfile.SpooledTemporaryFile
+    monkeypatch.setattr(
+        files.tempfile,
+        "SpooledTemporaryFile",
+        lambda **settings: opened.append(opens(**settings)) or opened[-1],
+    )
+    X = arrange(records()[0])
+    cache = files.Cache(12)
+    cache.append(X)
+    assert (cache.matrix() != X).sum() == 0
+    assert [file.closed for file in opened] == [True] * (3 if sp.issparse(X) else 1)
+
+
 def test_directory_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRIVFIT_CACHE_DIRECTORY", "/no/such/place")
     with pytest.raises(FileNotFoundError, match="There is no directory /no/such/place"):

@@ -99,4 +99,8 @@ def test_without_noise_a_summary_is_that_of_a_textbook(kind, tmp_path):
     model.save(tmp_path / "model.json")
     loaded = privfit.load(tmp_path / "model.json")
     assert str(loaded.summary()) == str(model.summary())
+    if kind == "identity":
+        assert "The intercept is the predicted y, in euros, of a record" in " ".join(
+            str(model.summary()).split()
+        )
     np.testing.assert_array_equal(loaded.conf_int(), model.conf_int())

@@ -203,6 +203,17 @@ def test_arrows_are_explained_where_there_are_any():
     assert "Arrows: " not in said_below(compose(EXPERIMENTS["gamma"], even))
 
 
+@pytest.mark.filterwarnings("error:Attempting to set identical low and high ylims")
+def test_a_panel_as_printed_has_a_height_although_the_majority_has_no_loss():
+    rows = {
+        cell: outcome._replace(objective=0.0) if cell.algorithm == "majority" else outcome
+        for cell, outcome in rows_of("logistic").items()
+    }
+    for ax in compose_as_printed(EXPERIMENTS["logistic"], rows).axes:
+        low, high = ax.get_ylim()
+        assert low < high
+
+
 def test_the_papers_figures_are_drawn_as_printed_too():
     figure = compose_as_printed(EXPERIMENTS["logistic"], rows_of("logistic", without=("ipums-us",)))
     assert [ax.get_title().split(",")[0] for ax in figure.axes] == ["Adult", "BANK", "IPUMS-BR"] * 2

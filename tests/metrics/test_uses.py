@@ -48,6 +48,14 @@ def test_raw_tables_are_scored_through_the_schema_of_the_pipeline():
     assert found.confusion_matrix.labels == ("ill", "well")
 
 
+def test_a_single_score_finds_the_labels_of_a_raw_table(tmp_path):
+    table, outcome = people()
+    table.assign(outcome=outcome).to_csv(tmp_path / "people.csv")
+    model = DPLogisticRegression(rho=1.0, ledger=Ledger(rho=1e3), schema=SCHEMA).fit(table, outcome)
+    found = metrics.accuracy(model, tmp_path / "people.csv", rho=400.0)
+    assert abs(found.value - np.mean(model.predict(table) == outcome)) < 1e-3
+
+
 def test_reports_show_scores_and_models_from_files_are_scored_as_public(tmp_path):
     X, y = np.random.default_rng(0).normal(size=(500, 2)), np.arange(500) % 2
     model = DPLogisticRegression(rho=0.1, ledger=Ledger(rho=1.0), classes=(0, 1)).fit(X, y)

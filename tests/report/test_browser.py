@@ -64,6 +64,22 @@ def test_it_fits_the_screen_without_errors(browser, page, width, scheme, tmp_pat
     assert kept.stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("width", [390, 700, 1280], ids=["phone", "tablet", "desktop"])
+@pytest.mark.parametrize("weighting", [{}, {"max_weight": 8.0}], ids=["five facts", "six facts"])
+def test_words_at_the_top_are_whole(browser, tmp_path, width, weighting):
+    path = tmp_path / "card.html"
+    path.write_text(render(replace(fitted().published(), weighting=weighting)))
+    show(browser, path, width, "light")
+    facts = browser.execute_script(
+        "return Array.from(document.querySelectorAll('.facts dd'), dd => {"
+        "const text = document.createRange(); text.selectNodeContents(dd);"
+        "return [dd.textContent, text.getClientRects().length]})"
+    )
+    assert len(facts) == 5 + len(weighting)
+    for text, lines in facts:
+        assert lines <= len(text.split()), text
+
+
 @pytest.mark.parametrize("width", [390, 1280], ids=["phone", "desktop"])
 def test_names_without_a_place_to_break_do_not_widen_the_page(browser, hostile, width):
     show(browser, hostile, width, "light")

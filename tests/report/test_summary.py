@@ -9,7 +9,7 @@ from html import unescape
 import pytest
 from test_page import people
 
-from privfit import DPLinearSVC, DPLogisticRegression, Ledger
+from privfit import DPLinearRegression, DPLinearSVC, DPLogisticRegression, Ledger
 from privfit.accounting import Concentrated, Direct, Gaussian
 from privfit.accounting.composition import composed
 from privfit.accounting.gdp import epsilon_from_mu
@@ -108,6 +108,26 @@ def test_scores_of_another_ledger_or_none_are_added_up_and_no_limit_is_claimed(o
     found = answers(render(model.published(), scores=scores))["Model and scores"]
     assert "Together at most epsilon = 1." in found
     assert found.endswith("No ledger paid for both, so none limits this sum.")
+
+
+def test_scores_of_another_model_are_refused(paid):
+    numbers = DPLinearRegression(1.0, feature_bounds=(0, 1), target_bounds=(0, 1)).fit(X, X[:, 0])
+    with pytest.raises(
+        ValueError, match="scores of a model of classes, and this is a model of numbers; give"
+    ):
+        render(numbers.published(), scores=evaluate(paid, X, Y, epsilon=0.1).to_dict())
+    with pytest.raises(
+        ValueError, match="scores of a model of numbers, and this is a model of classes; give"
+    ):
+        render(paid.published(), scores=evaluate(numbers, X, X[:, 0], epsilon=0.1).to_dict())
+    others = DPLogisticRegression(1.0, classes=(0, 1), feature_bounds=(0, 1)).fit(X, Y == "poor & well")
+    with pytest.raises(
+        ValueError, match="scores of a model with other classes; give the scores of this model"
+    ):
+        render(paid.published(), scores=evaluate(others, X, Y == "poor & well", epsilon=0.1).to_dict())
+    assert "How good it is" in render(
+        others.published(), scores=evaluate(others, X, Y == "", epsilon=0.1).to_dict()
+    )
 
 
 def test_scores_written_by_an_earlier_version_are_added_plainly(paid):

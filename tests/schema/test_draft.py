@@ -62,6 +62,17 @@ def test_a_draft_of_a_csv_file_has_its_first_line_alone(tmp_path):
     assert types(text) == dict.fromkeys(PEOPLE, "") | {"person_id": "id"}
 
 
+@pytest.mark.parametrize("leak", [False, pytest.param(True, marks=pytest.mark.filterwarnings("ignore"))])
+def test_a_column_without_a_name_is_left_out(tmp_path, leak):
+    path = tmp_path / "of-pandas.csv"
+    pd.DataFrame({"x": range(20), "ill": ["no", "yes"] * 10}).to_csv(path)
+    draft = Schema.draft(path, label="ill", leak=leak)
+    assert "# A column without a name is left out, and is ignored" in draft
+    assert 'name = ""' not in draft
+    if leak:
+        assert Schema.from_toml(draft).check(path).fits
+
+
 def test_a_quotation_that_stays_open_makes_no_record_part_of_a_name(tmp_path):
     path = tmp_path / "people.csv"
     path.write_text(f'age,"job\n31,{CANARY}\n74,"nurse"\n')

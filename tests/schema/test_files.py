@@ -118,7 +118,16 @@ REFUSED = {
     "long line": ("x.csv", TEXT + f"{CANARY},1,2,3,4,5\n", "a line that does not have as many values"),
     "short line": ("x.csv", TEXT + f"{CANARY},1\n", "a line that does not have as many values"),
     "open quotation": ("x.csv", TEXT + f'"{CANARY},1,2,3,no\n', "as many values .* or an open quotation"),
-    "column twice": ("x.csv", f"income,income\n1,{CANARY}\n", "first line of .* must name every column once"),
+    "column twice": (
+        "x.csv",
+        f"income,income\n1,{CANARY}\n",
+        "must name every column once, .*; columns 1 and 2 have the same name",
+    ),
+    "columns without a name": (
+        "x.csv",
+        f"income,,age,,\n1,2,3,4,{CANARY}\n",
+        "must name every column once, .*; columns 2 and 4 have no name",
+    ),
     "nothing": ("x.csv", "", "first line of .* must name every column once"),
     "no such column": ("x.csv", f"income,town,ill\n1,2,{CANARY}\n", "no column 'born', which the schema"),
     "not packed": ("x.csv.gz", f"{CANARY},b\n1,2\n", "cannot be unpacked"),

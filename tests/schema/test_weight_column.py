@@ -134,7 +134,15 @@ def test_the_exact_score_weighs_by_the_column():
 )
 def test_what_the_schema_says_is_not_said_twice(setting):
     with pytest.raises(ValueError, match=f"declares this already; remove {next(iter(setting))}="):
-        fit(schema=schema(), **setting)
+        fit(schema=schema(mean=2.0, shrinkage=0.5), **setting)
+
+
+def test_what_the_schema_leaves_open_can_be_said_to_the_estimator():
+    in_schema = fit(schema=schema(mean=2.0, shrinkage=0.5))
+    by_settings = fit(schema=schema(), mean_weight=2.0, weight_shrinkage=0.5)
+    np.testing.assert_array_equal(weights(by_settings), weights(in_schema))
+    assert by_settings.privacy_.text == in_schema.privacy_.text
+    assert (weights(by_settings) != weights(fit(schema=schema()))).any()
 
 
 def test_the_check_counts_strange_weights_and_quotes_none():

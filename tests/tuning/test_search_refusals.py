@@ -83,6 +83,12 @@ def test_what_is_public_is_not_tried(name):
         ({}, "2 to 100 settings to choose among, got 1"),
         ({"alpha": [0.0]}, "2 to 100 settings to choose among, got 1"),
         ({"alpha": np.linspace(0, 1, 101)}, "2 to 100 settings to choose among, got 101"),
+        ({"alpha": [0.1, 0, 0.0]}, "param_grid names alpha = 0.0 twice, and every fit costs privacy budget"),
+        ([{"alpha": [0.0, 0.1]}, {"alpha": [np.float64(0.1)]}], "param_grid names alpha = 0.1 twice"),
+        (
+            {"weight_shrinkage": [0.0, 0.5]},
+            "weight_shrinkage, and the records have no weights; give sample_w",
+        ),
         ({"alpha": [0.0, -1.0]}, "alpha must be a non-negative"),
         ({"alpha": [0.0, "a"]}, "alpha must be a non-negative"),
         ({"curves": [None, True]}, "schema"),

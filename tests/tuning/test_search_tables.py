@@ -75,6 +75,33 @@ FRAME = pd.DataFrame(
 FRAME.loc[::50, "sick"] = None
 
 
+ON_CLUSTERS = {"Dask": ("__dask_graph__", "to_delayed"), "Spark": ("mapInArrow", "sparkSession")}
+
+
+@pytest.mark.parametrize("of", ON_CLUSTERS)
+def test_tables_on_a_cluster_are_refused_before_a_charge(of):
+    on_cluster = type("DataFrame", (), dict.fromkeys(ON_CLUSTERS[of], None))()
+    ledger = Ledger(epsilon=20.0, person_id="patient")
+    model = DPLogisticRegression(schema=SCHEMA, rows_per_person=3, solver=QUICK)
+    with pytest.raises(
+        ValueError, match=f"^A search needs its records in one place, .* of {of} are in parts"
+    ):
+        DPSearchCV(model, GRID, 9.0, ledger=ledger).fit(on_cluster)
+    assert ledger.entries == ()
+    model.set_params(epsilon=1.0, ledger=ledger).fit(FRAME)
+    charged = ledger.entries
+    with pytest.raises(ValueError, match=f"^A private score needs its records in one place, .* of {of} "):
+        metrics.evaluate(model, on_cluster, rho=0.1)
+    assert ledger.entries == charged
+
+
+def test_the_shrinkage_of_a_schemas_weights_can_be_tried():
+    grid = {"weight_shrinkage": [0.0, 1.0]}
+    search = searched(DPLogisticRegression(schema=SCHEMA, rows_per_person=3, solver=QUICK), FRAME, grid=grid)
+    assert search.best_params_ in ({"weight_shrinkage": 0.0}, {"weight_shrinkage": 1.0})
+    assert [model.weight_shrinkage for model in search.estimators_] == [0.0, 1.0]
+
+
 def searched(model, table, *labels, grid=GRID, epsilon=9.0, **given):
     settings = {name: given.pop(name) for name in list(given) if name not in ("groups", "sample_weight")}
     model = type(model)(**model.get_params(deep=False))  # of a family of its own

@@ -74,6 +74,7 @@ def test_scores_bounds_people_and_searches_leave_evidence_too(tmp_path):
     scores = evaluate(model, X, Y, epsilon=1.0)
     (tmp_path / "scores.json").write_text(json.dumps(scores.to_dict()))
     assert verify(tmp_path / "scores.json").holds
+    assert "All charges (1) add up to rho" in str(verify(tmp_path / "scores.json"))
     assert scores.evidence()["charges"][0]["claim"] == "Q16"
     bounds = PrivateBounds(epsilon=1.0).fit(X)
     (tmp_path / "bounds.json").write_text(json.dumps(evidence_of(bounds.privacy_)))

@@ -183,6 +183,7 @@ def train_for_odds_ratios(console: Console, train: Bunch, ledger: Ledger) -> Tra
     from rich.table import Table
 
     from privfit import DPLogisticRegression
+    from privfit.models.contrast import ratio_texts
     from privfit.schema import Categorical, Numeric, Schema
 
     schema = Schema(
@@ -212,7 +213,7 @@ def train_for_odds_ratios(console: Console, train: Bunch, ledger: Ledger) -> Tra
             continue
         numbers = (contrast.ratio, *(contrast.ratio_interval() or ()))
         effects.append({"effect": row.name, "ratio": numbers[0], "interval": list(numbers[1:])})
-        table.add_row(row.name, *(f"{number:.3g}" for number in numbers))
+        table.add_row(row.name, *ratio_texts(numbers, contrast.std_err))
     console.print(table)
     console.print(
         "The intervals include the noise that protects people and the usual sampling error.",

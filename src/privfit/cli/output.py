@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from privfit.cli.renamed import with_earlier_keys
-from privfit.printable import ACTING, printable
+from privfit.printable import ACTING, padded, printable, terminal_width
 
 WIDEST = 100  # columns; longer lines are hard to read
 
@@ -52,10 +52,13 @@ def wrapped(text: object) -> str:
 def columns(rows: Sequence[Sequence[str]]) -> str:
     """Return rows as text in columns; the first row is a heading, and numbers are aligned to the right."""
     rows = [[printable(cell) for cell in row] for row in rows]
-    by_column = [(max(map(len, cells)), all(map(_is_number, cells[1:]))) for cells in zip(*rows, strict=True)]
+    by_column = [
+        (max(map(terminal_width, cells)), all(map(_is_number, cells[1:])))
+        for cells in zip(*rows, strict=True)
+    ]
     return "\n".join(
         "  ".join(
-            cell.rjust(width) if are_numbers else cell.ljust(width)
+            padded(cell, width, right=are_numbers)
             for cell, (width, are_numbers) in zip(row, by_column, strict=True)
         ).rstrip()
         for row in rows

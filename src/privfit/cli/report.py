@@ -71,6 +71,8 @@ def _scores(path: Path) -> dict[str, Any]:
             columns = [[float(share) for share in shares[part]] for part in ("values", "low", "high")]
             if {len(column) for column in columns} != {len(written["recall"]["labels"])}:
                 raise ValueError
+        counts = written.get("confusion_matrix", {})
+        matrix = {"confusion_matrix": {"labels": list(counts["labels"])}} if "labels" in counts else {}
         promise, _ = promise_of(privacy), origin_of(privacy)
         if promise is not None:
             composed([promise, promise])
@@ -78,7 +80,7 @@ def _scores(path: Path) -> dict[str, Any]:
         raise Mistake(
             f"{path} holds no scores; write some with: privfit evaluate MODEL TABLE --out SCORES"
         ) from None
-    return scores | by_class | {"privacy": privacy}
+    return scores | by_class | matrix | {"privacy": privacy}
 
 
 def _fields(path: Path) -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from privfit.schema.batches import batches_of
-from privfit.schema.frames import dtype_name, refuse_spark
+from privfit.schema.frames import dtype_name, is_spark, refuse_spark
 
 _NUMBERS = "biuf"  # dtype kinds: booleans, integers, floats
 _SIZES = ("8", "16", "32", "64")
@@ -36,6 +36,25 @@ _ENCODE = """Say what is public about the columns, and the table is encoded by t
 def is_dask(values: Any) -> bool:
     """Return whether values are a Dask collection. Dask itself is not imported for that."""
     return hasattr(values, "__dask_graph__") and hasattr(values, "to_delayed")
+
+
+def refuse_parts(what: str, *given: Any) -> None:
+    """Raise ValueError if a table or a column that was given is on a cluster, where only fits can read it.
+
+    Parameters
+    ----------
+    what : str
+        What needs the records in one place, at the beginning of a sentence.
+    *given : object
+        The table and the columns beside it; None stands for what was not given.
+    """
+    for values in given:
+        of, gathered = ("Dask", "X.compute()") if is_dask(values) else ("Spark", "X.toArrow()")
+        if is_dask(values) or is_spark(values):
+            raise ValueError(
+                f"{what} needs its records in one place, and those of a {type(values).__name__} of {of} are "
+                f"in parts; give {gathered} if that fits into memory, or with a schema the path of a file."
+            )
 
 
 def check_rows(X: Any) -> None:

@@ -60,14 +60,11 @@ class Weighting:
         """Return what an estimator's settings or a schema's column declare; raise if both do."""
         own = {name: getattr(estimator, name) for name in ("max_weight", "mean_weight", "weight_shrinkage")}
         if column is not None:
-            for name, value in own.items():
-                if value:
+            declared = (column.max, column.mean, column.shrinkage)
+            for (name, value), said in zip(own.items(), declared, strict=True):
+                if value and said:
                     raise ValueError(f"The schema's weight column declares this already; remove {name}=.")
-            own = {
-                "max_weight": column.max,
-                "mean_weight": column.mean,
-                "weight_shrinkage": column.shrinkage,
-            }
+                own[name] = said or value
         largest, mean, shrinkage = own.values()
         for name, value in (("max_weight", largest), ("mean_weight", mean)):
             if value is not None:

@@ -153,7 +153,7 @@ def _panel_as_printed(
     low, high = _range_as_printed(found)
     if metric == "objective":
         majority = found.get("majority", {}).get(math.inf)
-        low, high = 0.0, min(high, MAJORITIES * majority.mean) if majority else high
+        low, high = 0.0, min(high, MAJORITIES * majority.mean or high) if majority else high
     ax.set_ylim(low, high)
     _mark_outside(ax, _with_steps(found), lambda mean: mean)
     _mark_no_steps(ax, found, lambda mean: mean)

@@ -15,7 +15,7 @@ from privfit.accounting.relation import Relation
 from privfit.estimators.declared import warn_of_repeated_ids
 from privfit.estimators.labels import WITHOUT_LABEL, encoded_labels, labels_given
 from privfit.estimators.records import Records
-from privfit.estimators.tables import check_rows
+from privfit.estimators.tables import check_rows, refuse_parts
 from privfit.estimators.validation import check_lengths
 from privfit.schema import Schema
 from privfit.schema.batches import batches_of
@@ -56,6 +56,7 @@ class HeldOut:
         By default labels, ids and weights are columns of a raw table, if the schema declares them.
         """
         X, y, people = records.X, records.y, records.groups
+        refuse_parts("A private score", X, y)
         if schema is None:
             if y is None:
                 raise ValueError("Scores need the true labels; give one label for each row, y=.")

@@ -9,7 +9,7 @@ from privfit.metrics.examination import Examination
 from privfit.metrics.scores import ConfusionMatrix, Curve, Score
 
 
-def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def accuracy(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the share of records whose label is predicted correctly, with privacy.
 
     Unlike `sklearn.metrics.accuracy_score(y_true, y_pred)`, it takes the model and the records, because
@@ -21,8 +21,8 @@ def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels.
+    y : array of shape (n_records,), optional
+        Their labels. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
@@ -53,7 +53,7 @@ def accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def balanced_accuracy(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the mean of the classes' shares of correctly predicted records, with privacy.
 
     Parameters
@@ -62,8 +62,8 @@ def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels.
+    y : array of shape (n_records,), optional
+        Their labels. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
@@ -94,7 +94,7 @@ def balanced_accuracy(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMatrix:
+def confusion_matrix(model: Any, X: Any, y: Any = None, **settings: Any) -> ConfusionMatrix:
     """Return the counts of true and predicted labels, with privacy.
 
     Parameters
@@ -103,8 +103,8 @@ def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMa
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels.
+    y : array of shape (n_records,), optional
+        Their labels. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
@@ -135,7 +135,7 @@ def confusion_matrix(model: Any, X: Any, y: Any, **settings: Any) -> ConfusionMa
     return found
 
 
-def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def roc_auc(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the area under the ROC curve, with privacy.
 
     Parameters
@@ -144,8 +144,8 @@ def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels.
+    y : array of shape (n_records,), optional
+        Their labels. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
@@ -176,7 +176,7 @@ def roc_auc(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
+def roc_curve(model: Any, X: Any, y: Any = None, **settings: Any) -> Curve:
     """Return true and false positive rates at public thresholds, with privacy.
 
     Parameters
@@ -185,8 +185,8 @@ def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
         A private estimator, a pipeline that ends in one, or a public scikit-learn classifier of two classes.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels.
+    y : array of shape (n_records,), optional
+        Their labels. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
@@ -217,7 +217,7 @@ def roc_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
     return found
 
 
-def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def log_loss(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the mean of -log p with privacy, where p is the probability predicted for the true label.
 
     Probabilities are clipped to [log_loss_clip, 1 - log_loss_clip], because one record could otherwise change
@@ -230,8 +230,8 @@ def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         predict_proba.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels.
+    y : array of shape (n_records,), optional
+        Their labels. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, n_records, log_loss_clip, sample_weight and max_weight, groups and rows_per_person, noise and
@@ -263,7 +263,7 @@ def log_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def brier_score(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the mean squared error of predicted probabilities, with privacy.
 
     Of two classes it is that of the second one's probability. Of several the squares of all classes are added
@@ -276,8 +276,8 @@ def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         predict_proba.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels.
+    y : array of shape (n_records,), optional
+        Their labels. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.
@@ -308,7 +308,7 @@ def brier_score(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
+def calibration_curve(model: Any, X: Any, y: Any = None, **settings: Any) -> Curve:
     """Return how often the positive class occurs at each predicted probability, with privacy.
 
     Parameters
@@ -318,8 +318,8 @@ def calibration_curve(model: Any, X: Any, y: Any, **settings: Any) -> Curve:
         with predict_proba.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their labels.
+    y : array of shape (n_records,), optional
+        Their labels. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, n_records, sample_weight and max_weight, groups and rows_per_person, noise and random_state.

@@ -8,7 +8,7 @@ from privfit.metrics.scores import Score
 from privfit.metrics.single import alone
 
 
-def r2(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def r2(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the share of the targets' variance that the predictions explain, with privacy.
 
     Targets and predictions beyond the bounds of the target count as the nearer bound, because one record
@@ -20,8 +20,8 @@ def r2(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their targets.
+    y : array of shape (n_records,), optional
+        Their targets. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, target_bounds, n_records, sample_weight and max_weight, groups and
@@ -53,7 +53,7 @@ def r2(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def mean_absolute_error(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def mean_absolute_error(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the mean distance between targets and predictions, with privacy.
 
     Targets and predictions beyond the bounds of the target count as the nearer bound, because one record
@@ -65,8 +65,8 @@ def mean_absolute_error(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their targets.
+    y : array of shape (n_records,), optional
+        Their targets. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, target_bounds, n_records, sample_weight and max_weight, groups and
@@ -98,7 +98,7 @@ def mean_absolute_error(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def root_mean_squared_error(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def root_mean_squared_error(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the root of the mean squared distance of targets and predictions, with privacy.
 
     Targets and predictions beyond the bounds of the target count as the nearer bound, because one record
@@ -110,8 +110,8 @@ def root_mean_squared_error(model: Any, X: Any, y: Any, **settings: Any) -> Scor
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their targets.
+    y : array of shape (n_records,), optional
+        Their targets. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, target_bounds, n_records, sample_weight and max_weight, groups and
@@ -143,7 +143,7 @@ def root_mean_squared_error(model: Any, X: Any, y: Any, **settings: Any) -> Scor
     return found
 
 
-def mean_pinball_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def mean_pinball_loss(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the mean quantile loss, with privacy.
 
     A target above the prediction of the quantile q counts q times their distance, one below it 1 - q times.
@@ -156,8 +156,8 @@ def mean_pinball_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their targets.
+    y : array of shape (n_records,), optional
+        Their targets. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, target_bounds, quantile, n_records, sample_weight and max_weight, groups and
@@ -189,7 +189,7 @@ def mean_pinball_loss(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def mean_poisson_deviance(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def mean_poisson_deviance(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the mean of 2 (y log(y / f) - y + f) with privacy, f being the predicted mean of a count y.
 
     Targets and predictions beyond the bounds of the target count as the nearer bound, and predictions are
@@ -202,8 +202,8 @@ def mean_poisson_deviance(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their targets.
+    y : array of shape (n_records,), optional
+        Their targets. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, target_bounds, log_loss_clip, n_records, sample_weight and max_weight, groups and
@@ -235,7 +235,7 @@ def mean_poisson_deviance(model: Any, X: Any, y: Any, **settings: Any) -> Score:
     return found
 
 
-def d2_poisson(model: Any, X: Any, y: Any, **settings: Any) -> Score:
+def d2_poisson(model: Any, X: Any, y: Any = None, **settings: Any) -> Score:
     """Return the share of a constant's Poisson deviance that the predictions explain, with privacy.
 
     The deviance is that of `mean_poisson_deviance`. A share below -1 is reported as -1.
@@ -246,8 +246,8 @@ def d2_poisson(model: Any, X: Any, y: Any, **settings: Any) -> Score:
         A private estimator, a pipeline that ends in one, or a public scikit-learn regressor.
     X : array, sparse matrix or data frame of shape (n_records, n_features)
         Held-out records in the form that the model predicts from.
-    y : array of shape (n_records,)
-        Their targets.
+    y : array of shape (n_records,), optional
+        Their targets. By default, with a schema, its label column.
     **settings : dict
         Further arguments of `evaluate`, except curves: the privacy budget as epsilon and delta or as rho, the
         ledger, target_bounds, log_loss_clip, n_records, sample_weight and max_weight, groups and

@@ -14,7 +14,7 @@ from privfit.models.effects import NOT_ASKED, EffectRow, Effects
 from privfit.models.published import Published
 from privfit.models.registry import title_of
 from privfit.models.summary_words import footnotes, header
-from privfit.printable import printable
+from privfit.printable import padded, printable, terminal_width
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,7 +183,7 @@ class Summary(tuple[EffectRow, ...]):
         numbers = [texts for texts in cells if not isinstance(texts, str)]
         widths = [max(map(len, column)) for column in zip(heading, *numbers, strict=True)]
         of_numbers = sum(widths) + 2 * len(widths)
-        longest = max((len(row.name) for row in self), default=0)
+        longest = max((terminal_width(row.name) for row in self), default=0)
         room = max(min(longest, WIDTH - of_numbers), SHORTEST_NAME)
         lines = [_line("", heading, room, widths), "-" * (room + of_numbers)]
         label = ""
@@ -194,7 +194,7 @@ class Summary(tuple[EffectRow, ...]):
             *begin, end = wrap(row.name, room) or [""]
             lines += begin
             lines.append(
-                f"{end.ljust(room)}  {texts}" if isinstance(texts, str) else _line(end, texts, room, widths)
+                f"{padded(end, room)}  {texts}" if isinstance(texts, str) else _line(end, texts, room, widths)
             )
         width = max(room + of_numbers, 60)
         rule = "=" * width
@@ -314,7 +314,7 @@ def _record(row: EffectRow, ratio: str) -> dict[str, Any]:
 
 def _line(name: str, texts: Sequence[str], room: int, widths: Sequence[int]) -> str:
     numbers = (text.rjust(width) for text, width in zip(texts, widths, strict=True))
-    return "  ".join([name.ljust(room), *numbers]).rstrip()
+    return "  ".join([padded(name, room), *numbers]).rstrip()
 
 
 def _header(facts: Sequence[tuple[str, str]], width: int) -> list[str]:

@@ -7,7 +7,7 @@ from html import escape
 from textwrap import fill
 from typing import Any, NamedTuple
 
-from privfit.printable import printable
+from privfit.printable import padded, printable, terminal_width
 
 
 def signed(weight: float) -> str:
@@ -215,10 +215,10 @@ class WeightTable(tuple[Weight, ...]):
 
     def __repr__(self) -> str:
         rows = self.texts()
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        widths = [max(map(terminal_width, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(
-                cell.rjust(width) if 2 <= j < len(widths) - 1 else cell.ljust(width)
+                padded(cell, width, right=2 <= j < len(widths) - 1)
                 for j, (cell, width) in enumerate(zip(row, widths, strict=True))
             ).rstrip()
             for row in rows

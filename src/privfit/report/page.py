@@ -19,7 +19,7 @@ from privfit.models.weights import weights_of
 from privfit.printable import printable
 from privfit.report.charts import bars, table
 from privfit.report.odds import BELIEFS, FALSE_ALARMS, Odds, rounded_down, rounded_up
-from privfit.report.scores import scores_block
+from privfit.report.scores import refuse_scores_of_another_model, scores_block
 from privfit.report.summary import summary
 from privfit.report.weights import CLASSES_DRAWN, weights_section
 
@@ -32,6 +32,7 @@ CARD_FIELDS = (
 )
 LEAST_CHANCE_IN_WORDS = 1e-12  # smaller probabilities are not written as "1 in ..."
 RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # numbers of records for which the page states the promise
+IN_ONE_ROW = 5  # facts at the top of the page; more of them are too narrow for whole words
 
 
 def render(
@@ -59,6 +60,7 @@ def render(
     html : str
         A complete HTML file that needs no other files.
     """
+    refuse_scores_of_another_model(model, scores)
     weights = weights_of(model, CLASSES_DRAWN)
     kept = "without privacy" if model.privacy["promise"] is None else "with differential privacy"
     heading = title or f"{title_of(model.kind)} {kept}"
@@ -135,7 +137,7 @@ def _facts(model: Published, weights: WeightTable) -> str:
     else:
         facts.append(("predicts", (model.schema or {}).get("label", {}).get("name", "a number")))
     cells = "".join(f"<div><dt>{escape(name)}</dt><dd>{escape(value)}</dd></div>" for name, value in facts)
-    return f'<dl class="facts">{cells}</dl>'
+    return f'<dl class="facts{" many" * (len(facts) > IN_ONE_ROW)}">{cells}</dl>'
 
 
 def _promise(model: Published) -> str:

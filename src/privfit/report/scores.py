@@ -6,11 +6,35 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from privfit.models.published import Published
 from privfit.report.charts import table
 from privfit.report.titles import score_title
 
 _OF_CLASSES = ("recall", "precision")  # scores with a value for each class
+_GIVE = "give the scores of this model"
 _CAPTION = "Scores on held-out records, with noise; the ranges are 95% confidence intervals"
+
+
+def refuse_scores_of_another_model(model: Published, scores: Mapping[str, Any] | None) -> None:
+    """Raise ValueError if scores are of another kind of model, or of other classes, than the page is about.
+
+    Parameters
+    ----------
+    model : Published
+        The model of the page.
+    scores : mapping, optional
+        Private scores, from `privfit.metrics.evaluate(...).to_dict()`.
+    """
+    scores = scores or {}
+    of = {"numbers"} if "mean_absolute_error" in scores else {"classes"} if "accuracy" in scores else set()
+    wanted = "classes" if model.link.predicts_classes else "numbers"
+    if of - {wanted}:
+        raise ValueError(
+            f"These are scores of a model of {of.pop()}, and this is a model of {wanted}; {_GIVE}."
+        )
+    labels = scores.get("confusion_matrix", scores.get("recall", {})).get("labels", model.classes)
+    if sorted(map(str, labels)) != sorted(map(str, model.classes)):
+        raise ValueError(f"These are scores of a model with other classes; {_GIVE}.")
 
 
 def scores_block(scores: Mapping[str, Any] | None) -> str:

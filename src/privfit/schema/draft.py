@@ -241,6 +241,8 @@ def _classes(column: Any) -> list[Any]:
 
 
 def _column(name: str, guess: _Guess, *, curves: bool) -> str:
+    if not name:  # such as the index that pandas writes as the first column of a CSV file
+        return "# A column without a name is left out, and is ignored: a schema names what it uses.\n"
     choices = "" if guess.type else f"one of {', '.join(TYPES)}"
     lines = [
         "[[columns]]",

@@ -82,8 +82,20 @@ def header_of(source: Source, names: Sequence[str] | None = None) -> tuple[list[
         # a quotation that stays open would make records part of a name, and names are public
         raise ValueError(f"The first line of {shown(source)} has an open quotation; a name must be one line.")
     if not any(header) or len(set(header)) < len(header):
-        raise ValueError(f"The first line of {shown(source)} must name every column once, in UTF-8 text.")
+        raise ValueError(
+            f"The first line of {shown(source)} must name every column once, in UTF-8 text{_alike(header)}."
+        )
     return header, delimiter
+
+
+def _alike(header: Sequence[str]) -> str:
+    """Say which two columns have one name: by their numbers, because a first line may be a record."""
+    firsts: dict[str, int] = {}
+    for number, name in enumerate(header, start=1):
+        first = firsts.setdefault(name, number)
+        if first < number:
+            return f"; columns {first} and {number} have {'the same name' if name else 'no name'}"
+    return ""
 
 
 def header_of_all(X: Any) -> list[str] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_classifier
 from sklearn.model_selection import ParameterGrid
 
@@ -15,6 +16,7 @@ from privfit.estimators.validation import shown
 from privfit.remedies import remedy
 from privfit.schema import Schema
 from privfit.solvers import get_solver
+from privfit.tuning.results import in_words
 
 MOST_SETTINGS = 100  # with so many, each gets a hundredth of the privacy budget
 
@@ -82,6 +84,11 @@ def settings_of(estimator: DPLinearModel, grid: Any) -> list[dict[str, Any]]:
         raise ValueError(
             f"{_grid()} must name 2 to {MOST_SETTINGS} settings to choose among, got {len(settings)}; {one}."
         )
+    twice = _repeated(settings)
+    if twice is not None:
+        raise ValueError(
+            f"{_grid()} names {in_words(twice)} twice, and every fit costs privacy budget; name it once."
+        )
     known = estimator.get_params(deep=False)
     for name in dict.fromkeys(name for setting in settings for name in setting):
         if name not in known:
@@ -103,6 +110,30 @@ def settings_of(estimator: DPLinearModel, grid: Any) -> list[dict[str, Any]]:
                 f"tried; {where}."
             )
     return settings
+
+
+def _repeated(settings: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return the first setting that is among those before it, or None; objects are compared by identity."""
+    seen = set()
+    for setting in settings:
+        values = frozenset((name, _compared(value)) for name, value in setting.items())
+        if values in seen:
+            return setting
+        seen.add(values)
+    return None
+
+
+def _compared(value: Any) -> Any:
+    value = value.item() if isinstance(value, np.generic) else value
+    # True is 1 to Python; of curves, one means that a rule decides and the other is a number of edges
+    return (type(value) is bool, value) if isinstance(value, int | float | str | None) else id(value)
+
+
+def check_weighted(settings: list[dict[str, Any]], *, given: bool) -> None:
+    """Raise if weights are to be shrunk and the records have none, so that all fits would be the same."""
+    if not given and any("weight_shrinkage" in setting for setting in settings):
+        remedies = remedy("give sample_weight to fit", "declare a column of type weight in the schema")
+        raise ValueError(f"{_grid()} names weight_shrinkage, and the records have no weights; {remedies}.")
 
 
 def _grid() -> str:

@@ -17,13 +17,21 @@ from privfit.estimators.declared import Declared
 from privfit.estimators.people import relation_of
 from privfit.estimators.private import PrivateFit
 from privfit.estimators.records import Reading, Records
+from privfit.estimators.tables import refuse_parts
 from privfit.estimators.validation import check_number, check_switch
 from privfit.metrics.held_out import HeldOut
 from privfit.questions.comparisons import LossDifferences
 from privfit.questions.scores import SHARE_GRID
 from privfit.schema.taken import assumption_of, taken
 from privfit.surroundings import Family, one_thread_in_workers
-from privfit.tuning.candidates import check_estimator, kind_of_promise, one_grid, settings_of, told_labels
+from privfit.tuning.candidates import (
+    check_estimator,
+    check_weighted,
+    kind_of_promise,
+    one_grid,
+    settings_of,
+    told_labels,
+)
 from privfit.tuning.chosen import ChosenModel
 from privfit.tuning.losses import CLIPS, Losses, check_scoring, losses_of
 from privfit.tuning.parts import divided
@@ -199,6 +207,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         ValueError
             If a setting or the table is not as it should be, before anything was charged.
         """
+        refuse_parts("A search", X, y, sample_weight, groups)
         with self._as_strictly_as_made(), one_thread_in_workers():
             return self._search(Records.given(X, y, sample_weight, groups))
 
@@ -267,6 +276,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         """Check the settings and divide the privacy budget; nothing of the records is looked at."""
         (models, settings, scoring, clip), estimator = self._checked(), self.estimator
         declared = Declared.by(estimator, weighted=records.sample_weight is not None)
+        check_weighted(settings, given=declared.weighting.given)
         relation = relation_of(estimator.rows_per_person, declared.schema, records.groups_name)
         terms = self._terms(
             kind_of_promise(models, self.delta), n_records=declared.n_records, relation=relation

@@ -74,8 +74,8 @@ def of_sums(promise: dict[str, Any], rhos: Iterable[float], what: str) -> Iterat
     yield Check(
         "sum",
         holds,
-        f"The {len(rhos)} {what} add up to rho = {nearest(total):.6g}, {'within' if holds else 'MORE THAN'} "
-        f"the budget of {budget.rho:.6g}.",
+        f"All {what} ({len(rhos)}) add up to rho = {nearest(total):.6g}, "
+        f"{'within' if holds else 'MORE THAN'} the budget of {budget.rho:.6g}.",
     )
 
 
@@ -96,7 +96,9 @@ def of_charges(evidence: dict[str, Any]) -> Iterator[Check]:
     yield Check(
         "noise",
         wrong is None,
-        f"{wrong}." if wrong else f"In {blurred} charges the noise, the sensitivity and the price agree.",
+        f"{wrong}."
+        if wrong
+        else f"In all charges with noise ({blurred}) the noise, the sensitivity and the price agree.",
     )
     releases = [charge for charge in charges if charge["noise"] == ""]
     if releases:
