@@ -137,7 +137,7 @@ def test_public_records_of_one_class_have_no_auc_and_no_warning(desk):
 
 def test_explain_speaks_the_schemas_words_for_its_positive_class(desk):
     text = privfit("explain", "model.json", "--top", 2).stdout
-    assert "Positive weights speak for yes. The intercept" in " ".join(text.split())
+    assert "Positive weights favour yes. The intercept" in " ".join(text.split())
     assert re.search(r"^smoker +\+\d\S+ +\d\S*  from no to yes$", text, re.MULTILINE)
     assert "(5 smaller ones are left out; --top shows more.)" in text
     document = json.loads((desk / "model.json").read_text())

@@ -93,7 +93,7 @@ def test_the_table_says_what_each_row_is_compared_with():
     words = " ".join(lines[10:])
     assert "if the category applies instead of its column's reference" in words
     assert "from the lowest to the highest declared value" in words
-    assert "Positive weights speak for unwell." in words
+    assert "Positive weights favour unwell." in words
     assert f"The intercept, {weights.intercept:+.4g}, is the score of a record with every reference" in words
     assert max(map(len, lines[10:])) <= 100
 

@@ -68,7 +68,7 @@ def ledger_in(store: str, dataset: str | None) -> Ledger:
         database = Database(url, timeout=30.0)
         if not database.exists():
             raise Mistake(
-                f"{database.path} is not there; open a ledger with: privfit ledger open {store} "
+                f"{database.path} does not exist; open a ledger with: privfit ledger open {store} "
                 "--dataset NAME --epsilon E"
             )
         names = list_datasets(url)
@@ -99,7 +99,7 @@ def spending(ledger: Ledger | None) -> Iterator[None]:
         if ledger is not None:
             try:
                 note = paid(ledger)
-            except OSError as error:  # another process may hold the store, or it is gone
+            except OSError as error:  # another process may have locked the store, or it was removed
                 note = f"How the ledger of {ledger.dataset!r} stands cannot be read now: {error}"
             interrupt.add_note(note)
         raise

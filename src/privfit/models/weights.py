@@ -139,7 +139,7 @@ def _of_the_norm(model: Published) -> list[str]:
 
 def _spoken_for(model: Published, schema: Schema | None, positive: Any) -> list[str]:
     if model.link.predicts_classes:
-        return [f"Positive weights speak for {printable(str(positive))}."]
+        return [f"Positive weights favour {printable(str(positive))}."]
     if "quantile" in model.settings:
         share = f"{100.0 * model.settings['quantile']:g}%"
         return [f"The prediction is the number that {share} of such records are expected to stay below."]

@@ -1,4 +1,4 @@
-"""The page about a model, with its sections in the order in which readers ask."""
+"""The page about a model. Its sections are in the order of the questions that readers ask."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CARD_FIELDS = (
     "Known limits",
 )
 LEAST_CHANCE_IN_WORDS = 1e-12  # smaller probabilities are not written as "1 in ..."
-RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # numbers of records for which the page states the promise
+RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # the page states the promise to a person with so many records
 
 
 def render(
