@@ -123,7 +123,7 @@ def test_the_weights_of_a_count_have_rate_ratios():
     weights = weights_of(COUNT)
     assert [row.rate_ratio for row in weights] == pytest.approx(np.exp([row.weight for row in weights]))
     assert weights.texts()[0] == ("column", "level", "weight", "rate ratio", "change")
-    assert "The rate ratio is by what the prediction of visits is multiplied." in weights.meaning
+    assert "The rate ratio is the factor by which the prediction of visits is multiplied." in weights.meaning
     start = np.exp(COUNT.intercepts[0] + COUNT.weights[0, 0])
     assert weights.meaning[-1].endswith(f"the prediction of visits is {start:.4g}.")
     divided = weights_of(replace(COUNT, unit_rows=True))

@@ -65,7 +65,7 @@ class IntervalEncoder:
 
     @property
     def assumption(self) -> str:
-        """The sentence that the bounds are public or were bought, and that targets are clipped to them."""
+        """The assumption that the bounds are public or were bought, and that targets are clipped to them."""
         known = "were bought with a part of the privacy budget" if self.bought else "are public"
         return (
             f"the bounds of the target, {self.low:g} and {self.high:g}, {known}; a target beyond them counts "
@@ -122,7 +122,7 @@ class AmountEncoder:
 
     @property
     def assumption(self) -> str:
-        """The sentence that the largest number is public or was bought, and that larger ones are clipped."""
+        """The assumption that the largest number is public or was bought; larger ones are clipped."""
         known = "was bought with a part of the privacy budget" if self.bought else "is public"
         return (
             f"the largest target, {self.largest:g}, {known}; a larger one counts as this one, and a negative "
@@ -147,7 +147,7 @@ class AmountEncoder:
 
 
 def number_column(y: Any) -> Vector:
-    """Return targets as an array of numbers; raise an error that quotes no value if they are none."""
+    """Return targets as an array of numbers; if they are not numbers, raise an error that quotes no value."""
     if hasattr(y, "collect") or isinstance(y, np.ma.MaskedArray | dict | str):
         raise ValueError(
             f"y must be an array or a column with one number for each row, not {type(y).__name__}."

@@ -152,7 +152,7 @@ class Contrast:
         Parameters
         ----------
         level : float, optional
-            As that of `interval`.
+            The confidence level; by default that of the contrast.
 
         Returns
         -------

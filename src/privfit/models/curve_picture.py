@@ -23,11 +23,11 @@ def picture(
     Parameters
     ----------
     points : array
-        Where the curve may bend, in rising order.
+        The points where the curve may bend, in rising order.
     effect : array
         Its values there.
     scale : pair of float
-        The lowest and the highest value of the vertical axis. Pictures that share it can be compared.
+        The lowest and the highest value of the vertical axis. Pictures with the same scale can be compared.
     ends : pair of str
         The first and the last point in words.
     title : str
@@ -36,7 +36,7 @@ def picture(
     Returns
     -------
     svg : str
-        It needs no style sheet; colours that one sets are used.
+        A picture that needs no style sheet. It uses the colours of the page's style sheet, if there is one.
     """
     low, high = _finite(min(scale[0], 0.0)), _finite(max(scale[1], 0.0))
     height = (high / 2.0 - low / 2.0) * 2.0 if high - low < math.inf else math.inf

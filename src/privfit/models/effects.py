@@ -45,7 +45,7 @@ class EffectRow:
     contrast : Contrast or None
         The effect; None for a reference level, with which the others are compared.
     label : str
-        Of several classes, the one that is compared with the first; "" otherwise.
+        With several classes, the class that is compared with the first; otherwise "".
     """
 
     column: str
@@ -82,12 +82,13 @@ class Effects:
         shown = shown_scores(model, self.schema)
         self.positive = shown.positive
         self.reading = Reading.of(model, self.schema, shown.positive)
-        # of two labels, effects are those of the first if the schema calls it the positive one
+        # if the schema declares the first of two labels as the positive class, effects change its odds
         self._sign = -1.0 if model.classes and shown.positive == model.classes[0] else 1.0
         bounds = model.bounds if self.schema is not None else None
         p = model.n_columns
         self.several = model.target.outputs > 1
-        self._pair = (1, 0)  # of several classes: the places of the one that is spoken of and of the other
+        # with several classes: the places of the class whose odds change, and of the class to compare with
+        self._pair = (1, 0)
         if self.several:
             self.reading = _of_classes("a class", model.classes[0])
         self._starts = np.zeros(p) if bounds is None else np.clip(0.0, *bounds)
@@ -160,7 +161,7 @@ class Effects:
         Raises
         ------
         ValueError
-            If columns, values or classes do not fit the model, or it treats both sides alike.
+            If columns, values or classes do not fit the model, or if the model treats both sides alike.
         """
         other = 0 if against is None else self._place(against, "against")
         named = None if of is None else self._place(of, "of")
@@ -185,9 +186,9 @@ class Effects:
         return Contrast(words, effect, self.reading, self.level)
 
     def _effect(self, contrast: Vector) -> Effect:
-        """Return the effect of a contrast for the classes that are shown, or of one that nobody asked for."""
+        """Return the effect of a contrast for the shown classes; refuse it if it was not asked for."""
         inference = self.inference
-        if self.several:  # the weights are differences from the first class, whose own are not there
+        if self.several:  # the weights are differences from the first class, which has no weights of its own
             placed = np.zeros((len(self.model.classes), len(contrast)))
             placed[list(self._pair)] = contrast, -contrast
             contrast = placed[1:].ravel()
@@ -233,7 +234,7 @@ class Effects:
                     f"per can name columns of numbers and dates without a curve, {known}; {name!r} is none "
                     "of them."
                 )
-            change_of(self.model, {name: amount})  # refuses what is no change of it
+            change_of(self.model, {name: amount})  # raises if this is not a change of the column
         if not self.several:
             return self._rows(per)
         return [replace(row, label=label) for label, each in self._of_each_class() for row in each._rows(per)]

@@ -18,7 +18,7 @@ from privfit.schema import Categorical, Date, Numeric, Schema
 from privfit.schema.column import OTHER, Feature
 from privfit.schema.quantities import Quantity
 
-MOST_INTERCEPTS = 6  # in a sentence
+MOST_INTERCEPTS = 6  # the largest number of intercepts in a sentence
 
 
 def weights_of(model: Published, most_classes: int | None = None) -> WeightTable:
@@ -29,7 +29,7 @@ def weights_of(model: Published, most_classes: int | None = None) -> WeightTable
     model : Published
         The model.
     most_classes : int, optional
-        If every class has a score: at most this many classes, the first ones.
+        If every class has a score: the largest number of classes to show, the first ones.
 
     Returns
     -------
@@ -61,7 +61,7 @@ def weights_of(model: Published, most_classes: int | None = None) -> WeightTable
 def _of_classes(
     model: Published, schema: Schema | None, tables: Sequence[Sequence[Weight]], own: dict[Any, float]
 ) -> WeightTable:
-    """Return a line of weights for each class, with the intercepts by class."""
+    """Return the table of a model with a score for each class, with the intercepts by class."""
     compared = ", compared with the mean of all classes," if model.link is SOFTMAX else ""
     doubled = "Where the scores of two classes differ by 0.69, one is twice as probable as the other."
     start = f"The intercepts are the scores of a record with {_start(model, schema)}"
@@ -146,7 +146,8 @@ def _spoken_for(model: Published, schema: Schema | None, positive: Any) -> list[
     if model.unit_rows:
         number = "e to the power of the score" if model.link is LOG else "the score"
         return [f"{_predicted(schema).capitalize()} is {number}."]
-    return [f"The rate ratio is by what {_predicted(schema)} is multiplied."] * (model.link is LOG)
+    ratio = f"The rate ratio is the factor by which {_predicted(schema)} is multiplied."
+    return [ratio] * (model.link is LOG)
 
 
 def _of_the_intercept(model: Published, schema: Schema | None, intercept: float) -> str:
@@ -174,7 +175,7 @@ def _exp(x: float) -> float:
 def _tables(
     model: Published, schema: Schema | None, shown: ShownScores
 ) -> tuple[list[list[Weight]], list[float]]:
-    """Return the rows of each score, and what has to be added to its intercept."""
+    """Return the rows of each score, and the number to add to its intercept."""
     if schema is not None:
         curves = curves_in(schema, shown)
         stretches = {name: curve.stretches for name, curve in curves.items()}
@@ -198,7 +199,7 @@ def _in_words(
     raw: Sequence[float],
     ends: Sequence[float],
 ) -> tuple[list[Weight], float]:
-    """Return a row for each level of each column, and what the references add to every score.
+    """Return a row for each level of each column, and the amounts that references add to every score.
 
     The weights of a column's categories have no meaning by themselves: one category applies to each record,
     so adding a number to all of them and subtracting it from the intercept changes no score. Differences from
