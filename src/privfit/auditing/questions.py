@@ -79,8 +79,7 @@ def mechanisms() -> Iterator[Case]:
     yield Case("Laplace noise", "mechanism", zcdp, laplace, control=0.25)
     shapes: tuple[Shape, ...] = ("gumbel", "exponential", "laplace")
     for shape in shapes:
-        # P2 is loose for two candidates: half of the noise would keep the claim, so the control adds a
-        # quarter
+        # P2 is loose for two candidates: a quarter of the noise may keep the claim, so controls add an eighth
         control = 0.25 if shape == "gumbel" else 0.125
         yield Case(f"selection, {shape} noise", "mechanism", zcdp, selected(shape), control=control)
 

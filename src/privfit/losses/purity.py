@@ -41,7 +41,7 @@ def fingerprint(function: Any, who: str) -> str:
     Returns
     -------
     digest : str
-        Equal for equal code and constants, in whatever file they are.
+        A digest that is equal for equal code and constants, in any file.
 
     Raises
     ------
