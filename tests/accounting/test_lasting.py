@@ -662,7 +662,7 @@ def test_a_read_only_file_can_be_read_and_not_charged():
             for spend in (ledger.charge, ledger.portion):
                 with pytest.raises(LedgerError, match="the file is read-only for this user; ask its owner"):
                     spend(0.01)
-            with pytest.raises(LedgerError, match=r"other\.db cannot be created \(Permission denied\); choose"):
+            with pytest.raises(LedgerError, match=r"cannot be created \(Permission denied\); choose"):
                 Ledger.open(f"sqlite:///{directory}/other.db", **BUDGET)
         assert len(ledger.entries) == 1
 
