@@ -153,8 +153,7 @@ def _by_dtype(dtype: Any) -> _Guess:
     return _Guess(types[kind], remark=remark)
 
 
-# -- guesses that read the records
-# -----------------------------------------------------------------------------
+# -- guesses that read the records ---------------------------------------------------------------------------
 
 
 def _by_cells(guess: _Guess, column: Any) -> _Guess:
