@@ -718,7 +718,7 @@ def test_what_is_wrong_with_a_server_is_said_in_one_sentence(postgres_url, chang
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(LedgerError, match=r"There is no directory .*nowhere; make it first"):
+    with pytest.raises(LedgerError, match=r"There is no directory .*nowhere; create it first"):
         Ledger.open(f"sqlite:///{tmp_path}/nowhere/people.db", **BUDGET)
 
 

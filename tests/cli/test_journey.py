@@ -81,7 +81,7 @@ def test_the_solver_and_its_settings_are_those_that_were_asked_for(desk):
     assert (settings["solver"], settings["alpha"]) == ("gradient-descent", 0.25)
     assert (settings["fit_intercept"], settings["n_records"]) == (False, 1500)
     assert load("new.json").intercept_.tolist() == [0.0]
-    assert "the number of records, declared as 1500, is public" in " ".join(done.stdout.split())
+    assert "the number of records, declared as 1,500, is public" in " ".join(done.stdout.split())
 
 
 def test_the_statement_is_printed_by_train_and_one_line_of_it_afterwards(desk):

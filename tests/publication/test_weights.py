@@ -215,7 +215,7 @@ def test_a_number_changes_the_score_no_further_than_to_the_bound_that_was_bought
     assert row.weight == pytest.approx(end - start)
     assert stop == end
     assert abs(half - start) < abs(end - start)
-    assert row.unit == f"from 0 to 100000 $, all of that by {bound:.6g}"
+    assert row.unit == f"from 0 to 100,000 $, all of that by {float(f'{bound:.6g}'):,.10g}"
     assert model.weights_.intercept == pytest.approx(start)
 
 

@@ -174,7 +174,7 @@ class Declared:
         drops = self.schema is not None and self.schema.label.drops
         if self.n_records is not None:
             counted = "records with a label" if drops else "records"
-            yield f"the number of {counted}, declared as {self.n_records}, is public"
+            yield f"the number of {counted}, declared as {self.n_records:,}, is public"
         if drops:
             yield WITHOUT_LABEL
         if self.schema is not None:

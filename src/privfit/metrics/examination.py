@@ -158,7 +158,7 @@ class Examination(PrivateFit):
         estimates = marks.estimates(released, n_records, weights.unit, relation.records_per_person)
         if n_records is None:
             self._warn_of_large_delta(estimates, relation)
-        declared = f"the number of held-out records, declared as {self.n_records}, is public"
+        declared = f"the number of held-out records, declared as {self.n_records:,}, is public"
         privacy = self._state(
             terms,
             ledger,

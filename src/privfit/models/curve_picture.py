@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 
 from privfit.models.published import Vector
+from privfit.models.separators import with_separators
 
 WIDTH, HEIGHT = 340, 170  # in pixels at most, because smaller letters could not be read on a phone
 LEFT, RIGHT, TOP, BOTTOM = 58, 8, 10, 26  # margins
@@ -103,4 +104,4 @@ def _finite(value: float) -> float:
 def _short(value: float) -> str:
     if not value:
         return "0"
-    return f"{value:+.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:+.2g}"
+    return with_separators(f"{value:+.0f}") if 1e3 <= abs(value) < 1e6 else f"{value:+.2g}"

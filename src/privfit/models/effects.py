@@ -15,6 +15,7 @@ from privfit.models.changes import Change, change_between, change_of, listed, ze
 from privfit.models.contrast import Contrast, Contrasts, Reading
 from privfit.models.inference import Effect, Inference
 from privfit.models.published import Published, Vector
+from privfit.models.separators import in_words, with_separators
 from privfit.models.shown_scores import shown_scores
 from privfit.printable import printable
 from privfit.schema import Boolean, Categorical, Date, Ordinal, Schema
@@ -282,7 +283,7 @@ class Effects:
             contrast = zeros(self.model)
             if per is None and self.model.bounds is not None:
                 low, high = (float(side[j]) for side in self.model.bounds)
-                contrast[j], words = high - low, f"from {low:.6g} to {high:.6g}"
+                contrast[j], words = high - low, with_separators(f"from {low:.6g} to {high:.6g}")
             else:
                 contrast[j] = float((per or {}).get(names[j], 1.0))
                 words = f"{contrast[j]:+g}"
@@ -323,7 +324,7 @@ class Effects:
         for j, level in enumerate(fact.levels, place.start):
             contrast = zeros(self.model)
             contrast[j] = ends[j]
-            words = f"{name} {printable(fact.step(level))}"
+            words = f"{name} {printable(in_words(fact, level))}"
             if level == OTHER:
                 low = f"{printable(fact.span[0])} {printable(fact.unit)}".rstrip()
                 yield self._row(fact.name, level, f"{name} = {level}, not {low}", Change(words, contrast))
@@ -349,7 +350,7 @@ class Effects:
             unit = "levels"
         if per is None:
             contrast[j] = (self._ends - self._starts)[j]
-            words = f"{name}, {printable(fact.step(''))}{self._until(fact, j)}"
+            words = f"{name}, {printable(in_words(fact, ''))}{self._until(fact, j)}"
             return self._row(fact.name, "", words, Change(words, contrast))
         amount = float(per.get(fact.name, one))
         contrast[j] = amount / (high - low)
@@ -365,9 +366,9 @@ class Effects:
         assert isinstance(fact, Scale)
         low, high = fact.ends
         value = low + end * (high - low)
-        return (
-            f", up to {datetime.date.fromordinal(round(value)) if isinstance(fact, Date) else f'{value:.6g}'}"
-        )
+        if isinstance(fact, Date):
+            return f", up to {datetime.date.fromordinal(round(value))}"
+        return with_separators(f", up to {value:.6g}")
 
 
 def _lines(schema: Schema) -> Iterator[str]:

@@ -14,6 +14,7 @@ import numpy as np
 
 from privfit.models.curve_picture import picture
 from privfit.models.published import Matrix, Vector
+from privfit.models.separators import with_separators
 from privfit.models.stretches import halfway, turning_points
 from privfit.printable import printable
 from privfit.schema.curved import Curved
@@ -149,14 +150,14 @@ class FittedCurve:
             A date in ISO format, or a number.
         """
         knot = float(self.knots[place])
-        return str(_day(knot)) if isinstance(self.fact, Date) else f"{knot:.15g}"
+        return str(_day(knot)) if isinstance(self.fact, Date) else with_separators(f"{knot:.15g}")
 
     def _rounded(self, point: float, length: float) -> str:
         """Write a number to about a hundredth of a stretch's length, or a date."""
         if isinstance(self.fact, Date):
             return str(_day(point))
         digits = 1 - math.floor(math.log10(length))
-        return f"{round(point, digits):.15g}"
+        return with_separators(f"{round(point, digits):.15g}")
 
     def of_class(self, label: Any) -> FittedCurve:
         """Return the curve of one class.

@@ -7,6 +7,7 @@ from html import escape
 from textwrap import fill
 from typing import Any, NamedTuple
 
+from privfit.models.separators import with_separators
 from privfit.printable import printable
 
 
@@ -25,7 +26,7 @@ def signed(weight: float) -> str:
     """
     if not weight:
         return "0"
-    return f"{weight:+.0f}" if 1e4 <= abs(weight) < 1e15 else f"{weight:+.4g}"
+    return with_separators(f"{weight:+.0f}") if 1e4 <= abs(weight) < 1e15 else f"{weight:+.4g}"
 
 
 class Weight(NamedTuple):

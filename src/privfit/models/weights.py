@@ -11,6 +11,7 @@ from privfit.models.curves import WIGGLE_OF_ITS_HEIGHT, WIGGLE_OF_THE_HIGHEST, c
 from privfit.models.fitted_curve import Stretch
 from privfit.models.links import LOG, SOFTMAX
 from privfit.models.published import Published
+from privfit.models.separators import in_words, with_separators
 from privfit.models.shown_scores import ShownScores, shown_scores
 from privfit.models.weight_table import Weight, WeightTable, signed
 from privfit.printable import printable
@@ -161,7 +162,7 @@ def _of_the_intercept(model: Published, schema: Schema | None, intercept: float)
 
 
 def _unsigned(number: float) -> str:
-    """Return a number as the table shows weights, without a plus: 18850, not 1.885e+04."""
+    """Return a number as the table shows weights, without a plus: 18,850, not 1.885e+04."""
     return signed(number).removeprefix("+")
 
 
@@ -229,7 +230,7 @@ def _in_words(
                 fact.name,
                 level,
                 weight - base + 0.0,
-                fact.step(level) + _until(fact, end_of[level]),
+                in_words(fact, level) + _until(fact, end_of[level]),
                 reference,
             )
             for level, weight in own.items()
@@ -243,8 +244,9 @@ def _until(fact: Feature, end: float) -> str:
         return ""
     low, high = fact.ends
     value = low + end * (high - low)
-    written = datetime.date.fromordinal(round(value)) if isinstance(fact, Date) else f"{value:.6g}"
-    return f", all of that by {written}"
+    if isinstance(fact, Date):
+        return f", all of that by {datetime.date.fromordinal(round(value))}"
+    return with_separators(f", all of that by {value:.6g}")
 
 
 def _over_ranges(model: Published, raw: Sequence[float]) -> tuple[list[Weight], float]:
@@ -252,7 +254,7 @@ def _over_ranges(model: Published, raw: Sequence[float]) -> tuple[list[Weight], 
     assert model.bounds is not None
     low, high = (side.tolist() for side in model.bounds)
     rows = [
-        Weight(name, "", weight * (end - start) + 0.0, f"from {start:.6g} to {end:.6g}")
+        Weight(name, "", weight * (end - start) + 0.0, with_separators(f"from {start:.6g} to {end:.6g}"))
         for name, weight, start, end in zip(_names(model), raw, low, high, strict=True)
     ]
     return rows, math.fsum(weight * start for weight, start in zip(raw, low, strict=True))

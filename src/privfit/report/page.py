@@ -12,6 +12,7 @@ from privfit.accounting.amounts import written_up
 from privfit.accounting.group import for_records
 from privfit.models.published import SEEDED, Published
 from privfit.models.registry import title_of
+from privfit.models.separators import with_separators
 from privfit.models.summary_words import SPENDING_WORDS
 from privfit.models.targets import Classes, Counts, Interval, TwoLabels
 from privfit.models.weight_table import WeightTable
@@ -243,7 +244,8 @@ def _predicted(model: Published) -> dict[str, str]:
         case Interval(low=low, high=high):
             quantile = model.settings.get("quantile")
             number = "a number" if quantile is None else f"the {quantile:g} quantile of a number"
-            return {"Predicts": f"{number}; the fit clipped targets to {low:.6g} and {high:.6g}"}
+            clipped = with_separators(f"the fit clipped targets to {low:.6g} and {high:.6g}")
+            return {"Predicts": f"{number}; {clipped}"}
         case Counts(largest=largest):
             return {"Predicts": f"the mean of a count; the fit clipped counts to {largest:,.6g}"}
         case TwoLabels(classes=classes) | Classes(classes=classes):

@@ -58,6 +58,6 @@ def restated(
 def _about_all_records(assumption: str, n_records: int | None) -> str:
     """Put the declared number of records in place of the number that a fit expected in its part."""
     counted, declared, _ = assumption.partition(", declared as ")
-    if not declared or not counted.startswith("the number of records"):
+    if n_records is None or not declared or not counted.startswith("the number of records"):
         return assumption
-    return f"{counted}{declared}{n_records}, is public"
+    return f"{counted}{declared}{n_records:,}, is public"
