@@ -64,7 +64,7 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        float(cell.replace(",", ""))
     except ValueError:
         return cell == "-"
     return True

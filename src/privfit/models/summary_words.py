@@ -91,8 +91,9 @@ def footnotes(effects: Effects, rows: Sequence[EffectRow]) -> list[str]:
     if any(row.contrast is None for row in rows):
         change += " A category's row compares it with the reference of its column."
     if rows and rows[-1].name == INTERCEPT and rows[-1].contrast is not None:
-        comma = "," if ", " in effects.reading.changed else ""
-        change += f" The intercept is {effects.reading.changed}{comma} of {rows[-1].contrast.words}."
+        changed = effects.reading.changed
+        comma = "," * (", in " in changed)  # after a unit
+        change += f" The intercept is {changed}{comma} of {rows[-1].contrast.words}."
     notes = [change]
     if ratio:
         percent = f"{100.0 * effects.level:g}%"
