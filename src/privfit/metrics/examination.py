@@ -158,7 +158,9 @@ class Examination(PrivateFit):
         estimates = marks.estimates(released, n_records, weights.unit, relation.records_per_person)
         if n_records is None:
             self._warn_of_large_delta(estimates, relation)
-        declared = f"the number of held-out records, declared as {self.n_records:,}, is public"
+        declared = []
+        if self.n_records is not None:
+            declared.append(f"the number of held-out records, declared as {self.n_records:,}, is public")
         privacy = self._state(
             terms,
             ledger,
@@ -169,7 +171,7 @@ class Examination(PrivateFit):
                 *([held.assumption] if held.assumption else []),
                 *weighting.assumptions(),
                 *assumption_of(records.X),
-                *([] if self.n_records is None else [declared]),
+                *declared,
             ],
             subject="set of scores",
             schema=schema,
