@@ -115,11 +115,12 @@ class Assumptions:
     def check_size(self, n: int) -> None:
         """Raise ValueError if there are too many people to simulate."""
         check_whole("n", n, 10)
-        cells = self.n_features * self.rows_per_person
-        if n * cells > MOST_SIMULATED_CELLS:
+        cells_per_person = self.n_features * self.rows_per_person
+        if n * cells_per_person > MOST_SIMULATED_CELLS:
+            most = MOST_SIMULATED_CELLS // cells_per_person
             raise ValueError(
-                f"{n:,} x {cells} cells are too many to simulate; plan for "
-                f"{MOST_SIMULATED_CELLS // cells:,} people: with more people the model only gets better."
+                f"{n:,} x {cells_per_person} cells are too many to simulate; plan for {most:,} people: with more "
+                "people the model only gets better."
             )
 
 

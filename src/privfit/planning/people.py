@@ -136,8 +136,8 @@ def people_needed(
     if score is None or (accuracy is not None and wanted_r2 is not None):
         needed = "wanted_r2, of a model of numbers" if of_numbers else "accuracy, of a model of classes"
         raise ValueError(f"Give exactly one aim: {needed}.")
-    cells = assumed.n_features * assumed.rows_per_person
-    reference = min(MOST_TRIED_CELLS // cells, REFERENCE)
+    cells_per_person = assumed.n_features * assumed.rows_per_person
+    reference = min(MOST_TRIED_CELLS // cells_per_person, REFERENCE)
     scene = Scene.of(assumed, reference)
     best = scene.reference(reference)
     if not 0.0 < score < best:
@@ -151,7 +151,7 @@ def people_needed(
             f"{scene.constant:.0%} of the commonest label the same model without privacy is right about "
             f"{best:.3f}; ask for less, or assume a larger auc."
         )
-    doublings = math.log2(MOST_TRIED_CELLS / cells / FEWEST_PEOPLE)
+    doublings = math.log2(MOST_TRIED_CELLS / cells_per_person / FEWEST_PEOPLE)
     sizes = [
         int(round(FEWEST_PEOPLE * 2.0 ** (k / STEPS_PER_DOUBLING), -1))
         for k in range(int(doublings * STEPS_PER_DOUBLING) + 1)

@@ -70,9 +70,9 @@ def _collect(function: Any, files: set[str], constants: set[str]) -> None:
     """Add the files of a function and of the functions that it calls, and the values of global constants."""
     code = function.__code__
     files.add(code.co_filename)
-    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    captured = zip(code.co_freevars, function.__closure__ or (), strict=True)
     named = {name: function.__globals__.get(name) for name in code.co_names}
-    for name, used in (named | {name: cell.cell_contents for name, cell in cells}).items():
+    for name, used in (named | {name: cell.cell_contents for name, cell in captured}).items():
         # the Python function of a compiled loop, or of an intrinsic
         python = getattr(used, "py_func", getattr(used, "_defn", used))
         if isinstance(python, FunctionType):
