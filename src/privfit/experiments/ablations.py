@@ -1,6 +1,6 @@
-"""DP-AGD with one of its ideas taken out, and other variants: solvers of the experiments, all private.
+"""DP-AGD without one of its ideas, and other variants: solvers of the experiments, all private.
 
-No name leads to them, because nobody would want one of them for a model.
+They have no names, because they are not meant for models.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is run: every experiment of the paper as a list of cells, each one fit on one fold."""
+"""The experiments of the paper as lists of cells; each cell is one fit on one fold."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Experiment:
     full: int = OUR_REPEATS
 
     def cells(self, repeats: int | None = None) -> Iterator[Cell]:
-        """List the cells of so many repetitions or of a full run, those that share a fold together."""
+        """Yield the cells of this many repetitions, or of a full run, grouped by fold."""
         for repetition in range(self.full if repeats is None else repeats):
             settings = [
                 setting

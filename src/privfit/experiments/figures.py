@@ -240,7 +240,7 @@ def _panel(
         _choose_scale(ax, [height(point.mean) for curve in shown.values() for point in curve.values()])
         _draw_all(ax, _with_steps(shown), xs, offset=-floor)
         _mark_outside(ax, _with_steps(shown), height)
-    elif dataset == "kddcup99":  # nearly separable: the errors, not the accuracies, tell the curves apart
+    elif dataset == "kddcup99":  # nearly separable, so error rates differ more visibly
         height = lambda mean: 1.0 - mean  # noqa: E731
         _draw_all(ax, fitted, xs, offset=1.0, sign=-1.0)
         ax.set_ylabel("test error")
@@ -284,7 +284,7 @@ def _mark_no_steps(ax: Axes, found: Mapping[Line, Curve], height: Callable[[floa
 
 
 def _choose_scale(ax: Axes, heights: list[float]) -> None:
-    """Take a logarithmic axis if the heights differ by much, so that one far off does not hide the others."""
+    """Use a logarithmic axis if heights differ by much, so that an outlier does not flatten others."""
     positive = [height for height in heights if height > 0.0]
     low = max(0.7 * min(positive, default=LOWEST), LOWEST)
     high = min(1.4 * max(positive, default=HIGHEST), HIGHEST)

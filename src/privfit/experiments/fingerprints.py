@@ -22,7 +22,8 @@ OBJECTIVE_DECIMALS = 6  # decimals of the mean loss that a minimiser reaches, wh
 # Solvers decide by the reach of a budget. On so few records, these epsilons have the reach of a small
 # epsilon, of a usual one, and of more than the largest one in the experiments.
 EPSILONS = (0.1, 0.8, 20.0)
-AMPLE = {"adaptive": 100.0}  # the epsilon above which a solver uses other steps on such a small table
+# further epsilons, at which a solver uses other steps on such a small table
+LARGE_EPSILONS = {"adaptive": (100.0,)}
 FITS = (
     *(("adult", loss, epsilon) for loss in ("logistic", "hinge") for epsilon in EPSILONS),
     ("kddcup99", "logistic", 0.8),
@@ -31,14 +32,15 @@ FITS = (
 
 @cache
 def fingerprint(algorithm: str) -> str:
-    """Fit a small table with fixed noise and hash the rounded coefficients, or of references the mean loss.
+    """Fit a small table with fixed noise; hash the rounded coefficients, or the mean loss of references.
 
     There is a fit for each loss and budget, and one on batches if the algorithm uses batches on large tables.
     """
     X, y = _small_table()
     digest = hashlib.sha256()
-    ample = (("adult", loss, AMPLE[algorithm]) for loss in ("logistic", "hinge") if algorithm in AMPLE)
-    for dataset, loss, epsilon in (*FITS, *ample):
+    large = LARGE_EPSILONS.get(algorithm, ())
+    further = (("adult", loss, epsilon) for loss in ("logistic", "hinge") for epsilon in large)
+    for dataset, loss, epsilon in (*FITS, *further):
         cell = Cell("logistic", dataset, loss, algorithm, epsilon, None, 0, 0)
         if algorithm in REFERENCES and epsilon != EPSILONS[0]:
             continue  # they do not depend on epsilon

@@ -99,7 +99,7 @@ class Results:
 
 
 def _parse(row: dict[str, str]) -> tuple[Cell, int, Outcome]:
-    """Read one line; what an earlier version did not write, or no algorithm of its kind has, is None."""
+    """Read one line; values that an earlier version, or an algorithm, does not have are None."""
     cell = Cell(
         row["experiment"],
         row["dataset"],

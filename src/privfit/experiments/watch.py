@@ -31,7 +31,7 @@ class Counts(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """One answer of the selection: whether it was step 0, and whether the direction was one of descent."""
+    """One answer of the selection: was it step 0, and was the direction a descent direction."""
 
     rejected: bool
     descent: bool

@@ -128,7 +128,7 @@ def _text(stage: Estimate, change: Estimate | None, *, whole: bool) -> str:
 
 
 def _mark_references(ax: Axes, found: Mapping[Line, Curve]) -> None:
-    """Draw lines at the references, and arrows in the last line to those outside or hidden by the frame."""
+    """Draw lines at the references; arrows in the last line stand for those beyond the panel."""
     low, high = ax.get_xlim()
     margin = 0.02 * (high - low)
     for name, dashes in _DASHES.items():

@@ -119,8 +119,8 @@ class Assumptions:
         if n * cells_per_person > MOST_SIMULATED_CELLS:
             most = MOST_SIMULATED_CELLS // cells_per_person
             raise ValueError(
-                f"{n:,} x {cells_per_person} cells are too many to simulate; plan for {most:,} people: with more "
-                "people the model only gets better."
+                f"{n:,} x {cells_per_person} cells are too many to simulate; plan for {most:,} people: with "
+                "more people the model only gets better."
             )
 
 

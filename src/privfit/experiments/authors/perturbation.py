@@ -50,7 +50,7 @@ class AuthorsObjPert(Program):
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorsOutPert(Program):
-    """`outpert_gd`. NOT PRIVATE: no gradient is clipped, and few are shorter than the 1 of its noise.
+    """`outpert_gd`. NOT PRIVATE: gradients are not clipped, and most are longer than its noise assumes.
 
     Its script trains on all records, and tests on a fifth of the same records.
     """
