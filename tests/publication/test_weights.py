@@ -12,6 +12,7 @@ from jsonschema import validate
 
 import privfit
 from privfit import DPLinearSVC, DPLogisticRegression, Schema
+from privfit.models.separators import with_separators
 from privfit.models.weights import weights_of
 from privfit.publication import json_schema, to_json
 from privfit.schema import Boolean, Categorical, Label, Numeric, Ordinal
@@ -215,7 +216,7 @@ def test_a_number_changes_the_score_no_further_than_to_the_bound_that_was_bought
     assert row.weight == pytest.approx(end - start)
     assert stop == end
     assert abs(half - start) < abs(end - start)
-    assert row.unit == f"from 0 to 100,000 $, all of that by {float(f'{bound:.6g}'):,.10g}"
+    assert row.unit == with_separators(f"from 0 to 100,000 $, all of that by {bound:.6g}")
     assert model.weights_.intercept == pytest.approx(start)
 
 
