@@ -1,6 +1,6 @@
-# The two commands: `make demo` and `make test`. Each sets everything up by itself.
-# Three tiers of tests: `make test` in minutes, `make test-all` is what CI runs, `make test-deep` takes hours.
-# It also asks the system for SYSTEM_PACKAGES; tests that need one which cannot be had are skipped and say so.
+# Begin with `make demo` or `make test`. Both first install everything that they need.
+# There are three tiers of tests: `make test` takes minutes, CI runs `make test-all`, `make test-deep` takes hours.
+# `make test-all` also installs SYSTEM_PACKAGES. If one cannot be installed, tests that need it are skipped.
 PYTHON ?= python3
 # LOCKED=1 installs the exact versions of requirements-lock.txt, whose files must have the hashes that it names.
 LOCKED ?=
@@ -14,7 +14,7 @@ SYSTEM_PACKAGES := postgresql chromium chromium-driver
   format clean lock audit-dependencies
 .DEFAULT_GOAL := demo
 
-# What the demo needs, and nothing else.
+# The dependencies of the demo.
 $(VENV)/.library: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "privfit needs Python 3.11 or newer; set one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
@@ -23,7 +23,7 @@ $(VENV)/.library: pyproject.toml
 	@if [ -n "$(LOCKED)" ]; then $(INSTALL_LOCKED); else $(PIP) --editable .; fi
 	@touch $@
 
-# The tools of a developer as well.
+# The same with the tools of developers.
 $(VENV)/.installed: $(VENV)/.library
 	@echo "Installing the development tools (once; about a minute)"
 	@if [ -n "$(LOCKED)" ]; then $(INSTALL_LOCKED); else $(PIP) --editable ".[dev,docs,report,export,postgres]"; fi
@@ -39,22 +39,23 @@ test-all: $(VENV)/.installed
 	@tools/system_packages.sh $(SYSTEM_PACKAGES) || true
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
-# Which lines the quick tests reach. Tracing makes them take half as long again.
+# Show which lines the quick tests run. With tracing they take one and a half times as long.
 coverage: $(VENV)/.installed
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" --cov --cov-report=term:skip-covered
 
-# Long fuzzing, planted bugs, crashes, large tables; goes on where it stopped. DEEP="-k NAME" or DEEP=--again.
+# Long fuzzing, planted bugs, crashes, large tables. It continues where it was stopped. DEEP="-k NAME" or
+# --again.
 test-deep: $(VENV)/.installed
 	@tools/system_packages.sh postgresql || true
 	@$(BIN)/python tests/deep/run.py $(DEEP)
 
-# Ledgers in files and on a real server, which has to be there: without one these tests fail and say how.
+# Test ledgers in files and on a real server. Without PostgreSQL these tests fail and say how to install it.
 test-postgres: $(VENV)/.installed
 	@tools/system_packages.sh postgresql || true
 	PRIVFIT_NEEDS_POSTGRES=1 $(BIN)/python -m pytest tests/contracts/test_store_contract.py \
 	  tests/accounting/test_lasting.py tests/accounting/test_crashes.py
 
-# Fits on DataFrames of Spark, classic and Connect, in an environment of its own; prints what a pass costs.
+# Test fits on DataFrames of Spark, classic and Connect, in a separate environment; print the time of a pass.
 SPARK := .venv-spark
 $(SPARK)/.installed: pyproject.toml
 	@echo "Setting up $(SPARK) (once; about two minutes)"
@@ -67,7 +68,7 @@ test-spark: $(SPARK)/.installed
 	@command -v java >/dev/null || tools/system_packages.sh openjdk-17-jre-headless || true
 	$(SPARK)/bin/python -m pytest tests/spark
 
-# `make test` with every Python that is installed here, each in an environment of its own.
+# Run `make test` with every installed Python, each in a separate environment.
 PYTHONS ?= 3.11 3.12 3.13 3.14
 test-pythons:
 	@for version in $(PYTHONS); do \
@@ -76,22 +77,24 @@ test-pythons:
 	  else echo "Python $$version is not installed here; skipped"; fi; \
 	done
 
-# Other libraries to compare with, each in an environment under .rivals/; only benchmarks use them.
+# Install other libraries for comparison, each in an environment under .rivals/; only benchmarks use them.
 rivals: $(VENV)/.library
 	@PYTHONPATH=benchmarks $(BIN)/python -m rivals
 
-# privfit beside these: every fit is a row of benchmarks/compare.csv, of which docs/comparison.md is made. Takes
-# hours and goes on where it stopped. COMPARE="--again privfit" runs our rows again.
+# Compare privfit with these libraries. Every fit is a row of benchmarks/compare.csv, from which
+# docs/comparison.md is made. It takes hours, and continues where it was stopped. COMPARE="--again privfit"
+# runs privfit's rows again.
 compare: $(VENV)/.library rivals
 	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 PYTHONPATH=benchmarks \
 	  $(BIN)/python -m comparison $(COMPARE)
 
-# What fits cost on this machine, which should be quiet: every number is a row of benchmarks/performance.csv, of
-# which docs/performance.md is made. Takes an hour and goes on where it stopped. BENCH="--again fits" measures again.
+# Measure the time and memory of fits on this machine, which should be idle. Every number is a row of
+# benchmarks/performance.csv, from which docs/performance.md is made. It takes an hour, and continues where it
+# was stopped. BENCH="--again fits" measures again.
 bench: $(VENV)/.installed
 	@PYTHONPATH=benchmarks $(BIN)/python -m performance $(BENCH)
 
-# What the documentation site is made with.
+# The tools that build the documentation site.
 $(VENV)/.docs: $(VENV)/.library
 	@echo "Installing what the documentation is made with (once; about a minute)"
 	@$(PIP) --editable ".[docs]"
@@ -101,12 +104,12 @@ docs: $(VENV)/.docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in site/; open site/index.html"
 
-# The pictures of the user guide: charts of seeded fits, and a screenshot of the demo's page by chromium.
+# Make the pictures of the user guide: charts of seeded fits, and a screenshot of the demo's page by chromium.
 pictures: $(VENV)/.installed
 	@PYTHONPATH=benchmarks $(BIN)/python tools/pictures.py
 	@$(BIN)/python tools/screenshot.py
 
-# Writes requirements-lock.txt anew; hosts of package indexes are left out.
+# Write requirements-lock.txt again, without hosts of package indexes.
 LOCK_EXTRAS := dev docs report export postgres duckdb dask
 lock: $(VENV)/.library
 	@$(PYTHON) -m venv .lock && .lock/bin/python -m pip install --quiet --disable-pip-version-check uv
@@ -114,8 +117,8 @@ lock: $(VENV)/.library
 	  $(addprefix --extra ,$(LOCK_EXTRAS)) --no-emit-index-url --no-emit-find-links --no-annotate \
 	  --custom-compile-command "make lock" --output-file requirements-lock.txt
 
-# Known vulnerabilities of the locked versions; asks a database on the network, so `make check` leaves it out.
-# Without --strict, versions that the database was not asked about would pass.
+# Look up known vulnerabilities of the locked versions. This asks a database on the network, so it is not a
+# part of `make check`. Without --strict, versions that were not looked up would pass.
 audit-dependencies:
 	@$(PYTHON) -m venv .audit && .audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit \
 	  || { echo "pip-audit could not be installed; this needs the network"; exit 1; }

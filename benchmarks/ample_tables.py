@@ -1,8 +1,8 @@
-"""Tables of several classes with so many records that noise should hardly matter, made of public files.
+"""Tables of several classes from public files, with so many records that noise should hardly matter.
 
-Adult, Bank Marketing and KDDCup99 (PRIVFIT_DATA has the official files), with another column than usual as
-the target. Columns are numbers between public bounds, scaled to [0, 1], on a logarithmic scale where they
-are amounts, or indicators of public categories. Columns that all but name the target are left out.
+These are Adult, Bank Marketing and KDDCup99 (the official files in PRIVFIT_DATA), with an unusual column as
+the target. Columns are numbers between public bounds, scaled to [0, 1], on a logarithmic scale if they are
+amounts, or indicators of public categories. Columns that nearly determine the target are left out.
 """
 
 import csv
@@ -17,7 +17,7 @@ ADULT = (
     *("age", "workclass", "fnlwgt", "education", "education-num", "marital", "occupation", "relationship"),
     *("race", "sex", "gain", "loss", "hours", "country", "income"),
 )
-KDD_SYMBOLS = {1: ("tcp", "udp", "icmp")}  # services and flags nearly name the attack
+KDD_SYMBOLS = {1: ("tcp", "udp", "icmp")}  # services and flags nearly determine the attack
 KDD_AMOUNTS = {0: 1e5, 4: 1e9, 5: 1e9, 9: 100.0, 12: 1e4, 15: 1e4, 16: 100.0, 22: 511.0, 23: 511.0}
 KDD_AMOUNTS |= {31: 255.0, 32: 255.0}
 KDD_RATES = (24, 25, 26, 27, 28, 29, 30, 33, 34, 35, 36, 37, 38, 39, 40)
@@ -91,7 +91,7 @@ def bank() -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def attacks() -> tuple[list[np.ndarray], np.ndarray]:
-    rows = rows_of("kddcup.data_10_percent.gz")[::5]  # 98,805 are enough, and quicker
+    rows = rows_of("kddcup.data_10_percent.gz")[::5]  # 98,805 records are enough, and faster
     columns = [amount([row[k] for row in rows], high) for k, high in KDD_AMOUNTS.items()]
     columns += [number([row[k] for row in rows], 0.0, 1.0) for k in KDD_RATES]
     columns += [indicators([row[k] for row in rows], names) for k, names in KDD_SYMBOLS.items()]

@@ -5,8 +5,8 @@
     PYTHONPATH=src python benchmarks/audit.py solver score     only some kinds
     PYTHONPATH=src python benchmarks/audit.py --runs 600       with fewer runs
 
-The noise is secure, as in a release, so every audit gives other numbers. docs/audit.md shows the file as a
-table (tests/deep/audit_page.py), and tools/pictures.py draws it.
+The noise is secure, as in a release, so every audit gives different numbers. docs/audit.md shows the file as
+a table (tests/deep/audit_page.py), and tools/pictures.py draws it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def read() -> dict[str, dict[str, str]]:
 
 
 def write(rows: dict[str, dict[str, str]], order: list[str]) -> None:
-    """Write the rows of the cases that exist; the file is replaced when it is whole."""
+    """Write the rows of the existing cases; the file is replaced when it is complete."""
     draft = RESULTS.with_suffix(".draft")
     with draft.open("w", newline="") as file:
         table = csv.DictWriter(file, COLUMNS, lineterminator="\n")

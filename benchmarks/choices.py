@@ -1,9 +1,9 @@
-"""What a choice of the default solver is worth: its constants switched, against the solver as it is.
+"""The effect of the default solver's constants: compare the solver with one whose constants are changed.
 
-`--set descent.MOST_LONGER_SMOOTH=4` sets a constant of a module of privfit.solvers, and may be repeated;
-all together are one variant. Tables, folds, runs and noise are those of `utility.py` and the same for both,
-so that differences are paired. Prints mean differences of the training objective in units of .0001,
-negative is better, with their standard errors. docs/research.md lists the constants.
+`--set descent.MOST_LONGER_SMOOTH=4` sets a constant of a module of privfit.solvers, and may be repeated for
+one variant with several changes. Tables, folds, runs and noise are those of `utility.py` and the same for
+both solvers, so differences are paired. The script prints mean differences of the training objective in units
+of .0001 with their standard errors; negative differences are better. docs/research.md lists the constants.
 """
 
 import argparse
@@ -35,7 +35,7 @@ def constant(text: str) -> tuple[str, str, float]:
 
 @contextmanager
 def switched(constants: list[tuple[str, str, float]]) -> Iterator[None]:
-    """Set constants where they are defined and wherever in the solvers they are imported to."""
+    """Set constants in the module that defines them and in the solvers that import them."""
     modules = [
         importlib.import_module(f"privfit.solvers.{found.name}")
         for found in pkgutil.iter_modules(privfit.solvers.__path__)

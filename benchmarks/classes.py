@@ -1,18 +1,18 @@
-"""Several classes: the multinomial default beside one-vs-rest, other libraries and the model without privacy.
+"""Several classes: the multinomial default compared with one-vs-rest, other libraries and no privacy.
 
 The development tables of PRIVFIT_DATA/tables3 that have classes, with their bounds declared, the tables of
 `ample_tables.py`, which have so many records that noise should hardly matter, and MNIST's pixels
-(PRIVFIT_DATA/mnist, its own training and test images). delta = 1e-6, for MNIST 1e-5; 80/20 splits with
-fixed seeds, the same for every learner. Without privacy it is scikit-learn's logistic regression with its
-defaults, on standardised columns. One-vs-rest fits a binary model for each class with an equal share of
-the budget (its shares of rho add up to that of epsilon) and predicts the class with the largest probability.
-`make rivals` sets the other libraries up. Every result is a row of --csv, and what is there is not run again,
-unless --again removes the rows of --learners on --tables first. After a change of privfit that is
-`--again --learners privfit "privfit svm" one-vs-rest`.
+(PRIVFIT_DATA/mnist, its own training and test images). delta = 1e-6, for MNIST 1e-5; 80/20 splits with fixed
+seeds, the same for every learner. Without privacy it is scikit-learn's logistic regression with its defaults,
+on standardised columns. One-vs-rest fits a binary model for each class with an equal share of the budget (its
+shares of rho add up to that of epsilon) and predicts the class with the largest probability. `make rivals`
+installs the other libraries. Every result is a row of --csv, and existing rows are not run again, unless
+--again removes the rows of --learners on --tables first. After a change of privfit, use `--again --learners
+privfit "privfit svm" one-vs-rest`.
 
-Prints the mean accuracy of every cell, by how much the default leads the best of the other private learners,
-with the standard error of that over the splits, and, where the budget is ample for so many weights, whether
-it is within .02 of the model without privacy.
+The script prints the mean accuracy of every cell, and the difference between the default and the best other
+private learner with its standard error over the splits. If the budget is large for this number of weights, it
+also prints whether the default is within .02 of the model without privacy.
 """
 
 import argparse
@@ -44,7 +44,7 @@ OURS, WITHOUT_PRIVACY = "privfit", "without privacy"
 RIVALS = ("diffprivlib/logistic", "opacus/softmax")
 LEARNERS = (OURS, "privfit svm", "one-vs-rest", *RIVALS, WITHOUT_PRIVACY)
 COLUMNS = ("table", "learner", "epsilon", "split", "accuracy", "seconds")
-BELOW_THE_BEST = 0.005  # and two standard errors
+BELOW_THE_BEST = 0.005  # the allowed difference, in addition to two standard errors
 NEAR_WITHOUT_PRIVACY, AMPLE = 0.02, 200.0  # where n sqrt(2 rho) exceeds 200 sqrt(columns x classes)
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -162,7 +162,7 @@ def run(cells: list[tuple[str, str, float, int]], path: Path) -> None:
 
 
 def summarise(known: dict[tuple[str, str, float, int], float]) -> None:
-    """Print the means of every cell, and how the default does beside the best of the others."""
+    """Print the means of every cell, and the difference between the default and the best of the others."""
     learners = [one for one in LEARNERS if any(learner == one for _, learner, _, _ in known)]
     print(f"{'table':<15}{'eps':>5}  " + "".join(f"{one:>22}" for one in learners) + f"{'lead':>16}")
     for name in (*TABLES, *MANY_RECORDS, PIXELS):

@@ -1,4 +1,4 @@
-"""Curves beside plain columns, and beside DP-EBM: held-out AUC on Adult, Bank and the tables with numbers.
+"""Curves compared with plain columns and with DP-EBM: held-out AUC on Adult, Bank and tables with numbers.
 
 Adult and Bank with the schemas of `privfit.datasets`; of the dense development tables in
 PRIVFIT_DATA/tables those with a column of numbers and at most 128 columns, all numbers declared to be in
@@ -7,8 +7,8 @@ PRIVFIT_DATA/tables those with a column of numbers and at most 128 columns, all 
 of the columns. A third of the tables with numbers, by a hash of their names, was set aside before the basis
 and the rule for the number of edges were chosen.
 
-Rows are kept in curves.csv, so that a run goes on where the last one stopped. `--again plain curves` replaces
-the rows of another commit, and `--report` prints what the file says.
+Rows are kept in curves.csv, so that a run continues where the last one stopped. `--again plain curves`
+replaces the rows of another commit, and `--report` prints a summary of the file.
 """
 
 import argparse
@@ -40,11 +40,11 @@ EBM = "DP-EBM"
 PRIVATE = {"plain": None, "curves": True}  # and the setting of curves
 OPEN = {"plain, not private": None, "curves, not private": True}
 LEARNERS = (EBM, *PRIVATE, *OPEN)
-LOST = 0.003  # AUC that may be lost in a cell
+LOST = 0.003  # the largest loss of AUC in a cell
 
 
 class Cell(NamedTuple):
-    """What is fitted; epsilon is inf for what is not private."""
+    """A fit; epsilon is infinite for learners without privacy."""
 
     table: str
     learner: str
@@ -53,7 +53,7 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What was measured, of which commit or version; edges of a curve, 0 for none."""
+    """A measurement, with its commit or version, and the number of edges of a curve, 0 without curves."""
 
     version: str
     auc: float
@@ -186,7 +186,7 @@ def write(rows: dict[Cell, Row]) -> None:
 
 
 def report(rows: dict[Cell, Row]) -> None:
-    """Print the means of every table, and what the bars ask for."""
+    """Print the means of every table, and whether the bars are met."""
     chosen = [name for name in records() if any(cell.table == name for cell in rows)]
     gains, leads = {}, {}
     print(f"{'table':<15}{'eps':>4}{'plain':>8}{'curves':>8}{'gain':>9}{'error':>8}{'edges':>6}{EBM:>8}")

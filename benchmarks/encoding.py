@@ -1,4 +1,4 @@
-"""How long it takes to encode a raw table by a schema: `python benchmarks/encoding.py [records]`."""
+"""Measure the time to encode a raw table by a schema: `python benchmarks/encoding.py [records]`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How the solvers fare on data that nothing was tuned on: synthetic families, each from a fixed seed.
+"""Accuracy of the solvers on synthetic tables, each from a fixed seed, on which nothing was tuned.
 
-Logistic regression through the public estimator; a fifth of the records is held out, delta = 1e-8, labels,
-n and bounds (0, 1) declared public, and every feature generated in, or scaled into, those bounds. Prints one
+Logistic regression with the public estimator. A fifth of the records is held out, and delta is 1e-8. Labels,
+n and the bounds (0, 1) are declared public, and every feature is between these bounds. The script prints one
 Markdown table: training objective and held-out accuracy, mean ± standard error over runs.
 """
 
@@ -31,7 +31,7 @@ def linear(rng: np.random.Generator, X: Any, spread: float) -> tuple[Any, Any]:
 
 
 def one_hot(rng: np.random.Generator) -> tuple[Any, Any]:
-    """50 categorical columns of 10 unequally frequent levels: p = 500, of which 50 are one in a record."""
+    """Return 50 categorical columns of 10 unequally frequent levels: p = 500, 50 of them 1 in a record."""
     n, columns, levels = 50_000, 50, 10
     drawn = [rng.choice(levels, n, p=rng.dirichlet(np.ones(levels))) for _ in range(columns)]
     ones = (np.arange(columns) * levels + np.column_stack(drawn)).ravel()
@@ -40,7 +40,7 @@ def one_hot(rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 def tiny(n: int) -> Callable[[np.random.Generator], tuple[Any, Any]]:
-    """Return a table of which n records are left to train on."""
+    """Return a table with n records for training."""
     return lambda rng: linear(rng, rng.random((n * 5 // 4, 10)), 3.0)
 
 
@@ -51,7 +51,7 @@ def separable(rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 def heavy_tailed(rng: np.random.Generator) -> tuple[Any, Any]:
-    """Student's t with 2 degrees of freedom: the largest value of a column dwarfs its bulk."""
+    """Student's t with 2 degrees of freedom: the largest value of a column is far above typical values."""
     X = np.abs(rng.standard_t(2, (N, 20)))
     y = labels(rng, (np.minimum(X, 5.0) - 1.2) @ rng.normal(size=20))
     return X / X.max(axis=0), y
@@ -72,7 +72,7 @@ def rare(rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 def noise(rng: np.random.Generator) -> tuple[Any, Any]:
-    """Labels that have nothing to do with the features; 60% are negative."""
+    """Labels that do not depend on the features; 60% are negative."""
     return rng.random((N, 50)), (rng.random(N) < 0.4).astype(int)
 
 

@@ -1,10 +1,10 @@
-"""What a whole fit costs, beside scikit-learn's non-private fit and beside (passes) x (one product X @ w).
+"""Time of a whole fit, compared with scikit-learn's non-private fit and with (passes) x (one product X @ w).
 
-A pass here is a step of the walk, which computes margins and clipped gradients in one visit to X, or one of
-the few questions about the features' geometry. Warm, best of several, everything in one run; with seeded
-noise, and beside it with secure noise, which is what users get. The first table compares that with
-LogisticRegression (lbfgs, its default tolerance) on the same arrays, taking turns; --million adds 4.9 million
-rows, which take 3 GB and some minutes.
+A pass here is a step of the walk, which reads X once to compute margins and clipped gradients, or one of the
+few questions about the features' geometry. Times are the best of several warm runs in one process, with
+seeded noise and with secure noise, which users get. The first table compares the fit with LogisticRegression
+(lbfgs, its default tolerance) on the same arrays, in turns. --million adds 4.9 million rows, which take 3 GB
+and some minutes.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from privfit.datasets import load_adult
 
 
 def best(rounds: int, *functions: Any) -> list[float]:
-    """Return the best time of each function; they take turns, so that all meet the same machine."""
+    """Return the best time of each function; they take turns, so that they run under the same conditions."""
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(rounds):
         for function, taken in zip(functions, times, strict=True):

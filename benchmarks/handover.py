@@ -1,6 +1,6 @@
-"""What it is worth that threads watch for each other a moment before they sleep: a fit both ways, in turns.
+"""Time saved because threads spin for a moment before they sleep: a fit with and without it, in turns.
 
-Run it on a quiet machine: `python benchmarks/handover.py`.
+Run it on an idle machine: `python benchmarks/handover.py`.
 """
 
 import time

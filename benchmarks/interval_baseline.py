@@ -1,12 +1,12 @@
 """Intervals around objective perturbation (Wang, Kifer & Lee 2019), on cells of the base design.
 
 The loss is perturbed by a random linear term and regularised, as the proof of claim O1 in docs/privacy.md
-requires, and minimised exactly. The interval is around the minimiser, with the plug-in covariance
-H^-1 (V + sigma^2 I) H^-1. The baseline is given what it would have to pay for: the exact H and V at its
-weights, and the exact .9 quantile of the records' lengths, beyond which records count less as in privfit. The
+requires, and minimised exactly. The interval is around the minimiser, with the plug-in covariance H^-1 (V +
+sigma^2 I) H^-1. The baseline gets numbers for free that it would have to pay for: the exact H and V at its
+weights, and the exact .9 quantile of the records' lengths. Longer records count less, as in privfit. The
 perturbation gets all of epsilon and delta, or half of them, as if the rest paid for H and V. The regulariser
-moves the minimiser, so coverage is counted twice: of the minimiser for the population, regularised alike, and
-of the coefficients that the labels were drawn with.
+moves the minimiser, so coverage is counted twice: for the minimiser in the population with the same
+regulariser, and for the coefficients with which the labels were drawn.
 
 `python benchmarks/interval_baseline.py` writes interval_baseline.csv; `--table` prints it as Markdown.
 """
@@ -32,7 +32,7 @@ from privfit.solvers.objective_perturbation import noise_scale, ridge_and_rest
 PATH = Path(__file__).with_name("interval_baseline.csv")
 CELLS = (Cell("base", 2_000, 6, 4.0), Cell("base", 20_000, 6, 0.5), Cell("base", 20_000, 6, 1.0))
 REPETITIONS, CURVATURE_SHARE, LONG_RECORDS = 200, 0.2, 0.1
-SHARES = (1.0, 0.5)  # of epsilon and delta for the perturbation; what is left would pay for H and V
+SHARES = (1.0, 0.5)  # shares of epsilon and delta for the perturbation; the rest would pay for H and V
 FIELDS = (
     "n",
     "p",
@@ -56,7 +56,7 @@ def sums(
 
 
 def minimised(start: np.ndarray, *objective: Any) -> np.ndarray:
-    """Minimise by Newton's method, from weights that are not far away."""
+    """Minimise by Newton's method, from weights near the minimum."""
     v = start
     for _ in range(50):
         found = sums(objective[0], v, *objective[1:])
@@ -68,7 +68,7 @@ def minimised(start: np.ndarray, *objective: Any) -> np.ndarray:
 
 
 def measured(cell: Cell, share: float) -> dict[str, object]:
-    """Count what the intervals of all repetitions hold."""
+    """Count how often the intervals of all repetitions hold the effects."""
     truth = designs.coefficients(cell.design, cell.p)
     d, quantile = len(truth), special.ndtri(0.975)
     population = designs.draw(cell.design, POPULATION, cell.p, np.random.default_rng(SEED))

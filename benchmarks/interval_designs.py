@@ -1,11 +1,11 @@
 """Simulated tables whose effects are known, for `intervals.py`.
 
-Columns hang together, and the scores of the records have a standard deviation of about 1.5. In all designs
-but "misspecified" the model is right, so that effects are the coefficients that the labels were drawn with.
+Columns are correlated, and the scores of the records have a standard deviation of about 1.5. In all designs
+but "misspecified" the model is correct, so effects are the coefficients with which the labels were drawn.
 With three classes these are the differences from the first class, class by class. Numbers are the scores and
 normal noise, heavy numbers the scores and noise with three degrees of freedom, and counts have means of
-e^score. Their declared bounds are so wide that hardly a target is beyond them. "Undeclared" is the base
-design, of which neither bounds nor the number of records are declared, with alpha > 0.
+e^score. Their declared bounds are so wide that hardly any target is beyond them. "Undeclared" is the base
+design without declared bounds and without a declared number of records, and with alpha > 0.
 """
 
 from __future__ import annotations
@@ -20,17 +20,19 @@ from scipy import special
 
 from privfit.schema import Categorical, Label, Numeric, Schema
 
-SPREAD, OFFSET = 1.5, -0.5  # of the scores: their standard deviation, and the intercept
-BOUND = 5.0  # of columns of numbers; those with heavy tails have 10
+SPREAD, OFFSET = 1.5, -0.5  # the standard deviation of the scores, and the intercept
+BOUND = 5.0  # the bound of columns of numbers; those with heavy tails have 10
 ROWS_PER_PERSON = 2
-LEVELS = {6: (2, 4), 30: (2, 4, 5, 5, 6, 8)}  # of the categories of a table with so many effects
+# numbers of levels of the categories, by the number of effects of the table
+LEVELS = {6: (2, 4), 30: (2, 4, 5, 5, 6, 8)}
 PLAIN = ("base", "misspecified", "heavy tails", "weighted", "persons")
 MIXED, CLASSES = "mixed", "three classes"
 NUMBERS, HEAVY_NUMBERS, COUNTS, UNDECLARED = "numbers", "heavy numbers", "counts", "undeclared"
 DESIGNS = (*PLAIN, MIXED, CLASSES, NUMBERS, HEAVY_NUMBERS, COUNTS, UNDECLARED)
-SPREAD_OF_COUNTS, OFFSET_OF_COUNTS = 0.4, 0.5  # of the logarithms of the means
+# standard deviation of the logarithms of the means, and their intercept
+SPREAD_OF_COUNTS, OFFSET_OF_COUNTS = 0.4, 0.5
 TARGET_BOUNDS = {NUMBERS: (-8.0, 8.0), HEAVY_NUMBERS: (-20.0, 20.0), COUNTS: (0.0, 20.0)}
-ALPHA = 0.02  # of the design in which nothing is declared
+ALPHA = 0.02  # in the design in which nothing is declared
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,15 +42,15 @@ class Sample:
     Parameters
     ----------
     columns : array of shape (n, d)
-        What the weights multiply, an indicator for every level and a last column of ones included.
+        The columns to which weights belong, with an indicator for every level and a last column of ones.
     chances : array of shape (n,), or (n, 3) with three classes
-        How probable the label 1 is, or each class; of numbers and counts the mean.
+        The probability of the label 1, or of each class; for numbers and counts the mean.
     y : array of shape (n,)
         Labels 0 and 1, classes from 0 on, numbers or counts.
     weights : array of shape (n,) or None
         How much each record counts, at most 1.
     people : array of shape (n,) or None
-        Whose each record is; people have `ROWS_PER_PERSON` records.
+        The person of each record; people have `ROWS_PER_PERSON` records.
     codes : tuple of arrays
         The level of each category of each record.
     """
@@ -80,7 +82,7 @@ def coefficients(design: str, p: int) -> np.ndarray:
         found = np.append(rng.normal(size=p), 0.0)
     else:
         found = rng.normal(size=sum(LEVELS[p]) + _numbers(p) + 1)
-        found[: _numbers(p)] *= 6.0  # columns of numbers are narrow
+        found[: _numbers(p)] *= 6.0  # numbers have a small range, so their coefficients are larger
         found[[columns[0] for columns in blocks(p)]] = found[-1] = 0.0
     scores = _columns(design, 100_000, p, rng)[0] @ found
     spread, offset = (SPREAD_OF_COUNTS, OFFSET_OF_COUNTS) if design == COUNTS else (SPREAD, OFFSET)
@@ -117,7 +119,7 @@ def draw(design: str, n: int, p: int, rng: np.random.Generator) -> Sample:
     rows = n // ROWS_PER_PERSON if design == "persons" else n
     columns, codes = _columns(design, rows, p, rng)
     weights = people = None
-    if design == "persons":  # a person's records have about the same features, and labels that go together
+    if design == "persons":  # a person's records have similar features and correlated labels
         people = np.repeat(np.arange(rows), ROWS_PER_PERSON)
         columns = columns[people]
         columns[:, :p] = np.clip(
@@ -146,12 +148,12 @@ def draw(design: str, n: int, p: int, rng: np.random.Generator) -> Sample:
 
 
 def _numbers(p: int) -> int:
-    """How many columns of numbers a mixed table has."""
+    """Return the number of columns of numbers in a mixed table."""
     return p - sum(levels - 1 for levels in LEVELS[p])
 
 
 def _columns(design: str, n: int, p: int, rng: np.random.Generator) -> tuple[np.ndarray, tuple]:
-    """Draw all columns, that of ones last, and the levels of the categories."""
+    """Draw all columns, the column of ones last, and the levels of the categories."""
     if design != MIXED:
         features = _hanging_together(n, p, rng)
         if design == "heavy tails":  # t with 4 degrees of freedom
@@ -174,7 +176,7 @@ def _hanging_together(n: int, p: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _levels(hidden: np.ndarray, levels: int) -> np.ndarray:
-    """Cut a column into levels of which each has about two thirds of the records of the one before it."""
+    """Divide a column into levels, each with about two thirds of the records of the level before it."""
     shares = 0.65 ** np.arange(levels)
     return np.searchsorted(np.cumsum(shares / shares.sum())[:-1], special.ndtr(hidden))
 

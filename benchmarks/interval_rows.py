@@ -1,4 +1,4 @@
-"""The file that `intervals.py` keeps its counts in, and whether they meet the bars."""
+"""The file with the counts of `intervals.py`, and a check of the counts against the bars."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ import interval_designs as designs
 import numpy as np
 
 PATH = Path(__file__).with_name("intervals.csv")
-LEVELS = {0.95: (0.93, 0.98), 0.90: (0.88, 0.95)}  # and the coverage that is asked for
-ENOUGH_REACH = 70.0  # times d^1.5 / lambda: from there on few effects may be refused
+LEVELS = {0.95: (0.93, 0.98), 0.90: (0.88, 0.95)}  # for each level, the required range of coverage
+ENOUGH_REACH = 70.0  # in units of d^1.5 / lambda: from this reach on, only few effects may be refused
 MOST_REFUSED, WIDEST = 0.1, 1.2
-JUDGED = 50  # answers of one effect, or of a cell, from which on coverage (and width) are judged
-SURVIVORS = 0.95  # share of effects refused from which on a cell's answers are judged with those of others
+# coverage (and width) of an effect, or of a cell, is judged if there are at least so many answers
+JUDGED = 50
+# if a larger share of effects is refused, a cell's answers are pooled with those of other cells
+SURVIVORS = 0.95
 
 
 class Cell(NamedTuple):
@@ -30,7 +32,7 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What a batch of repetitions found, of which commit; counts are of each effect, the intercept last."""
+    """The counts of a batch of repetitions and their commit: one for each effect, the intercept last."""
 
     version: str
     date: str
@@ -45,7 +47,7 @@ class Row(NamedTuple):
     seconds: float
 
     def __add__(self, other: Row) -> Row:  # type: ignore[override]  # rows add up; tuples would be joined
-        """Add up counts and sums; what is about a fit alone is kept."""
+        """Add up counts and sums; fields about a single fit are kept."""
         first, last = self._asdict(), other._asdict()
         kept = ("version", "date", "reach")
         return Row(**{name: value if name in kept else value + last[name] for name, value in first.items()})
@@ -90,7 +92,7 @@ def write(rows: Rows, path: Path = PATH) -> None:
 
 
 class Verdict(NamedTuple):
-    """Coverage by level, pooled and of the effects that are farthest from it; and the rest of the bars."""
+    """Coverage by level, pooled and for the effects that are farthest from it, and the other bars."""
 
     repetitions: int
     answers: int
@@ -106,7 +108,7 @@ class Verdict(NamedTuple):
 
 
 def verdicts(rows: Rows) -> dict[Cell, Verdict]:
-    """Hold every cell against the bars."""
+    """Compare every cell with the bars."""
     return {cell: verdict(cell, row) for cell, row in _together(rows).items()}
 
 
@@ -119,7 +121,7 @@ def _together(rows: Rows) -> dict[Cell, Row]:
 
 
 def verdict(cell: Cell, row: Row) -> Verdict:
-    """Hold one cell against the bars: coverage within two standard errors, refusals, width."""
+    """Compare one cell with the bars: coverage within two standard errors, refusals, width."""
     answers, asked = int(row.answered.sum()), _asked(row)
     needed = ENOUGH_REACH * len(row.answered) ** 1.5 / least_eigenvalue(cell.design, cell.p)
     must, refused, failed = row.reach >= needed, 1.0 - answers / asked, []
@@ -163,7 +165,7 @@ class Survivors(NamedTuple):
 def survivors(rows: Rows) -> Survivors:
     """Pool the few answers of cells in which at least `SURVIVORS` of the effects are refused.
 
-    They are judged as if each fit had one answer only, since effects of one fit are not independent.
+    They are judged as if each fit had only one answer, because effects of one fit are not independent.
     """
     together = _together(rows).values()
     chosen = [row for row in together if row.answered.sum() <= (1.0 - SURVIVORS) * _asked(row)]

@@ -1,16 +1,16 @@
-"""Intervals on real tables: whether halves agree as they should, and what intervals cost the predictions.
+"""Intervals on real tables: the agreement between halves of a table, and the effect on predictions.
 
 `intervals.py --halves`: all dense development tables (PRIVFIT_DATA/tables) with at most 15 columns whose
-halves are large enough for few refusals: reach >= 70 d^1.5 / lambda, see `intervals.py`. Columns that those
-before them and the intercept determine are left out, because the arrays hold every level of a category. A
-coin puts every record into half A or B, each half is fitted at epsilon 4, and (w_A - w_B) / sqrt(S_A + S_B)
-of every effect that both answer should be standard normal.
+halves are large enough for few refusals: reach >= 70 d^1.5 / lambda, see `intervals.py`. Columns that are
+linear combinations of earlier columns and the intercept are left out, because the arrays have an indicator
+for every level of a category. Each record is put at random into half A or B, each half is fitted at epsilon
+4, and (w_A - w_B) / sqrt(S_A + S_B) should be standard normal for every effect that both halves answer.
 
 `intervals.py --predictions`: training objective on the dense development tables with at most 128 columns, of
 the default, of the default with the budget that `inference=True` leaves to the solver, of the corrected
-weights, and of the model, which keeps the solver's weights where effects are refused; columns that others
-determine are left out here, too. Tables that are refused before a charge are left out. Rows are kept in
-interval_halves.csv and interval_predictions.csv; a run goes on where the last one stopped.
+weights, and of the model, which keeps the solver's weights where effects are refused. Linearly dependent
+columns are left out here, too, and so are tables that are refused before a charge. Rows are kept in
+interval_halves.csv and interval_predictions.csv; a run continues where the last one stopped.
 """
 
 from __future__ import annotations

@@ -1,18 +1,18 @@
-"""Do the intervals of `inference=True` hold what they say? Fits of simulated tables with known effects.
+"""Measure the coverage of the intervals of `inference=True` on simulated tables with known effects.
 
 A base design of 27 cells (records x columns x epsilon), at epsilon 1 one cell each with mixed columns, a
 wrong model, heavy tails, weights and people with two records, two cells with three classes, three cells each
 with numbers, numbers with heavy tails (Huber) and counts, and one in which nothing is declared and alpha > 0;
 delta = 1e-6, otherwise bounds and number of records declared, seeded noise with a seed for each repetition.
-Counted is how often an interval holds the effect, given that it was answered, for each effect. What is
-estimated is the coefficient that the labels were drawn with; if the model is wrong or alpha > 0, the weights
-that are best for the population when long records count as little as they did in the fit. Widths stand beside
-those with exact H and V and the same noise of the last step, and beside those of the sandwich without
-privacy. Naive intervals are those of the same fits without the part that is noise.
+For each effect, the script counts how often the interval holds the estimand, among the fits that answered.
+The estimand is the coefficient with which the labels were drawn. If the model is wrong or alpha > 0, it is
+the best weight for the population, in which long records count as little as in the fit. Widths are compared
+with those for exact H and V and the same noise of the last step, and with those of the sandwich without
+privacy. Naive intervals are those of the same fits without the noise part.
 
-Rows are kept in intervals.csv, one for each batch of repetitions, so that a run goes on where the last one
-stopped; `--again` replaces the rows of other commits. `--table` prints what the file says, as Markdown.
-`--halves` and `--predictions` are about real tables, see `interval_tables.py`.
+Rows are kept in intervals.csv, one for each batch of repetitions, so that a run continues where the last one
+stopped. `--again` replaces the rows of other commits. `--table` prints the file as Markdown. `--halves` and
+`--predictions` are about real tables, see `interval_tables.py`.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from privfit.solvers.last_steps import limits_of
 DELTA, SEED = 1e-6, 20261118
 MANY_RECORDS = 200_000
 SIZES, COLUMNS, EPSILONS = (2_000, 20_000, MANY_RECORDS), (6, 30, 100), (0.5, 1.0, 4.0)
-REPETITIONS, FEW = 1_000, 100  # in a cell; with many records few
+REPETITIONS, FEW = 1_000, 100  # repetitions in a cell; with many records there are few
 BATCH = {2_000: 250, 20_000: 100, MANY_RECORDS: 25}
-POPULATION = 100_000  # records of which the estimand of a wrong model is computed
+POPULATION = 100_000  # number of records from which the estimand of a wrong model is computed
 REGRESSIONS = {
     designs.NUMBERS: (DPLinearRegression, SQUARED),
     designs.HEAVY_NUMBERS: (DPHuberRegressor, HUBER),
@@ -80,7 +80,7 @@ def batches(chosen: list[Cell]) -> list[tuple[Cell, int]]:
 
 
 def reach(cell: Cell) -> float:
-    """Return n sqrt(2 rho), with people instead of records where there are such."""
+    """Return n sqrt(2 rho), with the number of people instead of records if there are people."""
     rho = Gaussian.of(epsilon=cell.epsilon, delta=DELTA).rho
     people = cell.n / (designs.ROWS_PER_PERSON if cell.design == "persons" else 1)
     return people * float(np.sqrt(2.0 * rho))
@@ -242,7 +242,7 @@ def radius_of(model: Any, slope: float, rows_per_person: int = 1) -> float:
 
 @functools.lru_cache(maxsize=1)
 def population(cell: Cell) -> designs.Sample:
-    """Return records without the noise of labels: a chance stands for each."""
+    """Return records whose labels are replaced by their probabilities, without the noise of labels."""
     return designs.draw(cell.design, POPULATION, cell.p, np.random.default_rng(SEED))
 
 
@@ -262,7 +262,7 @@ def unweighted(cell: Cell) -> np.ndarray:
 
 
 def projected(cell: Cell, w: np.ndarray, directions: np.ndarray, radius: float, steps: int) -> np.ndarray:
-    """Return where Newton's steps on the population lead to."""
+    """Return the weights to which Newton's steps on the population lead."""
     people = population(cell)
     for _ in range(steps):
         sums = exact(people, w, directions, radius, people.chances, cell.design)
@@ -277,7 +277,7 @@ def variances(sums: Sums, effects: np.ndarray, noise: np.ndarray) -> np.ndarray:
 
 
 def measured(cell: Cell, repetition: int) -> tuple[np.ndarray, ...]:
-    """Fit one table; return for each effect what is counted, and the widths beside the two others."""
+    """Fit one table; return the counts for each effect, and the widths with those of the two references."""
     key = [SEED, designs.DESIGNS.index(cell.design), cell.n, cell.p, int(10 * cell.epsilon), repetition]
     sample = designs.draw(cell.design, cell.n, cell.p, np.random.default_rng(key))
     model, unit = fitted_with_unit(cell, sample, repetition)
@@ -299,7 +299,7 @@ def measured(cell: Cell, repetition: int) -> tuple[np.ndarray, ...]:
 
     u, half = found.step, 0.5 * found.sigma_curvature**2
     noise = (found.sigma_gradient**2 + half * (u @ u)) * np.eye(len(u)) + half * np.outer(u, u)
-    before = found.corrected + found.directions @ u  # where H and V were asked
+    before = found.corrected + found.directions @ u  # the weights at which H and V were measured
     along = found.directions[chosen].T
     sums: Any = functools.partial(exact, design=cell.design, unit=unit)
     if cell.design == designs.CLASSES:
@@ -333,7 +333,7 @@ def measure(cell: Cell, batch: int) -> Row:
     )
 
 
-@functools.cache  # of the code that runs, whatever is committed meanwhile
+@functools.cache  # the commit of the code that runs, even if something is committed meanwhile
 def commit() -> str:
     asked = ["git", "-C", str(PATH.parent), "rev-parse", "--short", "HEAD"]
     return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()

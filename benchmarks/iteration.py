@@ -1,9 +1,9 @@
-"""What an iteration of DP-AGD costs, beside two matrix-vector products and beside the textbook way.
+"""Time of an iteration of DP-AGD, compared with two matrix-vector products and with a textbook version.
 
 An iteration is one clipped gradient sum, one direction, the losses at 21 steps along it, and the move. The
 products are X @ v and X.T @ u in the matrix's own precision, with BLAS on its default threads (SciPy's
-products for CSR). The textbook way forms every record's gradient, clips it, and then evaluates each of the 21
-candidates from scratch. All take turns, and the best time of each is reported.
+products for CSR). The textbook version computes every record's gradient, clips it, and then evaluates each of
+the 21 candidates separately. All take turns, and the best time of each is reported.
 """
 
 import argparse
@@ -75,12 +75,13 @@ def textbook_iteration(X: Any, y: Any, loss: str) -> Callable[[], None]:
 
 
 def fastest(functions: list[Callable[[], None]], rounds: int) -> list[float]:
-    """Return each function's best time; they take turns, so a busy moment of the machine hits all."""
+    """Return each function's best time; they take turns, so other load on the machine affects all of them."""
     best = [float("inf")] * len(functions)
     for _ in range(TURNS):
         for i, function in enumerate(functions):
             time.sleep(0.2)  # BLAS threads spin for a while after a product and would slow the next function
-            warm = time.perf_counter() + 0.1  # clocks and threads that slept need a while to be at their best
+            # after a pause, clocks and threads need a while to reach their full speed
+            warm = time.perf_counter() + 0.1
             while time.perf_counter() < warm:
                 function()
             for _ in range(-(-rounds // TURNS)):

@@ -1,4 +1,4 @@
-"""What secure noise costs beside seeded noise: microseconds a number, entropy included, on one core.
+"""Time of secure noise compared with seeded noise: microseconds for a number, entropy included, on one core.
 
 Best of several rounds, everything in one run, in processor time, so that a busy machine does not matter. A
 call has a fixed cost (a key, a buffer), which the row of one number shows; the rows of many show the cost of

@@ -1,6 +1,6 @@
-"""What a gradient pass with several outputs costs, in passes with one output of the same table, in one run.
+"""Time of a gradient pass with several outputs, in units of a pass with one output, in one run.
 
-Also what it saves to compute predictions and sums of a tile of rows in one visit.
+It also measures the time saved by computing predictions and sums of a tile of rows in one visit.
 
     python benchmarks/outputs.py [--rows 500000] [--columns 120]
 

@@ -1,16 +1,16 @@
-"""What a fit on a Dask cluster costs beside the same fit in one place, by the number of partitions.
+"""Time of a fit on a Dask cluster, compared with the same fit in one place, by the number of partitions.
 
-Run on a quiet machine:
+Run it on an idle machine:
 
     python benchmarks/parts.py
     python benchmarks/parts.py --rows 100000 --columns 40 --partitions 10 100 --no-csv
 
 The cluster has as many threads as this machine has cores, so that both fits have the same cores: worker
 processes with one thread each, or one process with all threads. The table is in the workers' memory before
-the clock starts, as it is in one place. `reading` is what the driver waits until the workers have put their
-blocks together and computed fingerprints; `ms_an_answer` is the median of what it waits for an answer;
-`overhead` compares the whole fit with the one in one place. Fits in one place and on the cluster take turns,
-and the least time of each counts. The models are compared bit by bit. The result goes to parts.csv.
+the clock starts, as it is in one place. `reading` is the time until the workers have joined their blocks and
+computed fingerprints. `ms_an_answer` is the median time until the driver gets an answer. `overhead` compares
+the whole fit with the fit in one place. Fits in one place and on the cluster take turns, and the least time
+of each counts. The models are compared bit by bit. The result goes to parts.csv.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ def fit(X, y) -> DPLogisticRegression:
 
 
 class Stopwatch:
-    """Times of what the driver waits for: the first is the reading, the others are answers."""
+    """The times that the driver waits: first for the reading, then for each answer."""
 
     def __init__(self) -> None:
         self.laps: list[float] = []
         self._asked = dask_parts.DaskParts._asked
 
     def asked(self, parts, *arguments):
-        """Do what `DaskParts` does with a question, and keep how long it took."""
+        """Ask a question like `DaskParts`, and record the time."""
         began = time.perf_counter()
         found = self._asked(parts, *arguments)
         self.laps.append(time.perf_counter() - began)
@@ -72,7 +72,7 @@ class Stopwatch:
 
 
 def in_partitions(client, rows: int, columns: int, count: int):
-    """Return features and labels in so many partitions, in the workers' memory."""
+    """Return features and labels in this many partitions, in the workers' memory."""
     import dask.array as da
     import distributed
     from dask.delayed import delayed

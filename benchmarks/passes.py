@@ -1,12 +1,12 @@
-"""How many passes the default needs on large tables, and what it reaches with them.
+"""The number of passes of the default solver on large tables, and the objective that it reaches.
 
 Simulated tables of 300,000 rows, and KDDCup99 (10%) from PRIVFIT_DATA; delta = 1e-6, seeded noise, n and
-bounds declared, training objective. Beside the default stand the same walk without curvature, which takes 300
-to 600 passes, and the optimum without privacy.
+bounds declared, training objective. The default is compared with the same walk without curvature, which takes
+300 to 600 passes, and with the optimum without privacy.
 
 With --max-passes, real tables instead (Adult, Bank, and development tables of PRIVFIT_DATA/tables): the mean
-training objective of five fits with and without the limit. Rows are added to --out as they are made, and
-those that are there are not made again; delete a table's rows to measure it anew.
+training objective of five fits with and without the limit. Rows are added to --out when they are measured,
+and existing rows are not measured again. Delete a table's rows to measure it again.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def three_factors(rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 def ill_conditioned(rng: np.random.Generator) -> tuple[Any, Any]:
-    """Second moments with a condition number of 1e4."""
+    """Return a table whose second moments have a condition number of 1e4."""
     bases = [np.linalg.qr(rng.normal(size=(120, 120)))[0] for _ in range(2)]
     Z = rng.normal(size=(N, 120)) @ ((bases[0] * np.logspace(0, -2, 120)) @ bases[1])
     Z /= Z.std(axis=0)

@@ -1,12 +1,13 @@
-"""What `privfit.plan` forecasts for tables of the shape of real ones, beside what the real ones gave.
+"""Compare the forecasts of `privfit.plan` with results on real tables of the same shape.
 
 The development tables of PRIVFIT_DATA/tables (two labels) and PRIVFIT_DATA/tables3 (several classes and
-numbers), one 80/20 split and fixed seeds. The forecast is told what a custodian could know or guess: the
-numbers of people and columns, the shares of the classes, and the AUC, or the R², that the same model reaches
-without privacy, regularised as scikit-learn's is by default. Tables are halved by a hash of their name: the
-population of `privfit.planning` was chosen on the first half, and the second was only looked at afterwards.
+numbers), one 80/20 split and fixed seeds. The forecast gets the facts that a custodian could know or guess:
+the numbers of people and columns, the shares of the classes, and the AUC, or the R², that the same model
+reaches without privacy, with scikit-learn's default regularisation. A hash of their names divides the tables
+into two halves. The population of `privfit.planning` was chosen on the first half, and the second half was
+used only afterwards.
 
-Rows are added to --out as they are made, and those that are there are not made again. Prints a Markdown
+Rows are added to --out when they are measured, and existing rows are not measured again. Prints a Markdown
 table, and the mean error of the forecasts on both halves.
 """
 

@@ -2,16 +2,15 @@
 
 MNIST (PRIVFIT_DATA/mnist, its own training and test images), 60,000 training records. Each image is mapped by
 kymatio to 81 channels of 7 x 7 scattering coefficients (J = 2, L = 8), and each record's coefficients are
-normalised by themselves in 27 groups of three channels, as Tramèr & Boneh (2021) do: all of this looks at one
-record at a time and costs no privacy. delta = 1e-5 as in their paper. The default of `DPLogisticRegression`
-is told the classes, the number of records and bounds that follow from the normalisation, nothing else. They
-report 98.7% at epsilon 3, with settings that were tuned on the same data without paying for it. That images
-are mapped and normalised in this way was their choice as well, also not paid for.
+normalised by themselves in 27 groups of three channels, as in Tramèr & Boneh (2021). All of this uses one
+record at a time, so it costs no privacy. delta = 1e-5 as in their paper. `DPLogisticRegression` with its
+defaults gets only the classes, the number of records, and bounds that follow from the normalisation. Tramèr &
+Boneh report 98.7% at epsilon 3, with settings that they tuned on the same data without charging for it. They
+also chose this mapping and normalisation without charging for the choice.
 
 Without privacy it is scikit-learn's logistic regression, of scattering coefficients with rows of length 1 and
-C = 10, of pixels with its defaults.
-`make rivals` sets kymatio up. Features are cached as float32 (1.1 GB) in --cache. Every result is a row of
---csv, and what is there with the same commit is not run again.
+C = 10, of pixels with its defaults. `make rivals` sets kymatio up. Features are cached as float32 (1.1 GB) in
+--cache. Every result is a row of --csv. Rows of the same commit are not run again.
 """
 
 import argparse
@@ -64,7 +63,7 @@ def _bytes(name: str) -> np.ndarray:
 def normalised(coefficients: np.ndarray, groups: int = GROUPS) -> np.ndarray:
     """Return each record's coefficients, centred and divided by the standard deviation in each of its groups.
 
-    This is group normalisation (Wu & He 2018) without weights: no record has a part in another's.
+    This is group normalisation (Wu & He 2018) without weights; each record is normalised by itself.
     """
     x = coefficients.reshape(len(coefficients), groups, -1)
     centred = x - x.mean(axis=2, keepdims=True)
@@ -73,7 +72,7 @@ def normalised(coefficients: np.ndarray, groups: int = GROUPS) -> np.ndarray:
 
 
 def bound(columns: int, groups: int = GROUPS) -> float:
-    """Return what no normalised number exceeds: k numbers of mean 0 and variance 1 are below sqrt(k)."""
+    """Return a bound on normalised numbers: k numbers of mean 0 and variance 1 are below sqrt(k)."""
     return math.sqrt(columns / groups)
 
 

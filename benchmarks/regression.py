@@ -1,16 +1,16 @@
-"""How good the regressors are on real tables, beside other private ones and without privacy.
+"""Accuracy of the regressors on real tables, compared with other private ones and without privacy.
 
 The tables of PRIVFIT_DATA/tables3 whose target is a number or a count; delta = 1e-6, 80/20 splits with fixed
-seeds, the same for every learner. Scores are of held-out records: R^2 of means, the shares of the Poisson
-deviance and of the quantile loss that are explained of counts and of quantiles. 0 is the best constant.
+seeds, the same for every learner. Scores are for held-out records: R^2 for means, and the explained share of
+the Poisson deviance for counts and of the quantile loss for quantiles. The best constant has the score 0.
 
-privfit is given the bounds of features and target as the public might know them and the number of records,
-or nothing at all ("raw"), or bounds 100 times as wide ("wide"). "adassp" is AdaSSP (Wang 2018) with bounds,
+privfit gets the bounds of features and target that might be public knowledge and the number of records, or no
+such facts ("raw"), or bounds that are 100 times as wide ("wide"). "adassp" is AdaSSP (Wang 2018) with bounds,
 means and scales read off the data, which is not private: an oracle. "constant" is a mean, or a quantile,
-bought with the whole budget within the declared bounds. `make rivals` sets up other libraries; what is not
-there is skipped. What was measured is kept in --results, a line for each fit, and is not measured again.
-All lines of privfit in regression.csv are of one state of the code and ten splits; other libraries have the
-first six of these, where they were measured.
+bought with the whole budget within the declared bounds. `make rivals` installs other libraries; missing ones
+are skipped. Each fit is a line in --results, and is not measured again. All lines of privfit in
+regression.csv come from one commit and ten splits. Other libraries were measured on the first six of these
+splits.
 """
 
 import argparse
@@ -139,7 +139,7 @@ def fit_adassp(task: str, data: Split, epsilon: float, seed: int) -> Any:
 
 
 def fit_constant(task: str, data: Split, epsilon: float, seed: int) -> Any:
-    """Buy the mean within the declared bounds, or a quantile by exact search on a grid, with all there is."""
+    """Spend the whole budget on the mean within the declared bounds, or on a quantile by exact search."""
     rng = np.random.default_rng([SEED, seed])
     mu = math.sqrt(2.0 * Gaussian.of(epsilon=epsilon, delta=DELTA).rho)
     low, high = data.y_low, data.y_high
@@ -199,7 +199,7 @@ LEARNERS: dict[str, Callable[..., Any]] = {
         for name in ("diffprivlib/linear", "interpret/regressor")
     },
 }
-# of means only, and not of quantiles
+# only for means, not for quantiles
 OF_MEANS = ("privfit huber", "privfit statistics", "adassp", "diffprivlib/linear", "interpret/regressor")
 
 

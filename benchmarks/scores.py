@@ -1,4 +1,4 @@
-"""How much noise private scores have: half-widths over models and releases, as docs/metrics.md shows them."""
+"""The noise of private scores: half-widths over models and releases, which docs/metrics.md shows."""
 
 from __future__ import annotations
 

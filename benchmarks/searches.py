@@ -1,13 +1,13 @@
-"""What a search takes beside a single fit: seconds, and memory beyond the table's own.
+"""Time and additional memory of a search, compared with a single fit.
 
-Run on a quiet machine:
+Run it on an idle machine:
 
     python benchmarks/searches.py
     python benchmarks/searches.py --rows 500000 --settings 8
 
 Three tables of the same size: an array of numbers, a raw frame with a schema that encodes to a sparse matrix,
-and a CSR matrix. Memory is the growth of the process's peak during the search. Each case has a process of its
-own, because a peak never falls.
+and a CSR matrix. Memory is the growth of the process's peak during the search. Each case runs in a separate
+process, because the peak of a process never falls.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LEVELS = [f"level {k}" for k in range(20)]
 
 
 def table(case: str, rows: int):
-    """Return X, y, what is declared, and the bytes of X."""
+    """Return X, y, the declared facts, and the bytes of X."""
     rng = np.random.default_rng(0)
     y = rng.random(rows) < 0.4
     declared = {"classes": (False, True), "n_records": rows}

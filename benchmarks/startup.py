@@ -1,4 +1,4 @@
-"""Processor time of a start, beside scikit-learn's: the best of several fresh processes, in turns."""
+"""Processor time of a start, compared with scikit-learn's: the best of several new processes, in turns."""
 
 import argparse
 import os

@@ -1,11 +1,11 @@
-"""What shrinking survey weights does to bias and noise, on a simulated survey.
+"""The effect of shrinking survey weights on bias and noise, in a simulated survey.
 
 A population of 200,000 has a logistic model that is not quite linear. A sample of 4,000 is drawn with
 probabilities that depend on a feature, on the label and on chance. Weights are one over these probabilities,
 in units of their mean. In "even" the largest weight is 4 times the mean, in the others 25 times. In "even"
-and "uneven" probabilities depend on the label so much that an unweighted model is no model of the population;
-in "hardly informative" weights are as uneven, but mostly by chance. The design, and so the largest weight and
-the mean, are public. delta = 1e-6.
+and "uneven", probabilities depend so much on the label that an unweighted model is wrong for the population.
+In "hardly informative", weights are as uneven, but mostly by chance. The design, and so the largest weight
+and the mean, are public. delta = 1e-6.
 
 Each row of --csv is a design, an epsilon (0 stands for no privacy) and a shrinkage: the length of the mean
 error of the coefficients over all samples (bias), the root of the mean squared distance from that mean, which
@@ -25,7 +25,8 @@ from privfit import DPLogisticRegression
 
 SEED = 20261118
 POPULATION, SAMPLE, DELTA = 200_000, 4_000, 1e-6
-# largest weight in units of the mean; how much log weights depend on a feature and the label, and on chance
+# the largest weight in units of the mean; the dependence of log weights on a feature and the label, and on
+# chance
 DESIGNS = {"even": (4.0, 0.6, 0.3), "uneven": (25.0, 1.4, 0.7), "hardly informative": (25.0, 0.15, 1.9)}
 EPSILONS = (0.0, 0.5, 1.0, 4.0)
 SHRINKAGES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)

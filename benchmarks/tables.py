@@ -1,13 +1,14 @@
-"""How good the default is on real tables of many kinds, beside the other private solvers.
+"""Accuracy of the default solver on real tables of many kinds, compared with other private solvers.
 
 The development tables of PRIVFIT_DATA/tables; delta = 1e-6, paired 80/20 splits with fixed seeds. NAME.npz
-holds features in [0, 1], declared so, as n is; NAME.sp.npz the same as parts of a CSR matrix; NAME.raw.npz
-features in their own units, of which nothing is declared. Prints the mean training objective of every cell,
-the cells in which the default loses to the best of the others, and the summary that the default is judged by.
-What the others reached is kept in --cache, so that `--only adaptive` compares a variant within minutes.
-`--csv FILE --beside CACHE` runs nothing: it writes what the default reached, as --cache has it, beside what
-another state of the code did, split by split. `tables.csv` was written so. Some tables were set aside by a
-hash of their names before that state was made, and looked at once, when it was.
+holds features in [0, 1]; these bounds and n are declared. NAME.sp.npz holds the same as parts of a CSR
+matrix. NAME.raw.npz holds features in their own units, without declared bounds. Prints the mean training
+objective of every cell, the cells in which the default loses to the best of the others, and the summary that
+the default is judged by. Results of the others are kept in --cache, so that `--only adaptive` compares a
+variant within minutes. `--csv FILE --beside CACHE` runs nothing: for each split it writes the result of the
+default in --cache, and that of another version of the code in CACHE. `tables.csv` was written in this way.
+Some tables were set aside by a hash of their names before the new version was written, and used once, when it
+was finished.
 """
 
 import argparse
@@ -40,7 +41,7 @@ OTHERS = ("gradient-descent", "objective-perturbation", "dpagd-modern", "frank-w
 PAPERS = ("adult", "bank", "ipums-br")  # tables of the paper, if --tables names them
 MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
 LOSSES = {"logistic": lambda m: np.logaddexp(0, -m), "hinge": lambda m: np.maximum(1 - m, 0)}
-MEANT = 0.003  # smaller differences mean little, because many variants were compared on these tables
+MEANT = 0.003  # smaller differences are not reliable, because many variants were compared on these tables
 FALSE_ALARMS = 0.05  # of all cells together, after Holm's correction
 ASIDE = 10  # tables on which no choice of the third round was made
 ENOUGH_REACH = 450.0  # n sqrt(2 rho) from which on declaring bounds must not matter
@@ -54,7 +55,7 @@ def names() -> list[str]:
 
 
 def set_aside() -> set[str]:
-    """Return the tables that a hash of their names put aside, whatever is in them."""
+    """Return the tables that a hash of their names sets aside, independently of their content."""
     tables = {name.removesuffix(".raw") for name in names()}
     order = sorted(tables, key=lambda name: hashlib.sha256(f"third round: {name}".encode()).hexdigest())
     return set(order[:ASIDE])
@@ -109,7 +110,7 @@ def measure(
 
 
 class Results:
-    """What every solver reached in every cell, one row for each split; kept in a file if there is one."""
+    """The results of every solver in every cell, one row for each split; kept in a file if one is given."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -121,7 +122,7 @@ class Results:
         return "/".join(map(str, (solver, *cell, split, "permuted" if permuted else "real")))
 
     def fill(self, tasks: list[tuple[str, Cell, int, bool]], jobs: int) -> None:
-        """Run these fits, and keep what they reached."""
+        """Run these fits, and keep their results."""
         with ProcessPoolExecutor(jobs) as pool:
             found = [pool.submit(measure, s, *cell, split, permuted) for s, cell, split, permuted in tasks]
             for task, result in zip(tasks, found, strict=True):
@@ -140,7 +141,7 @@ class Results:
 
 
 def write_csv(results: Results, other: Results, path: Path) -> None:
-    """Write the default's rows of all splits that both states have, and the paired differences."""
+    """Write the default's rows for all splits that both versions have, with the paired differences."""
     cells: dict[tuple[str, ...], list[tuple[list[float], list[float]]]] = {}
     for key in sorted(set(results.rows) & set(other.rows)):
         solver, name, loss, epsilon, _, labels = key.split("/")

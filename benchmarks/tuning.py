@@ -1,15 +1,15 @@
-"""What tuning buys: a search against the untuned default at the same total privacy budget.
+"""The gain of tuning: a search compared with the untuned default at the same total privacy budget.
 
 The dense development tables of PRIVFIT_DATA/tables that have columns of numbers, at most 20,000 records and
 at most 60 columns, with schemas that declare all numbers to be in [0, 1]; the number of records is declared,
-too. delta = 1e-6, 80/20 splits with fixed seeds, the same for all learners, and other ones than those that
-the shares of the search were chosen on. Measured are log loss and AUC on the fifth that is left out.
+too. delta = 1e-6, with 80/20 splits from fixed seeds, which are the same for all learners. The shares of the
+search were chosen on other splits. The scores are log loss and AUC on the held-out fifth.
 
 A search pays for its fits, its scores and its refit. `default` spends all of the privacy budget
 on one fit with the default settings, and `curves` on one fit with curves.
 
-Rows are kept in tuning.csv, so that a run goes on where the last one stopped. `--again NAME` replaces rows of
-another commit, and `--report` prints what the file says.
+Rows are kept in tuning.csv, so that a run continues where the last one stopped. `--again NAME` replaces rows
+of another commit, and `--report` prints a summary of the file.
 """
 
 import argparse
@@ -148,7 +148,7 @@ def write(rows: dict[Cell, Row]) -> None:
 
 
 def compared(rows: dict[Cell, Row], learner: str, epsilon: float, score: str) -> dict[str, float]:
-    """Return by table the mean over splits of what a learner has more than the default."""
+    """Return, for each table, the mean difference between a learner and the default over the splits."""
     found: dict[str, list[float]] = {}
     for cell, row in rows.items():
         default = rows.get(cell._replace(learner="default"))

@@ -1,10 +1,10 @@
-"""How a search should divide its privacy budget: the share of the refit, the clip, and what is held out.
+"""How a search should divide its privacy budget: the share of the refit, the clip, and the held-out share.
 
-Of each dense development table with at most 40,000 records and 100 columns, four values of alpha and three
-solvers are fitted as a search fits them, for each share of the refit. The choice by noisy differences of
-held-out losses is then simulated 400 times for each clip and each share of held-out records, and prints how
-much the log loss of the chosen model on a fifth that was left out is above that of the untuned default at the
-same total privacy budget: means over tables and two splits. `None` stands for losses that are clipped one by
+On each dense development table with at most 40,000 records and 100 columns, four values of alpha and three
+solvers are fitted as in a search, for each share of the refit. The choice by noisy differences of held-out
+losses is then simulated 400 times for each clip and each share of held-out records, and the script prints how
+much the log loss of the chosen model on the held-out fifth exceeds that of the untuned default at the same
+total privacy budget, as means over tables and two splits. `None` stands for losses that are clipped one by
 one, to their range, so that the noise grows with the root of the number of settings.
 
 It takes about a quarter of an hour of processor time and keeps nothing.

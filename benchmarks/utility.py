@@ -1,4 +1,4 @@
-"""How good the solvers are: training objective and held-out accuracy, on folds and seeds fixed beforehand.
+"""Accuracy of the solvers: training objective and held-out accuracy, on folds and seeds fixed beforehand.
 
 Adult (LIBSVM's encoding), Bank Marketing and IPUMS-BR as the DP-AGD paper encodes them, from the directory
 named by PRIVFIT_DATA; 2 of 5 folds x 5 runs, delta = 1e-8, labels, bounds and n declared public as in the
@@ -25,7 +25,7 @@ MODELS = {"logistic": DPLogisticRegression, "hinge": DPLinearSVC}
 LOSSES = {"logistic": lambda m: np.logaddexp(0, -m), "hinge": lambda m: np.maximum(1 - m, 0)}
 FOLDS, RUNS, SEED = 2, 5, 20180823  # --seed gives other folds and noise
 
-# What the design's prototype reached, with exact Gaussian accounting, on folds of its own.
+# Results of the first prototype, with exact Gaussian accounting, on other folds.
 BARS = {
     ("logistic", "adult"): (0.3502, 0.3398, 0.3327, 0.3276, 0.3254, 0.3246),
     ("logistic", "bank"): (0.3242, 0.2997, 0.2682, 0.2550, 0.2533, 0.2528),

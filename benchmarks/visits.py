@@ -1,12 +1,12 @@
-"""What it costs to promise privacy to people instead of rows, on a simulated table of visits.
+"""The loss of accuracy if privacy is promised to people instead of rows, on a simulated table of visits.
 
 People have 1 to 15 visits, by Zipf's law with a mean of 3. Half of the columns belong to the person and
 repeat in all their visits; labels share an effect of the person. At most 5 visits of a person are used.
-Models are tested on other people. Compared are, with the same epsilon: a promise about one row, for which all
-rows are used and which protects a person with 15 of them far less; and promises about all rows of a person,
-with each person's sum of gradients clipped, as the default solver does it, or each row's gradient, at 5 times
-the noise. Writes the AUC of every run to a CSV file and prints means, and the mean loss beside the promise
-about rows with its standard error. Tables and seeds are the same for all, so differences are paired.
+Models are tested on other people. Three promises with the same epsilon are compared. The first is about one
+row. It uses all rows, and protects a person with 15 rows far less. The others are about all rows of a person:
+either each person's sum of gradients is clipped, as in the default solver, or each row's gradient, with 5
+times the noise. Writes the AUC of every run to a CSV file and prints means, and the mean loss beside the
+promise about rows with its standard error. Tables and seeds are the same for all, so differences are paired.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def number_of_visits(rng: np.random.Generator, people: int) -> NDArray[np.int64]
 
 
 def visits(rng: np.random.Generator, people: int) -> Table:
-    """Return features, labels and whose visits they are."""
+    """Return features, labels and the person of each visit."""
     who = np.repeat(np.arange(people), number_of_visits(rng, people))
     own = rng.normal(size=(people, COLUMNS // 2))[who]
     X = np.hstack([own, rng.normal(size=(len(who), COLUMNS - COLUMNS // 2))])

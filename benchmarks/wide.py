@@ -1,9 +1,10 @@
 """Private selection against noisy gradients on wide tables: `frank-wolfe` beside `adaptive`.
 
-Sparse tables of zeros and ones, 30 ones a row, beside 5 or 20 columns, each one in 30% of the rows, that
-decide the label; and the wide development tables of PRIVFIT_DATA/tables, if they are there. delta = 1e-6,
-80/20 splits with fixed seeds. Prints held-out loss, mean and standard error, and accuracy, and what both
-solvers' noise is measured against: n sqrt(2 rho) over sqrt(p), and over log(2 p).
+The tables are sparse, with 30 ones in each row, and 5 or 20 further columns that are 1 in 30% of the rows and
+decide the label. If they exist, the wide development tables of PRIVFIT_DATA/tables are used, too. delta =
+1e-6, 80/20 splits with fixed seeds. The script prints the held-out loss with its standard error, the
+accuracy, and the two amounts on which the solvers' noise depends: n sqrt(2 rho) over sqrt(p), and over log(2
+p).
 """
 
 import argparse

@@ -33,6 +33,31 @@ def test_snippets_run(page, monkeypatch, tmp_path):
         exec(compile(block, str(page), "exec"), namespace)
 
 
+def rows_of(table):
+    """Return the cells of a printed table of effects by the names of its rows."""
+    lines = re.findall(r"^(\S.*?) {2,}(\(reference\)|[+-]\d.*)$", table, re.MULTILINE)
+    return {name: cells.split() for name, cells in lines}
+
+
+@pytest.mark.slow
+def test_the_printed_table_of_effects_is_that_of_a_fit(capsys):
+    """Coefficients differ by the noise of two fits: a false alarm in fewer than one of a million runs."""
+    page = (ROOT / "docs" / "effects.md").read_text()
+    exec(compile(BLOCK.search(page)[1], "effects.md", "exec"), {})
+    fitted = capsys.readouterr().out
+    (printed,) = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    heading = printed.partition("\n")[0]
+    assert heading in fitted
+    shown, found = rows_of(printed), rows_of(fitted)
+    assert shown.keys() == found.keys() >= {"age (years), +10", "sex = m", "smoker = true", "(intercept)"}
+    for name, cells in shown.items():
+        assert len(cells) == len(found[name])
+        if cells != ["(reference)"]:
+            coef, std_err, privacy = map(float, cells[:3])
+            assert abs(float(found[name][0]) - coef) < 6.0 * np.sqrt(2.0) * privacy
+            assert float(found[name][1]) == pytest.approx(std_err, rel=0.1)
+
+
 def with_examples():
     for path in sorted((ROOT / "src" / "privfit").rglob("*.py")):
         if ">>>" in path.read_text():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, softmax
 
-from privfit.estimators.effects import AMPLE_REACH, LEAST_REACH, unit_of_reach
+from privfit.estimators.effects import LEAST_REACH, REACH_FOR_NEARLY_ALL, unit_of_reach
 from privfit.solvers.last_steps import SOLVER_SHARE
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
@@ -237,7 +237,7 @@ def test_cells_without_answers_are_refused_or_warned_of_before_a_charge(rows):
     for cell, found in rows.verdicts(known).items():
         row = known[cell, 0]
         outputs = 3 if cell.design == rows.designs.CLASSES else 1
-        is_warned = row.reach < AMPLE_REACH * unit_of_reach(len(row.answered), outputs)
+        is_warned = row.reach < REACH_FOR_NEARLY_ALL * unit_of_reach(len(row.answered), outputs)
         assert is_warned or found.refused < 0.97
         if cell.design != rows.designs.COUNTS:
             assert is_warned or found.refused < 0.1
@@ -332,7 +332,7 @@ def test_the_documentation_counts_cells_with_few_or_no_answers(rows):
     assert all(verdict.refused < 0.005 for verdict in numbers)
     longest = max(verdict.beside_exact for verdict in numbers)
     said(f"intervals are at most {longest:.2f} times as long as the exact ones")
-    said(f"below {LEAST_REACH:g} (*d*^1.5 + 10)", f"below {AMPLE_REACH:g} (*d*^1.5 + 10)")
+    said(f"below {LEAST_REACH:g} (*d*^1.5 + 10)", f"below {REACH_FOR_NEARLY_ALL:g} (*d*^1.5 + 10)")
 
 
 def of_tables(name):

@@ -1,8 +1,8 @@
 """Make the charts of the user guide again: PYTHONPATH=src:benchmarks python tools/pictures.py [NAME ...].
 
-Noise and data are seeded, so the charts come out the same. Diagrams (door, neighbours, odds, ledger, people,
-schema, commands) are drawn by hand, the charts of the comparison are made by `make compare`, and the
-screenshot is made by tools/screenshot.py.
+Noise and data are seeded, so the charts come out the same. Other pictures are not made here: diagrams (door,
+neighbours, odds, ledger, people, schema, commands) are drawn by hand, `make compare` draws the charts of the
+comparison, and tools/screenshot.py makes the screenshot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ SEEDED: dict[str, Any] = {"noise": "seeded", "random_state": 0}
 
 
 def attacker() -> str:
-    """How well the best attacker does against Gaussian noise (choosing.md)."""
+    """Draw the success of the best attacker against Gaussian noise (choosing.md)."""
     from scipy.stats import norm
 
     from privfit.accounting.gdp import mu_from_epsilon
@@ -41,11 +41,11 @@ def attacker() -> str:
 
 
 def audit() -> str:
-    """Return the claimed epsilon of every audited case, and what was proven (audit.md)."""
+    """Return the claimed epsilon of every audited case, and the proven lower bound (audit.md)."""
     path = Path(__file__).parents[1] / "benchmarks" / "audit.csv"
     with path.open(newline="") as file:
         found = list(csv.DictReader(file))
-    most = 5.0  # controls that prove more stand at the edge
+    most = 5.0  # controls that prove more are drawn at the edge
     chart = Chart(
         "Claimed epsilon, and what attacks prove",
         (0, most),
@@ -146,7 +146,7 @@ def curves() -> str:
 
 
 def effects() -> str:
-    """Return odds ratios with intervals beside the truth (effects.md)."""
+    """Return odds ratios with intervals, and the true values (effects.md)."""
     from privfit import DPLogisticRegression
     from privfit.schema import Boolean, Categorical, Label, Numeric, Schema
 
@@ -229,7 +229,7 @@ def rents() -> str:
 
 
 def invented_flats() -> tuple[pd.DataFrame, tuple[float, ...]]:
-    """Return flats that do not exist, as in the notebook on rents, and what their rent is made of."""
+    """Return simulated flats, as in the notebook on rents, and the coefficients of their rents."""
     rng = np.random.default_rng(3)
     n = 30_000
     area = rng.uniform(20, 150, n)

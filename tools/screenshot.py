@@ -18,8 +18,9 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "page.webp"
-WIDTH, TALLEST = 1000, 8000  # pixels: of the window, which shows the whole page
-FACTS, SHOWN = 536, 4  # pixels of the top of the page, and how many curves
+# pixels; the width and the largest height of the window, which shows the whole page
+WIDTH, TALLEST = 1000, 8000
+FACTS, SHOWN = 536, 4  # pixels of the top of the page, and the number of curves
 EDGE = 140  # pixels that are cut off on both sides
 
 
@@ -30,7 +31,8 @@ def photograph(page: Path, picture: Path) -> None:
         options.add_argument(flag)
     options.add_argument(f"--window-size={WIDTH},{TALLEST}")
     options.binary_location = shutil.which("chromium") or ""
-    driver = webdriver.ChromeService(shutil.which("chromedriver"))  # named, so that none is looked for online
+    # given, so that selenium does not look for one online
+    driver = webdriver.ChromeService(shutil.which("chromedriver"))
     with webdriver.Chrome(options=options, service=driver) as browser:
         browser.get(page.resolve().as_uri())
         whole = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")

@@ -1,4 +1,4 @@
-"""What the documentation site shows beside docs/: files of the repository, and the help of every command."""
+"""Hooks that add files of the repository, and the help of every command, to the documentation site."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Point links from where a file is in the repository to where it is on the site; fill in the commands."""
+    """Change links between files of the repository into links of the site; insert the help of commands."""
     folder = os.path.dirname(str(page.file.abs_src_path))
 
     def moved(link: re.Match[str]) -> str:
@@ -64,10 +64,10 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Put charts into the page, where they follow the reader's choice of light or dark; keep to this site.
+    """Insert charts into the page, so that they follow light and dark mode; remove scripts of other sites.
 
-    Drawings by matplotlib stay images, because their styles are for a whole document. Notebooks come with
-    scripts that would fetch what draws formulas and diagrams, of which there are none.
+    Drawings by matplotlib stay images, because their styles are for a whole document. Notebooks include
+    scripts that would download libraries for formulas and diagrams, which these notebooks do not have.
     """
 
     def drawn(image: re.Match[str]) -> str:
@@ -80,7 +80,7 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def helps() -> Iterator[tuple[str, str]]:
-    """Return every command with its help, groups before what is in them."""
+    """Return every command with its help; groups come before their commands."""
     import typer
 
     from privfit.cli import app

@@ -17,7 +17,7 @@ class Chart:
     Parameters
     ----------
     title
-        What the chart shows, which also stands above it.
+        The title of the chart, which is shown above it.
     x, y
         The ends of the axes.
     height
@@ -50,17 +50,17 @@ class Chart:
         return math.log(value) if self.log else value
 
     def x(self, value: float) -> float:
-        """Return where a value of the horizontal axis is."""
+        """Return the x coordinate of a value."""
         low, high = self.ends[0]
         return self.left + (self._position(value) - low) / (high - low) * (WIDTH - self.left - self.right)
 
     def y(self, value: float) -> float:
-        """Return where a value of the vertical axis is."""
+        """Return the y coordinate of a value."""
         low, high = self.ends[1]
         return self.bottom - (value - low) / (high - low) * (self.bottom - self.top)
 
     def text(self, x: float, y: float, words: str, anchor: str = "start", colour: str = "ink") -> None:
-        """Write words at a place of the picture."""
+        """Write text at a place of the picture."""
         self.parts.append(
             f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="13" '
             f'fill="var(--{colour})">{escape(words)}</text>'
@@ -94,7 +94,7 @@ class Chart:
         )
 
     def band(self, xs: Sequence[float], low: Sequence[float], high: Sequence[float], colour: str) -> None:
-        """Fill what lies between two lines."""
+        """Fill the area between two lines."""
         there = [f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, low, strict=True)]
         back = [f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in zip(xs, high, strict=True)][::-1]
         self.parts.append(
@@ -124,7 +124,7 @@ class Chart:
             self.text(self.left - 8, self.y(-place) + 4, label, "end")
 
     def legend(self, entries: Sequence[tuple[str, str]], x: float, y: float) -> None:
-        """Explain colours, one line for each."""
+        """Draw a legend with one line for each colour."""
         for number, (name, colour) in enumerate(entries):
             height = y + 18 * number
             self.parts.append(f'<circle cx="{x:.1f}" cy="{height - 4:.1f}" r="5" fill="var(--{colour})"/>')
@@ -136,7 +136,7 @@ class Chart:
 
 
 def drawing(title: str, size: tuple[float, float], parts: Sequence[str]) -> str:
-    """Return a picture made of parts."""
+    """Return a picture that consists of these parts."""
     head = (
         f'<svg class="chart" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" role="img">'
     )

@@ -1,6 +1,6 @@
-"""privfit beside other libraries on real tables: what docs/comparison.md shows. `make compare` runs it all.
+"""Compare privfit with other libraries on real tables for docs/comparison.md; run it by `make compare`.
 
-`tables` holds the tables and their splits, `learners` says what each library is given, `measures` scores
-predictions, `rows` keeps every fit as a line of benchmarks/compare.csv, and `page` makes the tables of
-docs/comparison.md and `pictures` its figures of that file alone.
+`tables` has the tables and their splits, `learners` the inputs of each library, and `measures` the scores of
+predictions. `rows` keeps every fit as a line of benchmarks/compare.csv. From this file alone, `page` makes
+the tables of docs/comparison.md, and `pictures` its figures.
 """

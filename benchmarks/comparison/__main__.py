@@ -1,7 +1,7 @@
-"""Run what has no row yet, then make the page and the pictures; `make compare` calls this.
+"""Run the fits that have no row yet, then make the page and the pictures; `make compare` calls this.
 
 Every fit is a row of benchmarks/compare.csv with the version of its library. `--again privfit` runs privfit's
-rows again, with and without curves. Libraries that are not set up are skipped, and the reason is printed.
+rows again, with and without curves. Libraries that are not installed are skipped, and the reason is printed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def cells(learner: Learner, name: str, splits: int) -> list[rows.Cell]:
 
 
 def run(learner: Learner, name: str, splits: int, path: Path) -> None:
-    """Fit a learner on a table wherever there is no row yet."""
+    """Run the fits of a learner on a table that have no row yet."""
     known = rows.read(path)
     missing = [cell for cell in cells(learner, name, splits) if cell not in known]
     if not missing:

@@ -1,4 +1,4 @@
-"""What is compared, what each library is given, and how its fits are run."""
+"""The compared learners, the input of each library, and the way to run its fits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SPLITS = 5
 TIMEOUT = 1200.0
 # batch size and learning rate; a tenth of the rate for numbers, because the squared loss curves more
 FIXED = (256, 2.0)
-GRID = ((1024, 0.5), (1024, 2.0), (1024, 8.0), (1024, 32.0))  # and the fixed one
+GRID = ((1024, 0.5), (1024, 2.0), (1024, 8.0), (1024, 32.0))  # and the fixed setting
 
 
 @dataclass(frozen=True)
@@ -38,18 +38,18 @@ class Learner:
     Parameters
     ----------
     name
-        As in the file of rows.
+        The name in the file of rows.
     rival
-        For each kind of target the rival's learner that fits it; kinds that it does not take are not there.
-        Empty for what this interpreter fits.
+        For each kind of target that it supports, the rival's learner. Empty for learners that run in this
+        interpreter.
     matrix
         Whether it takes indicators of categories and scaled numbers, or columns as they are.
     epsilons
-        What it is run with; none for what is not private.
+        The epsilons of its fits; none for learners without privacy.
     tables
         The tables that it is run on.
     splits
-        How many splits it is run on.
+        The number of splits that it is run on.
     settings
         The names and values of settings that it is run with.
     """
@@ -67,7 +67,7 @@ class Learner:
         return not self.rival or kind in self.rival
 
     def version(self) -> str:
-        """Return the version of the library, or of this one the commit."""
+        """Return the version of the library; for privfit, the commit."""
         if self.rival:
             name = next(iter(self.rival.values())).partition("/")[0]
             package = {"interpret": "interpret-core", "smartnoise": "smartnoise-synth"}.get(name, name)
@@ -133,7 +133,7 @@ Fit = Callable[[float, str, int], dict[str, float]]
 
 @contextmanager
 def fits(learner: Learner, table: Table) -> Iterator[Fit]:
-    """Yield a function of epsilon, setting and split that fits a table and returns what it measured."""
+    """Yield a function of epsilon, setting and split that fits a table and returns its scores."""
     if learner.rival:
         with rivals.Session(learner.rival[table.kind]) as session:
             yield functools.partial(_fit_rival, learner, session, table)

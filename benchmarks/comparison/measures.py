@@ -1,4 +1,4 @@
-"""How good predictions of held-out records are."""
+"""Scores of predictions for held-out records."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
     Parameters
     ----------
     confidence
-        The probability that was stated for each record.
+        The predicted probability of an event for each record.
     right
-        Whether what it was stated for came true.
+        Whether the event happened.
 
     Returns
     -------
     float
-        The mean over all records of how far the mean confidence of a record's bin is from the share of the
-        bin's records for which it came true.
+        The mean, over all records, of the distance between the mean probability of a record's bin and the
+        share of the bin's records with the event.
     """
     bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
     gaps = np.bincount(bins, confidence - right, minlength=BINS)
@@ -35,7 +35,7 @@ def of_classes(y: np.ndarray, probabilities: np.ndarray) -> dict[str, float]:
     """Return accuracy, AUC, log loss and calibration error.
 
     With several classes the AUC is the mean over classes of the AUC of each against the rest. The calibration
-    error is of the probability of class 1, with several classes that of the predicted class.
+    error is that of the probability of class 1 or, with several classes, of the predicted class.
     """
     probabilities = probabilities / probabilities.sum(axis=1, keepdims=True)
     predicted = probabilities.argmax(axis=1)

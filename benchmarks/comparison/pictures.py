@@ -1,4 +1,4 @@
-"""The charts of docs/comparison.md and of the README, made of the file of rows and of nothing else.
+"""The charts of docs/comparison.md and of the README, made from the file of rows alone.
 
 They are SVG with few elements, follow light and dark mode, and name the file of rows by its digest, so that a
 test notices a chart that is older than the rows.
@@ -48,7 +48,7 @@ STYLE = f"""  <style>
 
 
 def digest(path: Path = rows.PATH) -> str:
-    """Return what a chart says of the rows that it was made of."""
+    """Return the digest of the rows, which a chart contains."""
     return f"rows: sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
@@ -70,7 +70,7 @@ class Panel:
     box
         Left, top, width and height.
     low, high
-        The values at the lower and the upper edge; what is beyond is drawn at the edge.
+        The values at the lower and the upper edge. Values beyond them are drawn at the edge.
     """
 
     def __init__(self, box: tuple[float, float, float, float], low: float, high: float) -> None:
@@ -79,11 +79,11 @@ class Panel:
         self.parts: list[str] = []
 
     def x(self, position: int) -> float:
-        """Return where an epsilon is; they are evenly spaced."""
+        """Return the x coordinate of an epsilon; epsilons are evenly spaced."""
         return self.left + self.width * (position + 0.15) / (len(EPSILONS) - 0.7)
 
     def y(self, value: float) -> float:
-        """Return where a value is."""
+        """Return the y coordinate of a value."""
         share = (value - self.low) / (self.high - self.low)
         return self.top + self.height * (1.0 - min(max(share, 0.0), 1.0))
 

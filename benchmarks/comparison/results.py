@@ -1,4 +1,4 @@
-"""What the rows say: values of every learner in every cell, and which of two is better."""
+"""The values of every learner in every cell, read from the rows, and comparisons of two learners."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ OPEN = (LOGISTIC, EBM)
 TWO_CLASSES = tuple(name for name in NAMES if name not in OTHER_TARGETS)
 LOWER_IS_BETTER = ("log_loss", "calibration_error", "seconds")
 MEASURES = (*measures.NAMES, "seconds")
-MEANT = 0.003  # differences that are smaller are called equal
+MEANT = 0.003  # smaller differences count as equal
 
 Values = Mapping[int, float]  # by split
 
 
 class Place(NamedTuple):
-    """A cell of the page: epsilon is empty for what is not private."""
+    """A cell of the page; epsilon is empty for learners without privacy."""
 
     table: str
     epsilon: str
@@ -43,7 +43,7 @@ def mean(values: Iterable[float]) -> float:
 
 @dataclass(frozen=True)
 class Lead:
-    """By how much the first of two learners is better on the splits that both have."""
+    """The difference between two learners on the splits that both have; positive if the first is better."""
 
     difference: float
     error: float
@@ -84,13 +84,13 @@ class Results:
                 self._values[place._replace(learner=BEST)] = best
 
     def values(self, place: Place) -> Values:
-        """Return the values of a cell by split, which may be none; what is not private has no epsilon."""
+        """Return the values of a cell by split, perhaps none; learners without privacy have no epsilon."""
         if place.learner in OPEN:
             place = place._replace(epsilon="")
         return self._values.get(place, {})
 
     def mean(self, place: Place) -> float | None:
-        """Return the mean of a cell over its splits, of seconds the median."""
+        """Return the mean of a cell over its splits; for seconds, the median."""
         values = self.values(place)
         if not values:
             return None
@@ -99,7 +99,7 @@ class Results:
         return mean(values.values())
 
     def lead(self, place: Place, other: str) -> Lead | None:
-        """Return by how much a learner leads another one, or None if one of them was not run."""
+        """Return the lead of a learner over another one, or None if one of them was not run."""
         ours, theirs = self.values(place), self.values(place._replace(learner=other))
         shared = sorted(ours.keys() & theirs.keys())
         if not shared:
@@ -121,5 +121,5 @@ class Results:
 
 
 def main_measure(table: str) -> str:
-    """Return what a table is judged by first: the AUC of two classes, accuracy or R² of other targets."""
+    """Return the main score of a table: AUC for two classes, and accuracy or R² for other targets."""
     return "auc" if table in TWO_CLASSES else "score"

@@ -1,4 +1,4 @@
-"""The file of rows: one for each fit, which is kept, so that a run goes on where the last one stopped."""
+"""The file of rows, one for each fit, so that a run continues where the last one stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PATH = Path(__file__).parents[1] / "compare.csv"
 
 
 class Cell(NamedTuple):
-    """What is fitted."""
+    """A fit: a learner, a table, an epsilon, a setting and a split."""
 
     table: str
     learner: str
@@ -23,7 +23,7 @@ class Cell(NamedTuple):
 
 
 class Row(NamedTuple):
-    """What was measured, of which version; None where a measure does not apply."""
+    """The scores of a fit, and the version of the library; None for scores that do not apply."""
 
     version: str
     score: float

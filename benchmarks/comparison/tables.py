@@ -1,9 +1,9 @@
-"""The tables of the comparison, each as linear models and as additive models take it.
+"""The tables of the comparison, each in a form for linear models and in one for additive models.
 
 They were chosen by a rule before anything was run on them: Adult and Bank with their own columns; for every
 kind in the list of dense development tables (PRIVFIT_DATA/tables) the real one with the most records and at
 most 128 columns; of the tables with numbers and of those with many classes (PRIVFIT_DATA/tables3) the largest
-ones. Sparse tables are left out, because the other libraries are handed dense arrays.
+ones. Sparse tables are left out, because the other libraries get dense arrays.
 """
 
 from __future__ import annotations
@@ -51,16 +51,16 @@ class Table:
     name, kind
         Its name, and whether its target has two classes, several or is a number.
     matrix
-        The rows as linear models take them: numbers scaled to [0, 1] by their declared bounds, an indicator
-        for each category.
+        The rows for linear models: numbers scaled to [0, 1] by their declared bounds, and an indicator for
+        each category.
     independent
-        The columns of this matrix but for the last category of each, which the others determine.
+        The columns of this matrix without the last category of each column, which the others determine.
     columns
-        The rows as additive models take them: a number or the code of a category in each column.
+        The rows for additive models: a number or the code of a category in each column.
     nominal, low, high
         Which of the columns hold codes, and the declared bounds of each.
     frame, schema
-        The rows as privfit takes them.
+        The rows for privfit.
     y
         Classes 0 to K - 1, or numbers.
     target_bounds
@@ -98,7 +98,7 @@ class Table:
 
 @functools.lru_cache(maxsize=1)
 def table(name: str) -> Table:
-    """Load a table; only the last one is kept."""
+    """Load a table; only the last table is kept in memory."""
     return _with_schema(name) if name in WITH_SCHEMA else _of_numbers(name)
 
 
@@ -123,7 +123,7 @@ def _with_schema(name: str) -> Table:
         values = frame[fact.name]
         if isinstance(fact, Categorical):
             nominal.append(position)
-            # what is not a declared category is one more
+            # cells that are not a declared category are one more category
             codes = {category: code for code, category in enumerate(fact.categories)}
             values = np.array([codes.get(value, len(codes)) for value in values], float)
             bounds.append((0.0, float(len(codes))))
@@ -197,9 +197,9 @@ def _of_numbers(name: str) -> Table:
 
 
 def _categories(X: np.ndarray) -> list[list[int]]:
-    """Return the columns in groups: indicators side by side of which each row has exactly one, or one column.
+    """Return groups of columns: neighbouring indicators, one of which is 1 in each row, or a single column.
 
-    Such indicators are one column of categories, which additive models take as such.
+    Additive models get such indicators as one column of categories.
     """
     groups: list[list[int]] = []
     start, width = 0, X.shape[1]

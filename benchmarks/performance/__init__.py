@@ -1,1 +1,1 @@
-"""What fits cost: `make bench` measures it, and docs/performance.md shows it."""
+"""Measurements of the time and memory of fits, by `make bench`, for docs/performance.md."""

@@ -1,8 +1,8 @@
-"""Measure what has no row yet, then make the pages and the pictures; `make bench` calls this.
+"""Measure the cases that have no row yet, then make the pages and the pictures; `make bench` calls this.
 
 Every number is a row of benchmarks/performance.csv, with the commit of the library. A run that was stopped
-goes on at the next case. `--again fits growth-records` measures sections again; `--sections` measures some.
-Run it on a quiet machine: it takes about an hour, and 50 GB of disk for the table of 20 GB.
+continues at the next case. `--again fits growth-records` measures sections again; `--sections` measures only
+the named ones. Run it on an idle machine: it takes about an hour, and 50 GB of disk for the table of 20 GB.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables that are larger than memory: how fast they are taken and read again, and in how much memory.
+"""Tables that are larger than memory: time and memory of encoding them and of reading them again.
 
 Directories of Parquet files of random numbers, and a CSV file of words and numbers, are generated, trained on
 and deleted; a disk with room for twice their size is needed, PRIVFIT_CACHE_DIRECTORY or the system's
@@ -31,9 +31,9 @@ from privfit.mapped import cache_directory
 from privfit.schema import Categorical, Label, Numeric
 from privfit.schema.taken import taken
 
-COLUMNS = 200  # of a row, of four bytes each
-ROWS = 100_000  # of a file
-CSV_ROWS = 3_000_000  # which take a gigabyte
+COLUMNS = 200  # number of columns, of four bytes each
+ROWS = 100_000  # number of rows of a file
+CSV_ROWS = 3_000_000  # about a gigabyte
 
 SKLEARN = """
 import sys, pandas as pd
@@ -123,7 +123,7 @@ PARTS = {"scan": measured_scan, "fit": measured_fit}
 
 
 def in_new_process(part: str, directory: Path) -> dict[str, float]:
-    """Return what a part of the measurement finds in a process of its own.
+    """Run a part of the measurement in a new process, and return its result.
 
     A scan leaves a gigabyte of anonymous memory to its process, which would count as that of the fit.
     """

@@ -1,4 +1,4 @@
-"""The first fit ever: what compiling takes, in a new process with an empty cache of machine code."""
+"""Time of the very first fit, which compiles: in a new process with an empty cache of machine code."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ KINDS = {
 
 
 def seconds(kind: tuple[str, ...], cache: str) -> float:
-    """Return how long importing and fitting take in a new process with this cache of machine code."""
+    """Return the time of importing and fitting in a new process with this cache of machine code."""
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
     command = [sys.executable, "-c", FIT, *kind]
     return float(subprocess.run(command, env=environment, text=True, capture_output=True, check=True).stdout)

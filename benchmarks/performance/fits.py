@@ -1,4 +1,4 @@
-"""A secure private fit beside scikit-learn's fit without privacy and other private ones, in one run."""
+"""Time of a private fit with secure noise, compared with scikit-learn and other private fits, in one run."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from privfit import DPLogisticRegression
 
 EPSILON, DELTA = 1.0, 1e-8
 RIVALS = {"diffprivlib": "diffprivlib/logistic", "Opacus": "opacus/logistic"}
-SCORED = 500_000  # rows at most on which both models' losses are computed
+SCORED = 500_000  # the largest number of rows on which both models' losses are computed
 
 
 def model(n: int, **settings: Any) -> DPLogisticRegression:
-    """Return the default as users get it, with secure noise; its public facts are declared."""
+    """Return the default model with secure noise and declared public facts."""
     return DPLogisticRegression(EPSILON, DELTA, n_records=n, feature_bounds=(0.0, 1.0), **settings)
 
 
 def beside_sklearn(X: Any, y: Any, rounds: int, *, with_rivals: bool = False) -> dict[str, float]:
-    """Return seconds, steps and losses of both."""
+    """Return seconds, steps and losses of privfit and scikit-learn."""
     private, plain = model(X.shape[0]), LogisticRegression()
     model(5000).fit(X[:5000], y[:5000])  # compiles
     ours, theirs = best(rounds, lambda: private.fit(X, y), lambda: plain.fit(X, y))
@@ -43,7 +43,7 @@ def beside_sklearn(X: Any, y: Any, rounds: int, *, with_rivals: bool = False) ->
 
 
 def _of_rivals(X: Any, y: Any) -> dict[str, float]:
-    """Return seconds and losses of other private fits, where their libraries are set up."""
+    """Return seconds and losses of other private fits, if their libraries are installed."""
     found = {}
     job = rivals.Job(
         X_train=X,
@@ -83,7 +83,7 @@ CASES = {
 
 
 def secure_noise(X: Any, y: Any, rounds: int) -> dict[str, float]:
-    """Return what secure noise costs beside seeded noise."""
+    """Return the time of secure noise and of seeded noise."""
     secure, seeded = model(X.shape[0]), model(X.shape[0], noise="seeded", random_state=0)
     secure.fit(X, y)
     seeded.fit(X, y)

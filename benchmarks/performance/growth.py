@@ -1,4 +1,4 @@
-"""How times grow with records, columns, density, classes and cores, and memory with sparse columns."""
+"""Growth of times with records, columns, density, classes and cores, and of memory with sparse columns."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ DENSITIES = (0.005, 0.01, 0.03, 0.1, 0.3)
 CLASSES = (2, 3, 5, 10, 20)
 CORES = (1, 2)
 SPARSE_COLUMNS = (10_000, 100_000, 1_000_000)
-ENTRIES = 60  # of a row of them
+ENTRIES = 60  # entries in a row
 
 Case = Callable[[], dict[str, float]]
 
 
 def pass_and_fit(X: Any, y: Any) -> dict[str, float]:
-    """Return the time of a pass, and of whole fits beside scikit-learn's."""
+    """Return the times of a pass, of whole fits, and of scikit-learn's fits."""
     few = X.shape[0] * X.shape[1] > 30_000_000
     (seconds,) = best(3 if few else 6, passes.gradient_pass(X, y))
     return {"one pass, ms": 1e3 * seconds} | beside_sklearn(X, y, 2 if few else 4)

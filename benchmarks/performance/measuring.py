@@ -1,4 +1,4 @@
-"""How times and memory are measured."""
+"""Functions that measure times and memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-TURN = 0.1  # seconds, because clocks and threads that slept need a while to be at their best
+TURN = 0.1  # seconds; after a pause, clocks and threads need a while to reach their full speed
 
 
 def best(rounds: int, *functions: Callable[[], Any]) -> list[float]:
-    """Return the best time of each function; they take turns, so that all meet the same machine."""
+    """Return the best time of each function; they take turns, so that they run under the same conditions."""
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(rounds):
         for function, taken in zip(functions, times, strict=True):

@@ -1,4 +1,4 @@
-"""The tables of docs/performance.md and docs/scale.md that are made of the file of rows alone.
+"""The tables of docs/performance.md and docs/scale.md that are made from the file of rows alone.
 
 Every part of a page stands between the marks `<!-- bench: NAME -->` and `<!-- end of bench -->`.
 """
@@ -17,7 +17,7 @@ PAGES = tuple(ROOT / "docs" / name for name in ("performance.md", "scale.md"))
 PARTITIONS = ROOT / "benchmarks" / "parts.csv"  # which benchmarks/parts.py writes
 MARK = re.compile(r"(<!-- bench: ([\w-]+) -->\n).*?(<!-- end of bench -->)", re.DOTALL)
 NOTHING = "\N{EN DASH}"
-PICTURES = {  # what they show, and of which sections
+PICTURES = {  # the captions of pictures, and their sections
     "bench-fits.svg": ("Bars of the seconds of private fits beside other libraries", ("fits",)),
     "bench-growth.svg": (
         "Seconds of fits over records, columns, density and classes",
@@ -31,7 +31,7 @@ BEYOND_CACHE = 300_000  # records of 40 columns: 48 MB
 
 
 def number(value: float | None) -> str:
-    """Return a number with about three digits that count; a dash where there is none."""
+    """Return a number with about three significant digits; a dash if there is none."""
     if value is None:
         return NOTHING
     if value >= 100 or value == int(value):
@@ -40,7 +40,7 @@ def number(value: float | None) -> str:
 
 
 def markdown(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a table, or say that there is nothing in it yet."""
+    """Return a table, or a sentence that nothing was measured yet."""
     if not lines:
         return "Not measured yet.\n"
     rule = ["---"] + ["---:"] * (len(head) - 1)
@@ -152,7 +152,7 @@ def csv_file(results: Results) -> str:
 
 
 def _of_partitions() -> list[dict[str, str]]:
-    """Return what benchmarks/parts.py measured, a line for each cluster and number of partitions."""
+    """Return the results of benchmarks/parts.py, a line for each cluster and number of partitions."""
     if not PARTITIONS.exists():
         return []
     with PARTITIONS.open(newline="") as file:
@@ -165,10 +165,10 @@ def partitions(_results: Results) -> str:
 
 
 def capacity(results: Results) -> str:
-    """Return what tables take: those that were measured, and others by the number of their records.
+    """Return the time and memory of measured tables, and estimates for tables with other numbers of records.
 
-    Memory grows from table to table as it does between the smallest and the largest that were measured. Time
-    is that of the largest one, in proportion to the records.
+    Memory is extrapolated from the smallest and the largest measured table. Time is that of the largest one,
+    in proportion to the records.
     """
     sizes = [2.0, 20.0, 200.0, 1000.0]  # gigabytes
     known = {
@@ -190,7 +190,7 @@ def capacity(results: Results) -> str:
 
 
 def bytes_per_record(results: Results) -> float:
-    """Return how much memory a further record takes at the peak, between the tables of 2 and of 20 GB."""
+    """Return the peak memory of one more record, from the tables of 2 and 20 GB."""
     small, large = (results.value("blocks", f"Parquet, {size:g} GB", "memory, GB") for size in (2.0, 20.0))
     assert small is not None
     assert large is not None
@@ -204,7 +204,7 @@ DEFAULT = "logistic regression"
 
 
 def growth_beyond_cache(results: Results) -> float | None:
-    """Return by how much the time of a pass for each record varies, of tables that no cache holds."""
+    """Return the variation of the time of a pass per record, among tables that do not fit into a cache."""
     sizes = {case: int(case.replace(",", "")) for case in results.cases("records")}
     each = [
         time / n
@@ -215,7 +215,7 @@ def growth_beyond_cache(results: Results) -> float | None:
 
 
 def _aims(results: Results) -> list[tuple[str, float | None, str, float]]:
-    """Return what is aimed at: what it is, the number, at most or at least, and the aim."""
+    """Return the aims: the name, the measured number, "at most" or "at least", and the wanted number."""
     found: list[tuple[str, float | None, str, float]] = [
         (f"secure fit / scikit-learn, {case}", results.ratio("fits", case, PRIVFIT, SKLEARN), "at most", 1.0)
         for case in results.cases("fits")

@@ -1,4 +1,4 @@
-"""What one pass over a table costs: beside reading its bytes once, and beside two matrix products."""
+"""Time of one pass over a table, compared with reading its bytes once and with two matrix products."""
 
 from __future__ import annotations
 

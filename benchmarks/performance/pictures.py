@@ -1,4 +1,4 @@
-"""The pictures of docs/performance.md, made of the file of rows and of nothing else.
+"""The pictures of docs/performance.md, made from the file of rows alone.
 
 They name the file of rows by its digest, so that a test notices a picture that is older than the rows.
 """
@@ -31,7 +31,7 @@ BLUE, ORANGE = "#0072b2", "#c04a00"
 
 
 def digest(path: Path = rows.PATH) -> str:
-    """Return what a picture says of the rows that it was made of."""
+    """Return the digest of the rows, which a picture contains."""
     return f"rows: sha256 {hashlib.sha256(path.read_bytes()).hexdigest()}"
 
 
@@ -81,7 +81,7 @@ def passes(results: Results, figure: Any) -> None:
 
 
 def fits(results: Results, figure: Any) -> None:
-    """Draw secure fits beside scikit-learn's."""
+    """Draw the times of secure fits and of scikit-learn's fits."""
     axes = figure.subplots()
     cases = results.cases("fits")
     ratios = [results.ratio("fits", case, PRIVFIT, SKLEARN) or 0.0 for case in cases]

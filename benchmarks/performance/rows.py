@@ -1,4 +1,4 @@
-"""The file of rows: one for each number that was measured, kept so that a run goes on where it stopped."""
+"""The file of rows, one for each measured number, so that a run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PATH = Path(__file__).parents[1] / "performance.csv"
 
 
 class Place(NamedTuple):
-    """What was measured: a quantity of one case of a section."""
+    """The name of a measurement: a quantity of one case of a section."""
 
     section: str
     case: str

@@ -1,4 +1,4 @@
-"""The tables that fits are timed on: Adult, and random ones of any size."""
+"""The tables for measuring fits: Adult, and random tables of any size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sparse(n: int, p: int, density: float) -> tuple[Any, Any]:
     """Return a CSR matrix with the same number of entries in every row, and labels."""
     rng = np.random.default_rng(0)
     held = max(1, round(density * p))
-    width = p // held  # each entry is in a stretch of columns of its own, so that none is drawn twice
+    width = p // held  # each entry has its own range of columns, so that no column is drawn twice
     places = np.arange(held) * width + rng.integers(width, size=(n, held))
     entries = rng.random((n, held), dtype=np.float32)
     starts = np.arange(n + 1) * held

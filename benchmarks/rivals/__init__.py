@@ -1,9 +1,9 @@
-"""Other libraries of private learning, each in an environment of its own, for benchmarks to compare with.
+"""Other libraries of private learning, each in a separate environment, for comparisons in benchmarks.
 
-No rival is imported here, because each needs versions of scikit-learn or torch that the others do not take.
-`make rivals` sets the environments up. A benchmark writes down a `Job` and calls `fit`, which starts the
-rival's own interpreter, hands it the arrays in files and reads back what it predicts. A `Session` does the
-same for many jobs in turn:
+No rival is imported here, because each needs versions of scikit-learn or torch that conflict with those of
+the others. `make rivals` installs the environments. A benchmark makes a `Job` and calls `fit`. This starts
+the rival's own interpreter, passes arrays in files, and reads the predictions. A `Session` does the same for
+many jobs in turn:
 
 >>> if (reason := missing("diffprivlib/logistic")) is None:
 ...     answer = fit("diffprivlib/logistic", Job(X_train, y_train, X_test, epsilon=1.0, delta=1e-6, ...))

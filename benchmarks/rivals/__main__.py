@@ -1,4 +1,4 @@
-"""Set up every rival and encoder, and say which of them can be run; `make rivals` calls this."""
+"""Install every rival and encoder, and print which of them can be run; `make rivals` calls this."""
 
 from rivals.encoders import ENCODERS
 from rivals.environments import RIVALS, Environment

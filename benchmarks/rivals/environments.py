@@ -1,4 +1,4 @@
-"""The environments of rivals: where they are, how they are set up, and why one is missing."""
+"""The environments of rivals: their places, their installation, and the reason if one is missing."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ class Environment:
     def set_up(self) -> None:
         """Install the pinned versions from the package index, unless they are installed already.
 
-        If that fails, the reason is kept, and `missing` returns it. Only built packages are taken, because
-        compiling torch or scikit-learn takes hours.
+        If that fails, the reason is kept, and `missing` returns it. Only built packages are installed,
+        because compiling torch or scikit-learn takes hours.
         """
         if self.missing() is None:
             return

@@ -1,4 +1,4 @@
-"""Fit a rival's model in the rival's own interpreter: arrays and settings go there and come back in files."""
+"""Fit a rival's model in the rival's own interpreter; files pass arrays and settings, and the results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from rivals.environments import Environment, environment_of
 
 WORKER = Path(__file__).with_name("worker.py")
-SECONDS_BETWEEN_LOOKS = 0.01  # for an answer
+SECONDS_BETWEEN_LOOKS = 0.01  # between two checks for an answer
 
 
 class RivalFailed(RuntimeError):
@@ -26,7 +26,7 @@ class RivalFailed(RuntimeError):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What a rival is to fit, and the public facts that it may use.
+    """The input of a rival: the table, and the public facts that it may use.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ class Job:
     feature_bounds
         The declared lowest and highest value, of all columns or of each.
     n_classes
-        How many classes there are, or None for a regression.
+        The number of classes, or None for a regression.
     target_bounds
         The declared lowest and highest target of a regression.
     row_norm
-        The largest Euclidean norm of a row, if less is known to be possible than the bounds allow.
+        The largest Euclidean norm of a row, if it is known to be smaller than the bounds allow.
     nominal
         The columns whose numbers are codes of categories.
     settings
-        Settings of the learner, if they are not its own.
+        Settings of the learner that differ from its defaults.
     seed
         Seeds the rival's noise, so that a benchmark can be repeated.
     """
@@ -100,7 +100,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a rival predicts.
+    """The predictions of a rival.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ class Session:
 
     def __enter__(self) -> Self:
         self._errors = tempfile.TemporaryFile("w+")
-        # isolated, because PYTHONPATH would let our packages stand before the rival's
+        # isolated, because with PYTHONPATH privfit's packages would be found before the rival's
         self._process = subprocess.Popen(
             [self.environment.python, "-I", WORKER, self.environment.learners],
             stdin=subprocess.PIPE,
@@ -179,7 +179,7 @@ class Session:
         Raises
         ------
         RivalFailed
-            If the rival takes too long, fails, or does not answer what it was asked.
+            If the rival takes too long, fails, or gives an invalid answer.
         """
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)

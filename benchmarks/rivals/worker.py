@@ -21,7 +21,7 @@ import numpy as np
 
 
 def work(known: dict, folder: Path) -> dict:
-    """Fit one job, write answer.npz, and return what answer.json is to hold."""
+    """Fit one job, write answer.npz, and return the content of answer.json."""
     settings = json.loads((folder / "job.json").read_text())
     with np.load(folder / "job.npz") as arrays:
         job = types.SimpleNamespace(**settings, **arrays)
@@ -43,7 +43,7 @@ def main(learners: str) -> None:
         folder = Path(line.rstrip("\n"))
         try:
             told = work(known, folder)
-        except Exception as error:  # whatever a rival raises is told to the runner
+        except Exception as error:  # the runner gets every exception of a rival
             told = {"error": " ".join(f"{type(error).__name__}: {error}".split())}
         (folder / "answer.tmp").write_text(json.dumps(told))
         (folder / "answer.tmp").rename(folder / "answer.json")

@@ -1,4 +1,4 @@
-"""`python -m privfit` is `privfit`."""
+"""Run the command line: `python -m privfit` does the same as `privfit`."""
 
 from privfit.cli import app
 

@@ -15,7 +15,7 @@ class PrivacyLeakWarning(UserWarning):
 
 
 class PrivacyLeakError(ValueError):
-    """The same in strict mode. It is raised before anything is charged or released."""
+    """A `PrivacyLeakWarning` in strict mode, raised before anything is charged or released."""
 
 
 class WeakPromiseWarning(UserWarning):
@@ -24,7 +24,7 @@ class WeakPromiseWarning(UserWarning):
 
 _OFF = ("", "0", "false", "no", "off")
 _strict: ContextVar[bool | None] = ContextVar("privfit_strict", default=None)
-_open_contexts: list[object] = []  # because new threads do not inherit the value of a context variable
+_open_contexts: list[object] = []  # new threads do not inherit the value of a context variable
 
 
 @contextmanager

@@ -1,11 +1,11 @@
-"""Compiled loops on disk: one file for each signature, whatever other processes compile meanwhile.
+"""Compiled loops on disk: one file for each signature, so processes cannot mix them up.
 
 numba numbers the files of a function's machine code, and an index says which number belongs to which types.
 If two processes compile one function for different types at the same moment, both take the first free number.
 The index of one then names the machine code of the other, and a later process runs code for float64 on a
-float32 table: it reads past the table's end, and no bound of a sum holds. Workers that start with an empty
-cache can meet this. Here the name of a file is a digest of everything that its code depends on, so processes
-share neither numbers nor an index. Two processes that compile the same code write the same file.
+float32 table: it reads past the table's end, and no bound of a sum holds. This can happen to workers that
+start with an empty cache. Here the name of a file is a digest of everything that its code depends on, so
+processes share neither numbers nor an index. Two processes that compile the same code write the same file.
 """
 
 from __future__ import annotations

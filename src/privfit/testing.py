@@ -15,7 +15,7 @@ Vector = NDArray[np.float64]
 
 PREDICTIONS = np.unique(np.concatenate([np.linspace(-30.0, 30.0, 601), np.linspace(-2.0, 2.0, 161)]))
 EXTREMES = np.array([-1e100, -1e10, -1e3, 1e3, 1e10, 1e100])
-MOST_TARGETS = 9  # that are tried if targets are numbers in an interval
+MOST_TARGETS = 9  # the largest number of targets that are tried if targets are numbers in an interval
 TOLERANCE = 1e-6  # relative error that counts as rounding
 EXTRA_RECORDS = 67  # more than a tile of the engine's loops, and not a multiple of any vector length
 
@@ -142,4 +142,4 @@ def _differences(compiled: Loss, targets: list[float]) -> Iterator[str]:
         if among.tobytes() != alone[order].tobytes():
             yield f"the {what} of a record depends on the records around it"
         if not np.isfinite(alone).all():
-            yield f"its {what} is no finite number at a prediction that is none"
+            yield f"its {what} is no finite number at a prediction that is not finite"

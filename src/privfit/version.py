@@ -1,3 +1,3 @@
-"""Which privfit this is. What is installed may be older than the source that runs, so nobody asks pip."""
+"""The version of privfit. It is not read from the installed package, which may be older than this source."""
 
 __version__ = "0.2.0"

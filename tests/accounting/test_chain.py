@@ -285,8 +285,8 @@ def test_a_promise_that_is_none_or_more_than_it_says_is_refused(ledger, path, pr
 # -- nobody gives budget back --------------------------------------------------------------------------------
 
 FORGED = {
-    "negative": ({"rho": "-0.005"}, "gives back what no reservation was for"),
-    "negative delta": ({"delta": "-1e-08"}, "gives back what no reservation was for"),
+    "negative": ({"rho": "-0.005"}, "gives back an amount that was not reserved"),
+    "negative delta": ({"delta": "-1e-08"}, "gives back an amount that was not reserved"),
     "beyond the budget": ({"rho": "5.0"}, "is beyond the privacy budget"),
     "delta beyond the budget": ({"delta": "0.5"}, "is beyond the privacy budget"),
     "restated totals": ({"total_rho": "0p0"}, "does not add up"),

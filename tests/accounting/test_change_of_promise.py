@@ -62,7 +62,7 @@ def test_a_ledger_that_was_ever_charged_keeps_its_promise(url, settled):
     portion = ledger.portion(0.01)
     if settled:  # nothing of it was spent
         portion.settle()
-    with pytest.raises(ValueError, match="has been charged, so its promise stays as it is; choose a solver"):
+    with pytest.raises(ValueError, match="has been charged, so its promise cannot change; choose a solver"):
         change_promise(url, dataset="census", promise="concentrated")
     assert Ledger.open(url, dataset="census").promise == ledger.promise
     ledger.charge(0.001, kind="gaussian")
@@ -80,7 +80,7 @@ def test_only_the_owner_of_the_tables_changes_a_promise(postgres_url):
 def test_what_is_not_there_or_no_promise_is_refused(tmp_path):
     path = tmp_path / f"{uuid.uuid4().hex}.db"
     url = f"sqlite:///{path}"
-    with pytest.raises(LedgerError, match="is not there; check the path"):
+    with pytest.raises(LedgerError, match="does not exist; check the path"):
         change_promise(url, dataset="census", promise="concentrated")
     Ledger.open(url, dataset="census", epsilon=1)
     with pytest.raises(ValueError, match=r"There is no ledger of 'clinic' at .*; check the name"):

@@ -115,7 +115,7 @@ def test_without_constraints_a_negative_amount_stops_the_next_charge(owner, stor
     run(store, "ALTER TABLE privfit_entries DROP CONSTRAINT privfit_charges_are_not_negative")
     insert(connection, forge(connection, owner, rho="-0.125"))
     with pytest.raises(
-        BrokenChain, match=r"Entry 5 .* gives back what no reservation was for; nothing is charged"
+        BrokenChain, match=r"Entry 5 .* gives back an amount that was not reserved; nothing is charged"
     ):
         owner.charge(0.0625)
 

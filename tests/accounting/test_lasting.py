@@ -212,7 +212,7 @@ def test_a_direct_account_pays_for_one_release(url):
     [
         ({"dataset": ""}, "dataset must be a name"),
         ({"dataset": "a\nb"}, "dataset must be a name"),
-        ({"epsilon": 1.0, "rho": 1.0}, "either rho= or epsilon="),
+        ({"epsilon": 1.0, "rho": 1.0}, "exactly one of rho= and epsilon="),
         ({"epsilon": None}, "There is no ledger of .*; name epsilon and delta"),
         ({"promise": "best"}, "promise must be one of .*, got 'best'"),
         ({"epsilon": None, "rho": 1.0, "promise": "direct"}, "named by epsilon= and delta=, not by rho="),
@@ -662,7 +662,7 @@ def test_a_read_only_file_can_be_read_and_not_charged():
             for spend in (ledger.charge, ledger.portion):
                 with pytest.raises(LedgerError, match="the file is read-only for this user; ask its owner"):
                     spend(0.01)
-            with pytest.raises(LedgerError, match=r"other\.db cannot be made \(Permission denied\); choose"):
+            with pytest.raises(LedgerError, match=r"cannot be created \(Permission denied\); choose"):
                 Ledger.open(f"sqlite:///{directory}/other.db", **BUDGET)
         assert len(ledger.entries) == 1
 
@@ -718,7 +718,7 @@ def test_what_is_wrong_with_a_server_is_said_in_one_sentence(postgres_url, chang
 
 
 def test_a_directory_that_is_not_there_is_named(tmp_path):
-    with pytest.raises(LedgerError, match=r"There is no directory .*nowhere; make it first"):
+    with pytest.raises(LedgerError, match=r"There is no directory .*nowhere; create it first"):
         Ledger.open(f"sqlite:///{tmp_path}/nowhere/people.db", **BUDGET)
 
 

@@ -284,7 +284,7 @@ def test_amounts_that_are_no_price_are_refused_and_not_booked(amount):
 
 def test_a_ledger_opens_with_exactly_one_kind_of_budget():
     for wrong in ({}, {"rho": 1.0, "epsilon": 1.0, "delta": 1e-6}):
-        with pytest.raises(ValueError, match="either rho= or epsilon=, not both and not neither"):
+        with pytest.raises(ValueError, match="exactly one of rho= and epsilon="):
             Ledger(**wrong)
 
 

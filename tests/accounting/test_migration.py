@@ -245,7 +245,7 @@ def test_an_account_name_that_is_none_is_not_written_into_a_constraint(tmp_path,
 
 
 def test_where_there_is_nothing_nothing_is_made(tmp_path):
-    with pytest.raises(LedgerError, match=r"people\.db is not there; check the path"):
+    with pytest.raises(LedgerError, match=r"people\.db does not exist; check the path"):
         migrate(f"sqlite:///{tmp_path}/people.db")
     change(tmp_path / "people.db", "CREATE TABLE patients (name TEXT)")
     with pytest.raises(LedgerError, match=r"There are no ledgers at sqlite:.*; check the address"):

@@ -37,7 +37,7 @@ def test_a_changed_file_ends_with_exit_code_1(desk):
 
 
 def test_a_ledger_that_is_not_there_is_a_mistake(desk):
-    assert "is not there" in privfit("verify", "model.json", "--ledger", "none.db", code=2).stderr
+    assert "does not exist" in privfit("verify", "model.json", "--ledger", "none.db", code=2).stderr
     assert "--ledger" in privfit("verify", "model.json", "--dataset", "census-2026", code=2).stderr
 
 

@@ -81,7 +81,7 @@ def test_the_solver_and_its_settings_are_those_that_were_asked_for(desk):
     assert (settings["solver"], settings["alpha"]) == ("gradient-descent", 0.25)
     assert (settings["fit_intercept"], settings["n_records"]) == (False, 1500)
     assert load("new.json").intercept_.tolist() == [0.0]
-    assert "the number of records, declared as 1500, is public" in " ".join(done.stdout.split())
+    assert "the number of records, declared as 1,500, is public" in " ".join(done.stdout.split())
 
 
 def test_the_statement_is_printed_by_train_and_one_line_of_it_afterwards(desk):
@@ -137,7 +137,7 @@ def test_public_records_of_one_class_have_no_auc_and_no_warning(desk):
 
 def test_explain_speaks_the_schemas_words_for_its_positive_class(desk):
     text = privfit("explain", "model.json", "--top", 2).stdout
-    assert "Positive weights speak for yes. The intercept" in " ".join(text.split())
+    assert "Positive weights favour yes. The intercept" in " ".join(text.split())
     assert re.search(r"^smoker +\+\d\S+ +\d\S*  from no to yes$", text, re.MULTILINE)
     assert "(5 smaller ones are left out; --top shows more.)" in text
     document = json.loads((desk / "model.json").read_text())

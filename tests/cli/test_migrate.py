@@ -25,7 +25,7 @@ def test_a_store_of_an_earlier_version_is_brought_up_to_date_once(tmp_path, monk
 
 def test_a_store_that_is_not_there_is_not_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert "is not there; check the path" in privfit("ledger", "migrate", "people.db", code=2).stderr
+    assert "does not exist; check the path" in privfit("ledger", "migrate", "people.db", code=2).stderr
     assert not (tmp_path / "people.db").exists()
 
 

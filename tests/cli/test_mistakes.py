@@ -95,7 +95,7 @@ MISTAKES = {
         ("predict", "model.json", "new-people.csv", "--out", "new-people.csv"),
         "new-people.csv is also an input, or named",
     ),
-    "no ledger": ((*TRAIN, "--ledger", "none.db"), "none.db is not there; open a ledger with: privfit"),
+    "no ledger": ((*TRAIN, "--ledger", "none.db"), "none.db does not exist; open a ledger with: privfit"),
     "no such ledger": (
         (*TRAIN, *PAID, "--dataset", "census-1999"),
         "There is no ledger of 'census-1999' in sqlite:///",

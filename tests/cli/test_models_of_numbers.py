@@ -142,7 +142,7 @@ def test_a_quantile_is_a_setting_that_the_file_keeps(folder):
     explained = " ".join(privfit("explain", "model.json").stdout.split())
     assert "The prediction is the number that 90% of such records are expected to stay below." in explained
     assert (
-        "the 0.9 quantile of a number; the fit clipped targets to 0 and 10000"
+        "the 0.9 quantile of a number; the fit clipped targets to 0 and 10,000"
         in (folder / "card.html").read_text()
     )
 

@@ -65,7 +65,7 @@ def test_the_promise_of_a_ledger_is_changed_while_nothing_was_charged():
     ledger = Ledger.open("sqlite:///few.db", dataset="few")
     ledger.charge(0.001)
     refused = privfit("ledger", "change", "few.db", "--promise", "gaussian", code=2)
-    assert "has been charged, so its promise stays as it is" in refused.stderr
+    assert "has been charged, so its promise cannot change" in refused.stderr
 
 
 def test_a_fit_is_bought_by_epsilon_or_by_rho(desk):

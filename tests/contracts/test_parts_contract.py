@@ -171,7 +171,7 @@ def test_answers_about_people_do_not_depend_on_the_parts(name, layout):
 @pytest.mark.parametrize("name", sorted(OF_PEOPLE))
 def test_questions_about_people_are_refused_if_it_is_not_known_who_is_who(name):
     asked, _ = curator(divided(problem_of(LOSSES["logistic"]), [100]))
-    with pytest.raises(ValueError, match="need records of which it is known whose they are"):
+    with pytest.raises(ValueError, match="need records with the ids of people"):
         QUESTIONS[name](asked, ASKED)
     assert asked.remaining == 1.0
 

@@ -77,7 +77,7 @@ def test_adult_is_the_same_through_either_door():
         ({"name": "bank", "subset": "train"}, r"^subset of 'bank' must be left out, not 'train'\.$"),
         (
             {"name": "adult", "schema": Schema([Numeric("x", 0, 1)], Label("y", ("a", "b")))},
-            r"^schema is for 'ipums-us' only; that of 'adult' is part of the package\.$",
+            r"^schema is for 'ipums-us' only; the schema of 'adult' is part of the package\.$",
         ),
     ],
 )

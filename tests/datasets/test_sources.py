@@ -55,7 +55,7 @@ def test_file_without_an_address_says_where_to_put_it(cache):
     with pytest.raises(
         FileNotFoundError,
         match=r"^table\.csv cannot be downloaded, because it is secret; put it, plain or as \.gz, in a "
-        r"directory and name that with data_dir= or the environment variable PRIVFIT_DATA\.$",
+        r"directory and name this directory with data_dir= or the environment variable PRIVFIT_DATA\.$",
     ):
         locate(Source(file="table.csv", why="it is secret"))
 
@@ -89,7 +89,7 @@ def test_failure_is_one_sentence_with_reasons_and_remedy(server, cache):
     assert str(caught.value) == (
         f"table.csv could not be downloaded from {server.url} (its sha256 is {wrong} instead of {SHA}) "
         f"nor from {server.url} (the server answers 404 Not Found); nothing was kept; try again, or put it, "
-        "plain or as .gz, in a directory and name that with data_dir= or the environment variable "
+        "plain or as .gz, in a directory and name this directory with data_dir= or the environment variable "
         "PRIVFIT_DATA."
     )
     assert list(cache.iterdir()) == []

@@ -191,7 +191,7 @@ PUBLIC = {"classes": (0, 1, 2), "feature_bounds": (-1.0, 1.0), "inference": True
 @pytest.mark.parametrize(
     ("kind", "settings", "columns", "why"),
     [
-        (DPLinearSVC, {}, 2, "not known for the .*hinge.* loss"),
+        (DPLinearSVC, {}, 2, "not available for the .*hinge.* loss"),
         (DPLogisticRegression, {}, 150, "more than 300 effects of several classes, and this model has 302"),
         (DPLogisticRegression, {"n_records": 60}, 2, "too small for standard errors of 6 effects"),
     ],

@@ -180,7 +180,7 @@ BINARY = {"classes": (0, 1), "feature_bounds": (-1.0, 1.0), "inference": True}
 @pytest.mark.parametrize(
     ("kind", "settings", "why"),
     [
-        (DPLinearSVC, {}, "not known for the hinge loss"),
+        (DPLinearSVC, {}, "not available for the hinge loss"),
         (DPLogisticRegression, {"constraint": NonNegative()}, "must stay in a set"),
         (DPLogisticRegression, {"solver": "gradient-descent"}, "solvers adaptive and newton"),
         (DPLogisticRegression, {"inference": ["height"]}, "'height', which is no column"),

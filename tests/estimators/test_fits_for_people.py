@@ -116,7 +116,7 @@ def test_schemas_say_it_in_toml_too():
 
 REFUSED = {
     "groups alone": ({"rows_per_person": None}, VISITS["who"], "set rows_per_person"),
-    "nobody told apart": ({}, None, "nothing tells people apart; pass groups= to fit"),
+    "nobody told apart": ({}, None, "no id tells people apart; pass groups= to fit"),
     "no number": ({"rows_per_person": 0}, VISITS["who"], "rows_per_person must be a positive whole number"),
     "a proof for one record": ({"solver": "sgd-ma"}, VISITS["who"], "needs people who have one record each"),
     "a ledger of records": ({"ledger": ()}, VISITS["who"], "The ledger's promise is about one record, and"),

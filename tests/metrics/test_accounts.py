@@ -238,7 +238,7 @@ def test_a_model_that_is_gone_is_forgotten_and_another_one_in_its_place_starts_a
 def test_the_total_of_a_model_that_cannot_be_told_from_others_is_unknown():
     found, messages = warned(lambda: metrics.evaluate(WithoutReferences(), X, Y, rho=0.01))
     assert found.privacy.family.epsilon is None
-    assert "cannot be told from another one" in messages[0]
+    assert "cannot be distinguished from others" in messages[0]
 
 
 def test_strict_mode_wants_an_account_and_secure_noise():

@@ -101,7 +101,7 @@ def test_the_model_says_how_many_and_its_ledger_pays_for_people_only():
     ("given", "message"),
     [
         ({"groups": IDS}, "groups= tells people apart, but does not say how many"),
-        ({"rows_per_person": 3}, "nothing tells people apart"),
+        ({"rows_per_person": 3}, "no id tells people apart"),
         ({"groups": IDS[:5], "rows_per_person": 3}, "X and groups have inconsistent numbers of samples"),
         ({"groups": IDS, "rows_per_person": 0}, "rows_per_person must be a positive whole number"),
     ],

@@ -176,7 +176,7 @@ def test_people_needed_for_numbers():
     assert "for an R² of 0.300" in str(answer)
     with pytest.raises(ValueError, match=r"An R² of 0.9 is out of reach: the same model without privacy has"):
         privfit.people_needed(4, wanted_r2=0.9)
-    with pytest.raises(ValueError, match="Say what is wanted: wanted_r2, of a model of numbers"):
+    with pytest.raises(ValueError, match="Give exactly one aim: wanted_r2, of a model of numbers"):
         privfit.people_needed(4, accuracy=0.3, r2=0.5)
 
 

@@ -285,7 +285,7 @@ def test_bounds_can_be_bought_for_people_with_several_records():
     assert 90.0 < high[0] < 130.0
     with pytest.raises(ValueError, match="set rows_per_person"):
         PrivateBounds().fit(X, groups=who)
-    with pytest.raises(ValueError, match="nothing tells people apart"):
+    with pytest.raises(ValueError, match="no id tells people apart"):
         PrivateBounds(rows_per_person=2).fit(X)
     with pytest.raises(ValueError, match="is about all records of one person"):
         PrivateBounds(ledger=ledger).fit(X)

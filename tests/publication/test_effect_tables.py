@@ -420,9 +420,10 @@ def test_both_words_of_a_column_have_a_row_the_first_of_them_as_reference():
 
 
 def test_the_amount_of_a_number_is_explained_where_there_is_one():
-    assert "An amount after a column's name, such as +1" in " ".join(published_model("logit").summary().notes)
+    explained = "if it grows by the amount after its name, such as +1"
+    assert explained in " ".join(published_model("logit").summary().notes)
     model = published_model("logit", [Categorical("region", ["North", "East"])])
-    assert "An amount" not in " ".join(model.summary().notes)
+    assert explained not in " ".join(model.summary().notes)
 
 
 @pytest.mark.parametrize("kind", LINKS)

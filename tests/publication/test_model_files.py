@@ -135,7 +135,10 @@ HOSTILE = {
         changed(["target", "type"], "forest"),
         "its entry target breaks the rule 'oneOf'",
     ),
-    "a kind unheard of": (changed(["kind"], "forest"), "none of those that this privfit has: classifier,"),
+    "a kind unheard of": (
+        changed(["kind"], "forest"),
+        "must be one of those that this privfit has: classifier,",
+    ),
     "a row too many": (
         lambda w: json.dumps(w | {"weights": [*w["weights"], [1.0] * 5]}),
         "with 1 score for each record needs 1 row of weights",
@@ -144,7 +147,10 @@ HOSTILE = {
     "rows of different lengths": (changed(["weights"], [[1.0], [1.0, 2.0]]), "have different lengths"),
     "a covariance that is too small": (changed(["covariance"], [[1.0]]), "must have 6 rows and columns"),
     "weights of text": (changed(["weights", 0, 0], "1"), "its entry weights/0/0 breaks the rule 'type'"),
-    "a weight too many": (changed(["weights"], [[1.0] * 6]), "bounds are not as many"),
+    "a weight too many": (
+        changed(["weights"], [[1.0] * 6]),
+        "does not have one pair of bounds for each weight",
+    ),
     "an endless integer": (changed(["weights", 0, 0], 10**400), "a number in it is too large"),
     "an endless integer that no check reads": (
         changed(["steps", 0, "step"], 10**400),
@@ -193,7 +199,10 @@ HOSTILE = {
     "bounds upside down": (changed(["preprocessing", "clip", "low", 0], 1e9), "a lower bound in it is above"),
     "one class": (changed(["target", "classes"], ["no", "no"]), "not two different labels"),
     "two kinds of class": (changed(["target", "classes"], ["no", 1]), "not two different labels of one type"),
-    "a name too many": (changed(["feature_names"], list("abcdef")), "feature names are not as many"),
+    "a name too many": (
+        changed(["feature_names"], list("abcdef")),
+        "does not have one feature name for each weight",
+    ),
     "a negative promise": (
         changed(["privacy", "promise", "rho"], -1.0),
         "breaks the rule 'exclusiveMinimum'",

@@ -1,5 +1,6 @@
 """Weights of models with several classes, and of models of numbers and counts, as tables and pages."""
 
+import re
 from dataclasses import replace
 from html import escape
 
@@ -106,10 +107,10 @@ def test_the_weights_of_a_number_are_in_its_units():
     start = float(NUMBER.intercepts[0] + NUMBER.weights[0, 0])
     assert weights.meaning[-1].endswith(f"lowest declared value, the prediction of cost is {start:.4g} $.")
     large_start = weights_of(replace(NUMBER, intercepts=np.array([18_849.6 - NUMBER.weights[0, 0]])))
-    assert large_start.meaning[-1].endswith("the prediction of cost is 18850 $.")
+    assert large_start.meaning[-1].endswith("the prediction of cost is 18,850 $.")
     assert {row.odds_ratio for row in weights} == {row.rate_ratio for row in weights} == {None}
     large = weights_of(replace(NUMBER, weights=20_000.0 * np.ones((1, 4))))
-    assert large.texts()[-1][2] == "+20000"
+    assert large.texts()[-1][2] == "+20,000"
     without = weights_of(made_up(IDENTITY, Interval(0.0, 1.0)))
     assert without.meaning[0] == (
         "A weight is how much the prediction changes when a column goes from the lowest to the highest "
@@ -119,11 +120,20 @@ def test_the_weights_of_a_number_are_in_its_units():
     assert unbounded.meaning[-1].startswith("For a record with zeros only, the prediction is ")
 
 
+def test_large_numbers_on_the_page_have_commas():
+    weights = 20_000.0 * np.ones((1, 4))
+    page = render(replace(NUMBER, target=Interval(0.0, 250_000.0), weights=weights))
+    shown = re.sub(r"<style>.*?</style>|<[^>]*>", " ", page, flags=re.DOTALL)
+    assert "clipped targets to 0 and 250,000" in shown
+    assert "+20,000" in shown
+    assert not re.search(r"(?<![\w.,-])\d{5,}(?![\w-])", shown)
+
+
 def test_the_weights_of_a_count_have_rate_ratios():
     weights = weights_of(COUNT)
     assert [row.rate_ratio for row in weights] == pytest.approx(np.exp([row.weight for row in weights]))
     assert weights.texts()[0] == ("column", "level", "weight", "rate ratio", "change")
-    assert "The rate ratio is by what the prediction of visits is multiplied." in weights.meaning
+    assert "The rate ratio is the factor by which the prediction of visits is multiplied." in weights.meaning
     start = np.exp(COUNT.intercepts[0] + COUNT.weights[0, 0])
     assert weights.meaning[-1].endswith(f"the prediction of visits is {start:.4g}.")
     divided = weights_of(replace(COUNT, unit_rows=True))

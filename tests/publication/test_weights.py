@@ -12,6 +12,7 @@ from jsonschema import validate
 
 import privfit
 from privfit import DPLinearSVC, DPLogisticRegression, Schema
+from privfit.models.separators import with_separators
 from privfit.models.weights import weights_of
 from privfit.publication import json_schema, to_json
 from privfit.schema import Boolean, Categorical, Label, Numeric, Ordinal
@@ -93,7 +94,7 @@ def test_the_table_says_what_each_row_is_compared_with():
     words = " ".join(lines[10:])
     assert "if the category applies instead of its column's reference" in words
     assert "from the lowest to the highest declared value" in words
-    assert "Positive weights speak for unwell." in words
+    assert "Positive weights favour unwell." in words
     assert f"The intercept, {weights.intercept:+.4g}, is the score of a record with every reference" in words
     assert max(map(len, lines[10:])) <= 100
 
@@ -215,7 +216,7 @@ def test_a_number_changes_the_score_no_further_than_to_the_bound_that_was_bought
     assert row.weight == pytest.approx(end - start)
     assert stop == end
     assert abs(half - start) < abs(end - start)
-    assert row.unit == f"from 0 to 100000 $, all of that by {bound:.6g}"
+    assert row.unit == with_separators(f"from 0 to 100,000 $, all of that by {bound:.6g}")
     assert model.weights_.intercept == pytest.approx(start)
 
 

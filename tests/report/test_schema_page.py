@@ -60,6 +60,6 @@ def test_the_reference_is_a_row_of_the_table_and_has_no_bar(page):
 def test_the_positive_class_is_the_one_that_the_schema_names(model, page):
     assert model.classes_.tolist() == ["unwell", "well"]  # scores are positive for the other one
     assert "<dt>positive class</dt><dd>unwell</dd>" in page
-    assert "Positive weights speak for unwell." in page
-    assert "Their bars go to the right; bars to the left speak for <b>well</b>." in page
+    assert "Positive weights favour unwell." in page
+    assert "Their bars go to the right; bars to the left favour <b>well</b>." in page
     assert f"The intercept, {-model.intercept_[0] - model.coef_[0, 2]:+.4g}, is the score" in page

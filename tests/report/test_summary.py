@@ -70,7 +70,10 @@ def test_what_is_not_known_is_not_made_up():
     found = answers(render(facts))
     assert found["Data set"] == found["Date"] == "not stated"
     assert found["Number of records"] == "not declared as public"
-    assert found["Ledger"] == "None. So nothing limits the total of all releases about the same records."
+    assert (
+        found["Ledger"]
+        == "None. So nothing limits the total privacy loss of all releases about the same records."
+    )
     assert "400" not in found.values()
 
 

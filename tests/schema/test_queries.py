@@ -122,7 +122,7 @@ def test_strict_mode_takes_a_column_of_the_files_whatever_it_is_called(tmp_path:
 def test_strict_mode_refuses_relations(table: str) -> None:
     relation = duckdb.sql(f"SELECT a FROM '{table}'")
     assert rows(relation) == [{"a": 1}, {"a": 2}, {"a": 3}]
-    with strict(), pytest.raises(PrivacyLeakError, match="cannot tell what a DuckDB relation is made of"):
+    with strict(), pytest.raises(PrivacyLeakError, match="cannot see how a DuckDB relation was made"):
         rows(relation)
 
 

@@ -301,8 +301,8 @@ def test_what_a_dataframe_cannot_have_is_refused_before_a_charge(spark, schema, 
     frame, declared = spark.createDataFrame(raw_table()), {"schema": schema}
     refused("needs a schema", frame, settings={"classes": ("no", "yes")})
     refused("y is a DataFrame of Spark", np.ones((3, 2)), frame, settings=declared)
-    refused("no rows that y could be beside", frame, np.ones(N), settings=declared)
-    refused("no rows that groups could be beside", frame, settings=declared, groups=np.ones(N))
+    refused("which has no order of rows, so y cannot", frame, np.ones(N), settings=declared)
+    refused("which has no order of rows, so groups cannot", frame, settings=declared, groups=np.ones(N))
     refused("no column 'town'", frame.drop("town"), settings=declared)
     refused(
         "neither numbers nor text", frame.selectExpr("* EXCEPT (town)", "array(1) AS town"), settings=declared

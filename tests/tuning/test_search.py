@@ -78,7 +78,7 @@ def test_the_better_setting_is_chosen_and_fitted_to_all_records():
 def test_without_refit_the_best_estimator_is_the_fit_that_was_scored():
     search = searched(refit=False)
     assert search.best_estimator_ is search.estimators_[search.best_index_]
-    assert "number of records, declared as 1500, is public" in search.privacy_.text
+    assert "number of records, declared as 1,500, is public" in search.privacy_.text
 
 
 def test_results_are_released_numbers_with_the_size_of_their_noise():

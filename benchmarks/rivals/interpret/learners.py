@@ -1,6 +1,6 @@
 """EBMs of interpret-core, boosted trees of one column each: private ones (300 rounds, GDP) and those without.
 
-All have their own defaults. They are told which columns are nominal, and DP-EBMs the bounds of the others.
+All have their own defaults. They get the list of nominal columns, and DP-EBMs the bounds of the others.
 """
 
 import numpy as np

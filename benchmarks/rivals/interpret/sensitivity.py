@@ -1,11 +1,11 @@
-"""How far one record moves what a DP-EBM of numbers releases, beside the noise that hides it.
+"""The effect of one record on the numbers that a DP-EBM of numbers releases, compared with their noise.
 
 Usage: .rivals/interpret/bin/python -I benchmarks/rivals/interpret/sensitivity.py
 
 One column, one round, 2,000 records with the same target, fitted with and without the first record and the
-same seed. Printed are the declared bounds of the target, the standard deviation of the noise that is added to
-a sum, and the largest change of such a sum. A sum is what the round adds to the score of a leaf times the
-leaf's weight; both are released.
+same seed. The program prints the declared bounds of the target, the standard deviation of the noise in a sum,
+and the largest change of such a sum. A sum is the round's change of the score of a leaf, times the leaf's
+weight; both are released.
 """
 
 import warnings

@@ -2,7 +2,7 @@
 
 Usage: KYMATIO_PYTHON -I scattering.py IMAGES.npy FEATURES.npy
 
-IMAGES.npy holds images of 28 x 28 pixels as bytes. Written are, for each of them, 81 channels of 7 x 7
+IMAGES.npy holds images of 28 x 28 pixels as bytes. For each image the program writes 81 channels of 7 x 7
 numbers in float32: wavelets of two scales and eight angles (J = 2, L = 8), as in Tramèr & Boneh (2021).
 """
 

@@ -4,10 +4,9 @@ Columns are divided by the larger of their declared bounds in absolute value, so
 Gradients are clipped at 1, Poisson batches hold 256 records in expectation (the number of training records is
 taken as public, as Opacus does), 20 epochs of plain SGD from weights 0. Scale and learning rate are the best
 of four settings on pima, compas and spambase at epsilon = 1, for the linear regression on the diabetes table
-of scikit-learn at epsilon = 4: in a comparison Opacus does not pay for that choice. A job may set another
-batch_size and learning_rate.
-Opacus finds the noise for epsilon and delta by its PRV accountant. secure_mode is off, because it needs
-torchcsprng; the noise comes from torch's own generator.
+of scikit-learn at epsilon = 4: in a comparison, Opacus is not charged for this choice. A job may set another
+batch_size and learning_rate. Opacus finds the noise for epsilon and delta by its PRV accountant. secure_mode
+is off, because it needs torchcsprng; the noise comes from torch's own generator.
 """
 
 import functools
@@ -23,7 +22,7 @@ EPOCHS = 20
 BATCH_SIZE = 256
 CLIP = 1.0
 LEARNING_RATE = 2.0
-LINEAR_LEARNING_RATE = 0.2  # the squared loss curves eight times as much, and 2 diverges
+LINEAR_LEARNING_RATE = 0.2  # the squared loss has eight times the curvature, and a rate of 2 diverges
 
 torch.set_num_threads(1)  # more are slower for models so small
 
@@ -35,7 +34,7 @@ def scaled(job, X):
 
 
 class Rows(TensorDataset):
-    """Rows of which a batch is taken at once, because a loop over its records takes longer than the model."""
+    """Rows that return a whole batch at once, because a loop over its records takes longer than the model."""
 
     def __getitems__(self, indices):
         """Return the batch of these records."""
@@ -44,7 +43,7 @@ class Rows(TensorDataset):
 
 @functools.cache  # other learning rates and splits of the same size need the same noise
 def noise_multiplier(epsilon, delta, sample_rate):
-    """Return what `make_private_with_epsilon` would find for these."""
+    """Return the noise multiplier that `make_private_with_epsilon` would find for these arguments."""
     return get_noise_multiplier(
         target_epsilon=epsilon, target_delta=delta, sample_rate=sample_rate, epochs=EPOCHS, accountant="prv"
     )

@@ -1,11 +1,12 @@
 """Synthetic records by smartnoise-synth's MST, and scikit-learn's logistic regression trained on them.
 
-Numbers are cut into 20 bins of equal width between their declared bounds. MST reads the categories off the
-records, takes their number as public and draws as many synthetic ones. What is trained on them needs no
-further budget. Its Gaussian noise comes from OpenDP and cannot be seeded; the job's seed is that of all else.
+Numbers are divided into 20 bins of equal width between their declared bounds. MST takes the categories from
+the records, treats the number of records as public, and draws as many synthetic records. Training on these
+costs no further budget. The Gaussian noise comes from OpenDP and cannot be seeded; the job's seed is for
+everything else.
 
 Its own `sample` is not used, because in smartnoise-synth 1.0.8 with mbi 1.1.0 it mixes up the columns: mbi
-returns them in an order of its own, and columns that depend on the same third one are sorted alike.
+returns them in another order, and columns that depend on the same third column are sorted in the same way.
 """
 
 import numpy as np

@@ -29,7 +29,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Find what had another name in privfit 0.1."""
+    """Return an object by the name that it had in privfit 0.1."""
     if name == "AccountError":
         warn_of_earlier_name("AccountError", "LedgerError")
         return LedgerError

@@ -67,7 +67,7 @@ def exactly_read(text: str) -> int:
 
 
 def ceiling(budget: float) -> int:
-    """Return what charges may add up to, in units.
+    """Return the largest sum of charges that a budget allows, in units.
 
     T shares of fl(budget / T) may add up to half an ulp more than the budget. The ceiling is half an ulp
     higher than the budget, so that they always fit. This is safe because every mechanism adds a little more

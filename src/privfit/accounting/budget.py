@@ -12,7 +12,7 @@ from privfit.accounting.zcdp import Conversion
 
 PromiseKind = Literal["gaussian", "concentrated", "direct"]
 
-DEFAULT_DELTA = 1e-6  # of ledgers opened with epsilon; fits have the same default
+DEFAULT_DELTA = 1e-6  # for ledgers that are opened with epsilon; fits have the same default
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +37,7 @@ class Budget:
 
     @property
     def is_named(self) -> bool:
-        """Whether rho or epsilon was given, which say how large the ledger is."""
+        """Whether rho or epsilon was given, which determine the size of the ledger."""
         return self.rho is not None or self.epsilon is not None
 
     @property
@@ -48,12 +48,12 @@ class Budget:
         return "concentrated" if self.rho is not None or self.conversion is not None else "gaussian"
 
     def buy(self) -> Promise:
-        """Return the promise that this budget buys; raise ValueError if it buys none, and say why."""
+        """Return the promise that this budget buys; raise ValueError with the reason if it buys none."""
         return replace(self._bought(), person_id=self.person_id)
 
     def _bought(self) -> Promise:
         if (self.rho is None) == (self.epsilon is None):
-            raise ValueError("Open a ledger with either rho= or epsilon=, not both and not neither.")
+            raise ValueError("Open a ledger with exactly one of rho= and epsilon=.")
         if self.conversion is not None and self.kind != "concentrated":
             raise ValueError(f"conversion= is about promise='concentrated', not {self.kind!r}; leave it out.")
         if self.epsilon is not None or self.kind == "gaussian":
@@ -107,8 +107,9 @@ def in_another_kind(kept: Promise, kind: PromiseKind) -> Promise:
 
 
 def pays_for(kept: Promise, wanted: Promise) -> bool:
-    """Return whether a ledger that keeps a promise can pay for what needs another kind of promise."""
-    if isinstance(kept, Concentrated):  # it pays for anything, but needs slack for what uses up delta
+    """Return whether a ledger with the promise `kept` can pay for a fit that needs the promise `wanted`."""
+    # it pays for everything, but needs slack to pay for releases that use up delta
+    if isinstance(kept, Concentrated):
         return kept.slack > 0.0 or wanted.slack == 0.0
     return type(kept) is type(wanted)
 
@@ -130,10 +131,10 @@ def stated_delta(promise: Promise) -> float:
 
 
 def in_words(promise: Promise) -> str:
-    """Say what a promise amounts to, in epsilon (with delta) and in rho.
+    """Return a promise in words, with its epsilon (and delta) and its rho.
 
-    The one that the user gave comes first. The text names the unit only if the promise is about people; all
-    other promises are about one record.
+    The number that the user gave comes first. The text names the unit only if the promise is about people;
+    all other promises are about one record.
     """
     if promise.person_id is not None:
         return f"{_amount_in_words(promise)} for {unit_in_words(promise.person_id)}"

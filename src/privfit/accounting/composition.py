@@ -1,4 +1,4 @@
-"""What several promises about the same people add up to."""
+"""The sum of several promises about the same people."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def composed(promises: Sequence[Promise]) -> tuple[float, float]:
     Parameters
     ----------
     promises : sequence of Promise
-        What was promised of each release, at least one.
+        The promise of each release, at least one.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def composed(promises: Sequence[Promise]) -> tuple[float, float]:
     epsilons = [math.inf if promise.epsilon is None else promise.epsilon for promise in promises]
     deltas = [promise.delta or 0.0 for promise in promises]
     ways = [(_sum(epsilons), _sum(deltas))]
-    free = max(deltas)  # the delta that a conversion from zCDP may use up, if it is not too small for one
+    free = max(deltas)  # a conversion from zCDP may use up this delta, if it is large enough for a conversion
     if len(promises) > 1 and free >= MIN_DELTA:
         rho = _sum([promise.rho for promise in promises])
         if all(isinstance(promise, Gaussian) for promise in promises):
@@ -50,18 +50,18 @@ def _sum(amounts: list[float]) -> float:
 
 @dataclass(frozen=True)
 class FamilyTotal:
-    """What the fits of a family without a ledger add up to. Bookkeeping only: nobody enforced this total.
+    """The total of the fits of a family without a ledger. It is bookkeeping: no ledger limited it.
 
     Attributes
     ----------
     fits : int or None
         How many there were; None if some may have happened in another process.
     epsilon, delta : float or None
-        What their fixed privacy budgets add up to; None if that is unknown.
+        The sum of their fixed privacy budgets; None if it is unknown.
     unknown : str
         The reason why the total is unknown, or an empty text.
     scores : int or None
-        How many private scores are among what was added up.
+        The number of private scores in the total.
     """
 
     fits: int | None
@@ -72,12 +72,12 @@ class FamilyTotal:
 
     @property
     def is_single(self) -> bool:
-        """Whether nothing but one fit, or one score, has happened so far."""
+        """Whether there was only one fit, or one score, so far."""
         return self.fits is not None and self.scores is not None and self.fits + self.scores == 1
 
     def __str__(self) -> str:
         if self.epsilon is None or self.delta is None:
-            return f"what this estimator, its clones and refits add up to is unknown, because {self.unknown}"
+            return f"the total of this estimator, its clones and refits is unknown, because {self.unknown}"
         if self.is_single:
             alone = (
                 "fit so far of this estimator and its clones" if self.fits else "score so far of this model"

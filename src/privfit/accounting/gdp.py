@@ -1,4 +1,4 @@
-"""Exact accounting for Gaussian noise: what mu-Gaussian differential privacy promises as (epsilon, delta).
+"""Exact accounting for Gaussian noise: the (epsilon, delta) that mu-Gaussian differential privacy implies.
 
 mu-Gaussian differential privacy (mu-GDP) says: telling two neighbouring tables apart by what was released is
 no easier than telling N(0, 1) from N(mu, 1) (P7). mu-GDP implies (epsilon, delta)-DP exactly if
@@ -58,8 +58,7 @@ def pure_rho(epsilon: float) -> float:
     """Return the rho = mu^2 / 2 at which an epsilon-DP mechanism is mu-GDP, rounded up.
 
     mu is 2 Phi^-1(e^epsilon / (1 + e^epsilon)). Randomised response is the least private of all epsilon-DP
-    mechanisms. It reveals as much as a draw from N(0, 1) or N(mu, 1) of which one is only told whether it
-    lies above mu / 2.
+    mechanisms. It reveals as much as one bit: whether a draw from N(0, 1) or N(mu, 1) lies above mu / 2.
     """
     from scipy.special import erfinv, ndtri
 

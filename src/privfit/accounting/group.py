@@ -1,4 +1,4 @@
-"""What a promise about one record means for somebody who has several: group privacy (P8)."""
+"""Group privacy (P8): what a promise about one record means for a person who has several."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from privfit.accounting.gdp import LARGEST_MU, epsilon_from_mu
 from privfit.accounting.promise import Concentrated, Gaussian, Promise
 from privfit.accounting.zcdp import epsilon_of_sum
 
-_ROUNDING = 1.0 + 2.0**-50  # makes up for the rounding of a few float64 operations
+_ROUNDING = 1.0 + 2.0**-50  # exceeds the rounding errors of a few float64 operations
 _ROUNDING_OF_POWERS = 1.0 + 2.0**-40  # the same for e^x with x up to 700, where an ulp of x is at most 2^-43
 
 

@@ -47,8 +47,8 @@ class Ledger(ReadableLedger):
         What the ledger promises, which decides what it can pay for. By default "gaussian" with `epsilon`,
         and "concentrated" with `rho`. See the notes.
     conversion : {"tight", "classic"}, optional
-        How zCDP's promise converts `epsilon`, by default "tight". Whoever sets it gets
-        ``promise="concentrated"``.
+        How zCDP's promise converts `epsilon`, by default "tight". If it is set, the promise is
+        "concentrated".
     person_id : str, optional
         The name of the id that tells people apart. The ledger then promises privacy to people, however many
         records each of them has. It pays only for fits with ``rows_per_person`` whose schema's id, or whose
@@ -271,7 +271,7 @@ class Ledger(ReadableLedger):
             return entry
 
     def portion(self, size: float | Promise, delta: float = 0.0, *, what: str = "a portion") -> Ledger:
-        """Return a ledger of this size for a part of the work. What it pays, this ledger pays, too.
+        """Return a ledger of this size for a part of the work. This ledger pays what the portion pays.
 
         A ledger in memory sets nothing aside: it pays each charge of the portion when it is made, and keeps
         what the portion does not spend. A ledger that lasts reserves the whole portion in one durable

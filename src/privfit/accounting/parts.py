@@ -10,19 +10,19 @@ def ledgers_of_parts(ledger: Ledger, rho: float, count: int, *, what: str) -> tu
 
     The caller assigns every record, or every person with all their records, to one part at random and
     independently of the data. Then all parts together cost no more than one of them may cost (Q36: parallel
-    composition). The whole price is charged here, before any record is read, however much of it the parts
-    spend later.
+    composition). The whole price is charged here, before any record is read. It stays charged even if the
+    parts spend less.
 
     Parameters
     ----------
     ledger : Ledger
         The ledger that pays.
     rho : float
-        The price, which is also what each part may spend.
+        The price, which is also the amount that each part may spend.
     count : int
         The number of parts.
     what : str
-        What the parts are for, as the entry says it.
+        What the parts are for, in the words of the ledger's entry.
 
     Returns
     -------

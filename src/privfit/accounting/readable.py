@@ -1,4 +1,4 @@
-"""What can be read from a ledger: what it promises, what was spent, and on what."""
+"""The readable part of a ledger: its promise, and how much was spent on what."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from privfit.accounting.stores.chain import Seal
     from privfit.accounting.stores.sql import SqlStore
 
-ENTRIES_SHOWN = 10  # in the table that a notebook displays
+ENTRIES_SHOWN = 10  # number of entries in the table that a notebook displays
 
 
 class ReadableLedger:
-    """A promise, and a store that holds what was charged to it.
+    """A promise, and the store that holds its charges.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class ReadableLedger:
             Two sentences.
         """
         text = f"Promised for all answers together: {in_words(self.promise)}"
-        entries = self.entries  # once, because others may be charging
+        entries = self.entries  # read once, because another process may add entries
         count = sum(entry.settles is None for entry in entries)
         share = min(_added(entries)[0] / units(self.rho), 1.0) if self.rho else 0.0
         charges = f"{count} charge{'' if count == 1 else 's'}"
@@ -208,8 +208,8 @@ class ReadableLedger:
         Parameters
         ----------
         seal : str, optional
-            A seal that an earlier call returned and that was noted elsewhere. If the chain still holds it, no
-            entry up to it was removed or written anew.
+            A seal that an earlier call returned and that was noted elsewhere. If the chain still holds the
+            seal, no entry up to it was removed or written anew.
 
         Returns
         -------

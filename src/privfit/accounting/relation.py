@@ -28,12 +28,12 @@ class About:
 
     @property
     def unit(self) -> Unit:
-        """Whether it is promised to a record or to a person."""
+        """Whether the promise is about a record or a person."""
         return "record" if self.person_id is None else "person"
 
     @property
     def adjacency(self) -> str:
-        """How one of two neighbouring tables is made from the other, in the words of statements."""
+        """The change that turns a table into a neighbouring one, in the words of statements."""
         return f"add or remove {'one record' if self.person_id is None else 'all records of one person'}"
 
 
@@ -44,7 +44,7 @@ def check_person_id(name: object) -> None:
 
 
 def unit_in_words(person_id: str | None) -> str:
-    """Say what neighbouring tables differ in."""
+    """Return the difference between neighbouring tables, in words."""
     if person_id is None:
         return "one record"
     return f"all records of one person (by the id {person_id!r})"
@@ -59,9 +59,9 @@ def check_unit(kept: str | None, asked: str | None, what: str) -> None:
     Parameters
     ----------
     kept, asked : str or None
-        The `person_id` of the ledger, and of what is to be paid for.
+        The `person_id` of the ledger, and of the charge.
     what : str
-        What is to be paid for.
+        The name of the charge in messages.
 
     Raises
     ------
@@ -123,7 +123,7 @@ class Relation(About):
             raise ValueError(f"people may have {persons.most} records, not {self.records_per_person}")
 
     def times(self, unit: Unit) -> int:
-        """Return by what a sensitivity to one such unit is multiplied to get the sensitivity to one person.
+        """Return the factor that turns the sensitivity to one such unit into the sensitivity to one person.
 
         By the triangle inequality, k records move a sum by at most k times what one record does. The factor
         is 1 if the sensitivity is already that of a person.

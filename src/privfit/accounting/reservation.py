@@ -1,4 +1,4 @@
-"""Reservations: what a portion of a lasting ledger set aside, and the secret that settles it.
+"""Reservations: the amount that a portion of a lasting ledger sets aside, and the secret that settles it.
 
 privfit draws a secret for each reservation and keeps it in the memory of one process. The reservation's row
 holds the hash of the secret, and the row that settles the reservation reveals the secret. So other users who
@@ -34,11 +34,11 @@ class Reservation:
     number : int
         The number of its entry there.
     promise : Promise
-        What was set aside: enough to keep this promise.
+        The promise that the reserved amount is enough to keep.
     what : str
-        What it was made for.
+        What the reservation pays for.
     secret : str
-        The secret that settles the reservation; never shown, pickled or written before that.
+        The secret that settles the reservation. It is never shown or pickled, and written only to settle.
     seal : str
         The seal of its entry.
     """
@@ -63,7 +63,7 @@ class Reservation:
 
 
 def reserve(owner: Ledger, promise: Promise, what: str) -> Reservation:
-    """Set aside on a ledger what a promise may cost; the caller holds the ledger's lock."""
+    """Set aside the largest cost of a promise on a ledger; the caller holds the ledger's lock."""
     secret, store = secrets.token_hex(SECRET_BYTES), _store_of(owner)
     number = store.append(signed(store, what, "reserved", promise.rho, promise.slack), secret)
     return Reservation(owner, number, promise, what, secret, store.seal)

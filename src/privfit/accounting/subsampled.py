@@ -1,4 +1,4 @@
-"""Accounting for DP-SGD: what noisy sums over random samples promise together, and how many steps fit.
+"""Accounting for DP-SGD: the promise of many noisy sums over random samples, and the number of steps.
 
 A step adds Gaussian noise to a sum over a Poisson sample, which holds each record with the same probability,
 independently of the others. There are three analyses. "pld" composes the distribution of the privacy loss and
@@ -94,7 +94,7 @@ def least_noise(
 ) -> float:
     """Return the least noise multiplier that makes the steps (epsilon, delta)-DP, within a thousandth of it.
 
-    It is at least 1/8. For an enormous epsilon that gives a stronger promise than asked for.
+    It is at least 1/8. So for an enormous epsilon, the promise is stronger than asked for.
     """
 
     def fits(noise_multiplier: float) -> bool:
@@ -154,7 +154,7 @@ def _least(fits: Callable[[float], bool], precision: float) -> float:
     while not fits(high):
         high *= 2.0
         if high > MAX_NOISE:
-            raise ValueError("No noise that can be added keeps so small a promise; raise epsilon or delta.")
+            raise ValueError("No noise within the limits is enough for this promise; raise epsilon or delta.")
     while high > MIN_NOISE and fits(high / 2.0):
         high /= 2.0
     if high <= MIN_NOISE:

@@ -12,14 +12,14 @@ def list_datasets(url: str, *, timeout: float = 30.0) -> list[str]:
     Parameters
     ----------
     url : str
-        Where, as in `Ledger.open`.
+        The address of the store, as in `Ledger.open`.
     timeout : float
-        For how many seconds to wait for other processes.
+        How many seconds to wait for other processes.
 
     Returns
     -------
     datasets : list of str
-        Their names, sorted.
+        The names of the data sets, sorted.
     """
     from privfit.accounting.lasting import (
         Database,
@@ -38,9 +38,9 @@ def migrate(url: str, *, timeout: float = 30.0) -> list[str]:
     Parameters
     ----------
     url : str
-        Where, as in `Ledger.open`. On a server, the user has to own the tables.
+        The address of the store, as in `Ledger.open`. On a server, the user has to own the tables.
     timeout : float
-        For how many seconds to wait for other processes.
+        How many seconds to wait for other processes.
 
     Returns
     -------
@@ -68,13 +68,13 @@ def change_promise(url: str, *, dataset: str, promise: PromiseKind, timeout: flo
     Parameters
     ----------
     url : str
-        Where, as in `Ledger.open`. On a server, the user has to own the tables.
+        The address of the store, as in `Ledger.open`. On a server, the user has to own the tables.
     dataset : str
         The data set whose ledger it is.
     promise : {"gaussian", "concentrated", "direct"}
         The new kind of promise, as for `Ledger`. A ledger that was opened with rho keeps its rho.
     timeout : float
-        For how many seconds to wait for other processes.
+        How many seconds to wait for other processes.
 
     Returns
     -------

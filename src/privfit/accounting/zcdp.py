@@ -1,4 +1,4 @@
-"""What each mechanism costs in zero-concentrated differential privacy, and what a total cost promises.
+"""The cost of each mechanism in zero-concentrated differential privacy, and the promise of a total cost.
 
 Every number here is rounded to the safe side: costs and epsilons up, noise scales up, budgets down. The
 claims cited as P1, P2, ... are stated and proved in docs/privacy.md.
@@ -15,7 +15,7 @@ Conversion = Literal["tight", "classic"]
 
 MIN_RHO, MAX_RHO = 1e-12, 1e3
 MIN_DELTA, MAX_DELTA = 1e-15, 0.5
-_LEAST_RHO = MIN_RHO * (1.0 - 1e-7)  # so that the epsilon of MIN_RHO converts back
+_LEAST_RHO = MIN_RHO * (1.0 - 1e-7)  # slightly smaller, so that the epsilon of MIN_RHO converts back
 
 # Relative allowance for rounding: a few float64 operations together have an error below 2**-50.
 _SLACK = 2.0**-50
@@ -153,7 +153,7 @@ def rho_from_epsilon(epsilon: float, delta: float, conversion: Conversion = "tig
 
 
 def _order_terms(delta: float, conversion: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Return what each Renyi order adds to a * rho."""
+    """Return the term of each Renyi order that is added to a * rho."""
     if conversion not in _OFFSET:
         raise ValueError(f"conversion must be one of {get_args(Conversion)}, got {conversion!r}.")
     if not MIN_DELTA <= delta <= MAX_DELTA:

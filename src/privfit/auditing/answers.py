@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from privfit.mechanisms.noise import NoiseSource, Shape
 
 Vector = NDArray[np.float64]
-Release = Callable[[bool, NoiseSource], Any]  # (whether the canary is there, noise) -> what is released
+# (whether the canary is in the table, noise) -> the released values
+Release = Callable[[bool, NoiseSource], Any]
 CERTAIN = 1e3  # a log likelihood ratio that stands for certainty
 QUANTILES = (np.arange(2000) + 0.5) / 2000  # for averaging over the noise of a winner
 
@@ -67,12 +68,12 @@ class Listener:
         return int(self._answer("noisy_argmax", scores, scale, shape))
 
     def radial(self, size: int, scale: float) -> Vector:
-        """Raise NotImplementedError, because such noise is used inside a release and is no answer."""
-        raise NotImplementedError("Audit what opens the data by its result alone.")
+        """Raise NotImplementedError, because such noise is used inside a release and not released."""
+        raise NotImplementedError("Audit mechanisms that open the data by their result alone.")
 
     def poisson_rows(self, n_rows: int, probability: float) -> NDArray[np.intp]:
         """Raise NotImplementedError, because samples are not released."""
-        raise NotImplementedError("Audit what draws samples by its result alone.")
+        raise NotImplementedError("Audit mechanisms that draw samples by their result alone.")
 
     def spawn(self, n: int) -> list[NoiseSource]:
         """Return this source n times, so that all answers are recorded."""
@@ -95,7 +96,7 @@ class Player(Listener):
 
 
 def log_likelihood_ratio(release: Release, present: bool, noise: NoiseSource) -> float:
-    """Return the log of how much likelier a run's answers are with the canary than without it.
+    """Return the log likelihood ratio of a run's answers: with the canary against without it.
 
     Parameters
     ----------
@@ -104,12 +105,13 @@ def log_likelihood_ratio(release: Release, present: bool, noise: NoiseSource) ->
     present : bool
         Whether the canary is in the table of the run.
     noise : NoiseSource
-        Where its noise comes from.
+        The source of its noise.
 
     Returns
     -------
     statistic : float
-        Positive if the canary seems to be there; +-`CERTAIN` if the answers or the result leave no doubt.
+        Positive if the canary seems to be in the table; +-`CERTAIN` if the answers or the result leave no
+        doubt.
     """
     listener = Listener(noise)
     result = release(present, listener)
@@ -127,7 +129,7 @@ def log_likelihood_ratio(release: Release, present: bool, noise: NoiseSource) ->
 
 
 def _log_likelihood(answer: Answer) -> float:
-    """Return the log likelihood of what was released, up to a constant that both tables share."""
+    """Return the log likelihood of the released values, up to a constant that is the same for both tables."""
     scale = float(answer.settings[0])
     if answer.kind == "gaussian":
         return -float(np.sum((answer.released - answer.fed) ** 2)) / (2.0 * scale**2)

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from privfit.accounting.gdp import epsilon_from_mu
 
 Vector = NDArray[np.float64]
-PILOT = 0.25  # share of the runs that are used to choose a threshold, and not for the bound
+PILOT = 0.25  # share of the runs that choose a threshold; the bound is computed from the others
 QUANTILES_TRIED = np.linspace(0.02, 0.98, 25)  # quantiles of the statistics that are tried as thresholds
 
 
-Bound = Callable[[int, int, int, float], float]  # of hits, misses, runs and alpha
+Bound = Callable[[int, int, int, float], float]  # a function of hits, misses, runs and alpha
 
 
 def proven_epsilon(present: Vector, absent: Vector, delta: float, alpha: float, *, gaussian: bool) -> float:
@@ -32,11 +32,11 @@ def proven_epsilon(present: Vector, absent: Vector, delta: float, alpha: float, 
     Parameters
     ----------
     present, absent : array
-        A statistic of every run with the canary, and of every run without it.
+        The statistic of every run with the canary, and of every run without it.
     delta : float
         The delta at which epsilon is bounded.
     alpha : float
-        The probability that the bound is larger than the true epsilon is at most this; ways to prove one
+        The largest probability that the bound exceeds the true epsilon. The different ways to prove a bound
         share it equally.
     gaussian : bool
         Whether the claim is Gaussian DP.
@@ -60,7 +60,7 @@ def _best(here: Vector, there: Vector, way: Bound, alpha: float) -> float:
     runs = len(here) - first
 
     def pilot(threshold: float) -> float:
-        # as if the pilot runs were as many as those that are judged
+        # computed as if there were as many pilot runs as other runs
         shares = (float(np.mean(found[:first] > threshold)) for found in (here, there))
         hits, misses = (round(share * runs) for share in shares)
         return way(hits, misses, runs, alpha)
@@ -72,9 +72,9 @@ def _best(here: Vector, there: Vector, way: Bound, alpha: float) -> float:
 
 
 def shares_of(hits: int, misses: int, runs: int, alpha: float) -> tuple[float, float]:
-    """Return a share that is not above that of right guesses, and one that is not below that of wrong ones.
+    """Return a lower bound on the share of right guesses, and an upper bound on that of wrong ones.
 
-    Both hold but with probability alpha (Clopper and Pearson 1934).
+    Both bounds hold except with probability alpha (Clopper and Pearson 1934).
     """
     from scipy.special import betaincinv
 
@@ -84,13 +84,13 @@ def shares_of(hits: int, misses: int, runs: int, alpha: float) -> tuple[float, f
 
 
 def epsilon_of_guesses(hits: int, misses: int, runs: int, alpha: float, *, delta: float) -> float:
-    """Return the epsilon that so many right and wrong guesses, each of so many runs, prove."""
+    """Return the epsilon that these numbers of right and wrong guesses prove, each in `runs` runs."""
     least, most = shares_of(hits, misses, runs, alpha)
     return max(0.0, math.log((least - delta) / most)) if least > delta else 0.0
 
 
 def epsilon_of_gaussian_guesses(hits: int, misses: int, runs: int, alpha: float, *, delta: float) -> float:
-    """Return the epsilon of the mu that the guesses prove, if what they are about is mu-Gaussian DP."""
+    """Return the epsilon of the mu that the guesses prove, if the claim is mu-Gaussian DP."""
     from scipy.special import ndtri
 
     least, most = shares_of(hits, misses, runs, alpha)
@@ -101,7 +101,7 @@ def epsilon_of_gaussian_guesses(hits: int, misses: int, runs: int, alpha: float,
 def shift_over_deviation(present: Vector, absent: Vector) -> float:
     """Return by how many standard deviations the canary shifts the statistic.
 
-    Of Gaussian noise, and of the log likelihood ratio, this is the mu of mu-Gaussian DP.
+    For Gaussian noise, and for the log likelihood ratio, this is the mu of mu-Gaussian DP.
     """
     deviation = math.sqrt((float(np.var(present)) + float(np.var(absent))) / 2.0)
     shift = float(np.mean(present) - np.mean(absent))
@@ -109,9 +109,9 @@ def shift_over_deviation(present: Vector, absent: Vector) -> float:
 
 
 def most_telling(present: NDArray[np.float64], absent: NDArray[np.float64]) -> tuple[Vector, Vector]:
-    """Return one number for each vector that was released: its part along the direction that tells most.
+    """Return one number for each released vector: its component along the direction that separates best.
 
-    The direction is Fisher's, of the pilot runs alone, whose number `proven_epsilon` leaves out.
+    This is Fisher's discriminant, computed from the pilot runs, which `proven_epsilon` does not judge.
     """
     first = round(PILOT * len(present))
     pilots = present[:first], absent[:first]

@@ -15,7 +15,7 @@ from privfit.auditing.answers import Release, Vector
 from privfit.mechanisms.noise import NoiseSource, Shape
 
 Kind = Literal["mechanism", "question", "solver", "interval", "score", "people"]
-# of all claims; large, because a few hundred runs cannot detect rare events
+# the delta of all claims; large, because a few hundred runs cannot detect rare events
 EPSILON, DELTA = 2.0, 0.05
 
 
@@ -28,16 +28,16 @@ class Case:
     name : str
         What is audited.
     kind : str
-        Whether that is a mechanism, a question, a solver, intervals, scores or a fit for people.
+        The kind of release: a mechanism, a question, a solver, intervals, scores or a fit for people.
     promise : Promise
         The claimed promise.
     release : callable
         A function of (whether the canary is in the table, noise source) that returns the released values.
     sees : {"answers", "result"}
-        What the attacker sees: every noisy answer, as the promise allows, or the result alone. Samples,
-        tilted objectives and what else stays inside one release are audited by the result.
+        What the attacker sees: every noisy answer, as the promise allows, or the result alone. If samples,
+        tilted objectives or the like stay inside one release, it is audited by the result.
     control : float
-        The share of the noise that the positive control adds, which is an error that the audit has to detect.
+        The share of the noise that the positive control adds. The audit has to detect this error.
     """
 
     name: str
@@ -51,8 +51,8 @@ class Case:
     def mu(self) -> float:
         """The largest shift over the standard deviation that Gaussian noise of the same price allows.
 
-        A release with a proof of its own has no price but its epsilon, so that it is compared with Gaussian
-        noise of the same epsilon and delta.
+        A release with a proof of its own has no price in rho, so it is compared with Gaussian noise of the
+        same epsilon and delta.
         """
         if isinstance(self.promise, Direct):
             return mu_from_epsilon(self.epsilon, DELTA)
@@ -89,14 +89,14 @@ class Weakened:
         return self.source.noisy_argmax(scores, self.share * scale, shape)
 
     def poisson_rows(self, n_rows: int, probability: float) -> NDArray[np.intp]:
-        """Return a sample as it should be."""
+        """Return a correct sample."""
         return self.source.poisson_rows(n_rows, probability)
 
     def spawn(self, n: int) -> list[NoiseSource]:
-        """Return n sources that are as weak."""
+        """Return n sources with the same bug."""
         return [Weakened(source, self.share) for source in self.source.spawn(n)]
 
 
 def flat(*parts: Any) -> Vector:
-    """Return what was released as one vector."""
+    """Return the released values as one vector."""
     return np.concatenate([np.ravel(np.asarray(part, dtype=np.float64)) for part in parts])

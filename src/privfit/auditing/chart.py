@@ -14,9 +14,9 @@ def draw(findings: Sequence[Finding], path: Path) -> None:
     Parameters
     ----------
     findings : sequence of Finding
-        What the audit found.
+        The findings of the audit.
     path : Path
-        The file, whose ending says which kind it is.
+        The file; its ending names the format.
     """
     from matplotlib.figure import Figure
 

@@ -32,7 +32,7 @@ from privfit.solvers import (
     get_solver,
 )
 
-OTHERS = 40  # records that agree with each other
+OTHERS = 40  # number of records that agree with each other
 VISITS, MOST_USED = 7, 3  # records that the canary has if it is a person, and those that are used
 PUBLIC: dict[str, Any] = {"epsilon": EPSILON, "delta": DELTA, "fit_intercept": False}
 LABELS = PUBLIC | {"classes": (0, 1)}
@@ -59,18 +59,18 @@ def fits() -> Iterator[Case]:
     modern = ModernDPAGD(iterations=4, C_grad=1.0)
     yield _case("dpagd-modern", "solver", DPLinearSVC, BOUNDED | {"solver": modern})
     chosen: dict[str, Any] = {
-        "frank-wolfe": FrankWolfe(radius=0.5),  # so small that the hinge never lets go of the canary
+        "frank-wolfe": FrankWolfe(radius=0.5),  # so small that the canary always has a margin below 1
         "privgene": PrivGene(population=8, parents=2),
     }
     for name, solver in chosen.items():
         yield _case(name, "solver", DPLinearSVC, BOUNDED | {"solver": solver}, blank=True)
-    # looser than others: Laplace noise at the price of any pure mechanism, and the classic conversion
+    # its bounds are looser: Laplace noise at the price of any pure mechanism, and the classic conversion
     loose = BOUNDED | {"solver": DPAGD(splits=4, C_grad=1.0, C_obj=1.0)}
     yield _case("dpagd", "solver", DPLinearSVC, loose, blank=True, control=0.05)
     opened: dict[str, Any] = {
         "sgd-ma": SGDMA(clip=1.0, step=0.02, batch_size=OTHERS),
         "sgd-adv": SGDAdv(clip=1.0, step=0.05, batch_size=OTHERS, steps=2),
-        "output-perturbation": OutputPerturbation(T=1, radius=1.0),  # as long as the canary
+        "output-perturbation": OutputPerturbation(T=1, radius=1.0),  # the norm of the canary
         "objective-perturbation": "objective-perturbation",
         "approximate-minima-perturbation": "approximate-minima-perturbation",
     }
@@ -128,7 +128,7 @@ def _case(
 
 
 def table(present: bool, *, numbers: bool, people: bool, blank: bool) -> tuple[Vector, Any, Any]:
-    """Return features, targets and ids of the others and, if it is there, of the canary."""
+    """Return features, targets and ids of the other records and, if `present`, of the canary."""
     more = (VISITS if people else 1) * present
     signs = np.where(np.arange(OTHERS) % 2 == 0, 1.0, -1.0)
     X = np.append(0.0 * signs if blank else signs, np.ones(more))[:, None]
@@ -149,7 +149,7 @@ def _fitted(
         fit = model(**settings)
         fit._noise_source = lambda: noise
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of weak promises, which these are on purpose
+            warnings.simplefilter("ignore")  # warnings of weak promises, which are weak on purpose
             fit.fit(X, y, weights, groups=groups)
         return flat(fit.coef_, fit.intercept_)
 

@@ -79,7 +79,7 @@ def mechanisms() -> Iterator[Case]:
     yield Case("Laplace noise", "mechanism", zcdp, laplace, control=0.25)
     shapes: tuple[Shape, ...] = ("gumbel", "exponential", "laplace")
     for shape in shapes:
-        # P2 claims more than a choice between two candidates needs, so a quarter of the noise may be enough
+        # P2 is loose for two candidates: a quarter of the noise may keep the claim, so controls add an eighth
         control = 0.25 if shape == "gumbel" else 0.125
         yield Case(f"selection, {shape} noise", "mechanism", zcdp, selected(shape), control=control)
 
@@ -171,7 +171,7 @@ def questions() -> Iterator[Case]:
 
 
 def _answered(asked: Asked, promise: Gaussian | Concentrated) -> Release:
-    """Return a function that asks about four records of zeros and, if it is there, the canary."""
+    """Return a function that asks about four records of zeros and, if it is present, the canary."""
     most = 1 if promise.person_id is None else RECORDS_OF_PERSON
 
     def release(present: bool, noise: NoiseSource) -> Vector:

@@ -18,7 +18,7 @@ from privfit.auditing.case import DELTA, Case, Weakened
 from privfit.mechanisms.noise import NoiseSource, SecureNoise, SeededNoise
 
 ALPHA = 1e-3  # the probability of a false alarm in the whole audit
-RUNS = 600  # of each table, for each case; with fewer, controls of choices may not be found out
+RUNS = 600  # for each table of each case; with fewer, an attack may miss controls of choices
 RUNS_FOR_SMALL_BUGS = 1000  # with fewer, an attack may miss a control that adds half of the noise
 
 
@@ -35,7 +35,7 @@ class Finding:
     claimed_epsilon : float
         The epsilon that is claimed at delta = 0.05.
     proven_epsilon : float
-        The lower bound on epsilon; it exceeds the true epsilon with a probability of at most `alpha`.
+        The lower bound on epsilon. The probability that it exceeds the true epsilon is at most `alpha`.
     claimed_mu : float
         sqrt(2 rho), the largest shift in standard deviations that Gaussian noise of the price allows.
     shift : float
@@ -75,11 +75,11 @@ class Finding:
 
     @property
     def power(self) -> float:
-        """The canary's shift as a share of what is claimed."""
+        """The canary's shift as a share of the claimed mu."""
         return self.shift / self.claimed_mu
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what JSON can hold."""
+        """Return the finding in a form that JSON can hold."""
         return asdict(self) | {"holds": self.holds, "can_fail": self.can_fail, "power": self.power}
 
 
@@ -107,23 +107,23 @@ def attack(
     seed: int | None = None,
     on_finding: Callable[[Finding, int, int], None] = lambda finding, done, total: None,
 ) -> list[Finding]:
-    """Attack every case, or those named, and return the results in the order of the catalogue.
+    """Attack all cases, or the named ones, and return the results in the order of the catalogue.
 
     Parameters
     ----------
     names : sequence of str, optional
         The cases; by default all of them.
     runs : int
-        How often each of the two tables is used, of which three quarters are judged.
+        The number of runs on each of the two tables; three quarters of them are judged.
     alpha : float
-        The probability that the audit of a right package finds any case wanting is at most this. Every case
-        gets an equal share of it.
+        The largest probability that the audit of a correct package reports an error. Every case gets an equal
+        share of it.
     jobs : int
         Number of processes.
     seed : int, optional
-        Of the noise, for tests; by default it is secure, as in a release.
+        The seed of the noise, for tests. By default the noise is secure, as in a release.
     on_finding : callable
-        Called with each finding, how many there are and how many there will be.
+        Called with each finding, the number of findings so far, and their final number.
 
     Returns
     -------
@@ -133,7 +133,7 @@ def attack(
     Raises
     ------
     ValueError
-        If there is no case of a name.
+        If a name belongs to no case.
     """
     known = catalogue()
     chosen = list(known if names is None else names)
@@ -158,7 +158,7 @@ def _findings(names: list[str], how: tuple[int, float, int | None], jobs: int) -
 
 
 def _finding_by_name(name: str, runs: int, alpha: float, seed: int | None) -> Finding:
-    """Audit a case that another process named, because functions cannot be sent to it."""
+    """Audit the case of this name, because functions cannot be sent to another process."""
     return finding_of(catalogue()[name], runs, alpha, seed)
 
 
@@ -184,7 +184,7 @@ def finding_of(case: Case, runs: int, alpha: float, seed: int | None = None) -> 
 
 
 def statistics(case: Case, runs: int, noise: NoiseSource) -> tuple[Vector, Vector]:
-    """Return the attacker's statistic in so many runs with the canary, and in as many without it."""
+    """Return the attacker's statistic in this many runs with the canary, and in as many without it."""
     if case.sees == "answers":
         present, absent = (
             np.array([log_likelihood_ratio(case.release, there, noise) for _ in range(runs)])

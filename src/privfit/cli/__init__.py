@@ -1,7 +1,7 @@
 """The command line: parse, call, print.
 
-One file for each command. Files import what parsing needs, and commands the rest when they run: help must not
-wait for NumPy.
+There is one file for each command. A file imports only what parsing needs. The function of a command imports
+the rest, so that help does not wait for NumPy.
 """
 
 from typing import Annotated

@@ -92,6 +92,6 @@ def _text(found: list[Finding], alpha: float) -> str:
         "claim. The shift says by how many standard deviations the hostile record moves what the attacker "
         "sees. mu is the largest shift that Gaussian noise of the same price would allow. If privfit is "
         f"correct, the probability that any lower bound exceeds its claim is at most {alpha:g}. If a control "
-        "is not found out, there were too few runs: raise --runs."
+        "is not detected, there were too few runs: raise --runs."
     )
     return f"{columns([heading, *rows])}\n\n{wrapped(meaning)}"

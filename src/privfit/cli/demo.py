@@ -164,7 +164,7 @@ def print_curves(console: Console, models: Mapping[str, Any]) -> None:
     for column in DRAWN:
         curves = {name: model.curves_.get(column) for name, model in models.items()}
         if None in curves.values():
-            continue  # with a small privacy budget the model is the plain one
+            continue  # with a small privacy budget the model has no curves
         places = np.linspace(curves["with privacy"].knots[0], curves["with privacy"].knots[-1], width)
         heights = {name: np.interp(places, curve.knots, curve.heights[0]) for name, curve in curves.items()}
         heights = {name: drawn - drawn.mean() for name, drawn in heights.items()}  # only differences matter

@@ -78,7 +78,7 @@ def _of_numbers(
         "mean_absolute_error": metrics.mean_absolute_error(targets, predicted, **given),
         "root_mean_squared_error": metrics.mean_squared_error(targets, predicted, **given) ** 0.5,
     }
-    if targets.min() < targets.max():  # R² needs different targets
+    if targets.min() < targets.max():  # R² is undefined if all targets are equal
         facts = {"r2": metrics.r2_score(targets, predicted, **given)} | facts
     if quantile is not None:
         facts["mean_pinball_loss"] = metrics.mean_pinball_loss(targets, predicted, alpha=quantile, **given)

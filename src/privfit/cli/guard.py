@@ -100,7 +100,7 @@ def make_safe(stream: io.TextIOWrapper, environment: Mapping[str, str]) -> None:
     chosen = any(environment.get(name) for name in ("PYTHONIOENCODING", "PYTHONUTF8"))
     locale = environment.get("LC_ALL") or environment.get(
         "LANG"
-    )  # LC_CTYPE is not as the user left it (PEP 538)
+    )  # Python may have changed LC_CTYPE at its start (PEP 538)
     if stream.isatty() and not chosen and locale in ("C", "POSIX"):
         stream.reconfigure(encoding="ascii")
 

@@ -69,7 +69,7 @@ def ledger_in(store: str, dataset: str | None) -> Ledger:
         database = Database(url, timeout=30.0)
         if not database.exists():
             raise Mistake(
-                f"{database.path} is not there; open a ledger with: privfit ledger open {store} "
+                f"{database.path} does not exist; open a ledger with: privfit ledger open {store} "
                 "--dataset NAME --epsilon E"
             )
         names = list_datasets(url)

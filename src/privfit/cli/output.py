@@ -25,7 +25,7 @@ def show(facts: dict[str, Any], text: str, *, as_json: bool) -> None:
 
 
 def document(facts: dict[str, Any]) -> str:
-    """Return facts as a JSON document, in which numbers that do not exist are null.
+    """Return facts as a JSON document, in which NaN and infinities are null.
 
     JSON escapes characters below U+0020 by itself. Other characters that control a terminal are escaped, too.
     """
@@ -67,7 +67,7 @@ def columns(rows: Sequence[Sequence[str]]) -> str:
 
 def _is_number(cell: str) -> bool:
     try:
-        float(cell)
+        float(cell.replace(",", ""))
     except ValueError:
         return cell == "-"
     return True

@@ -45,8 +45,8 @@ def predict(
     from privfit.mapped import cache_directory
     from privfit.publication.csv_file import write_csv
 
-    # First into a file without a name, because an error may come as late as the last row. Ids in a CSV file
-    # that are not valid UTF-8 are written as the same bytes.
+    # The rows are first written to a temporary file, because the last row may still raise an error. Ids in a
+    # CSV file that are not valid UTF-8 are written as the same bytes.
     with TemporaryFile(dir=cache_directory()) as predicted:
         text = TextIOWrapper(predicted, newline="", encoding="utf-8", errors="surrogateescape")
         write_csv(text, _predictions(fitted, data, probabilities=probabilities, check=not no_check))
@@ -60,7 +60,7 @@ def predict(
 def _predictions(
     fitted: Any, data: Sequence[Any], *, probabilities: bool, check: bool
 ) -> Iterator[Sequence[Any]]:
-    """Yield what the columns are called and a row for each record; refuse a table that does not fit."""
+    """Yield the names of the columns and then a row for each record; refuse a table that does not fit."""
     from privfit.schema import Identifier
 
     schema = fitted.schema_
@@ -74,7 +74,7 @@ def _predictions(
 
         empty = next(source.read(names, lambda size: None))
         ids = [column for column in identifiers if column.name in empty.column_names]
-        columns_of(empty, [*schema.features, *ids])  # which refuses a column that is not there, or its type
+        columns_of(empty, [*schema.features, *ids])  # raises if a column is missing or has a wrong type
         chances = [f"probability of {label}" for label in fitted.classes_] if probabilities else []
         yield [*(column.name for column in ids), schema.label.name, *chances]
         try:
@@ -86,7 +86,7 @@ def _predictions(
                 if probabilities:
                     columns += fitted.predict_proba(table).T.tolist()
                 yield from zip(*columns, strict=True)
-        except ValueError:  # what the schema refuses; the check says more about it
+        except ValueError:  # the schema refuses a cell; the check says more about it
             if check:
                 refuse_what_does_not_fit(all_findings(source, schema, names, "predict"), "predict")
             raise

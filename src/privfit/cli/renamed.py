@@ -1,4 +1,4 @@
-"""Names of privfit 0.1 that still work; to be deleted in 0.3."""
+"""Names of privfit 0.1 that still work. They will be removed in 0.3."""
 
 from __future__ import annotations
 

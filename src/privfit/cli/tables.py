@@ -70,7 +70,7 @@ def reading_table(data: Sequence[Any]) -> Iterator[tuple[Batches, OnRead]]:
         with reading(f"Reading {name}", source.size) as on_read:
             yield source, on_read
     except (TypeError, ImportError) as error:
-        # a column of a Parquet file has a type that the schema does not expect, or DuckDB is not there
+        # a column of a Parquet file has a type that the schema does not expect, or DuckDB is not installed
         raise Mistake(f"{name}: {error}") from None
 
 
@@ -157,12 +157,13 @@ def take_table(
 
         people = [ids] if ids is not None and of_people else []
         needed = [*schema.features, schema.label, *weight, *people]
-        columns_of(next(source.read(names, lambda size: None)), needed)  # their types; it has no rows
+        # a batch without rows, to check the types
+        columns_of(next(source.read(names, lambda size: None)), needed)
         try:
             see = checking.see if check else lambda table: None
             dtype = np.float64 if purpose == "evaluate" else np.float32
             table = take(source, schema, names=names, dtype=dtype, on_read=on_read, see=see)
-        except ValueError:  # what the schema refuses; the check says more about it
+        except ValueError:  # the schema refuses a cell; the check says more about it
             if check:
                 refuse_what_does_not_fit(all_findings(source, schema, names, purpose), purpose)
             raise

@@ -21,13 +21,13 @@ _FILES = {
 
 
 def _documented(name: str, listing: str) -> Categorical:
-    """Read a column's categories as the documentation lists them."""
+    """Return a categorical column with the categories that the documentation lists."""
     return Categorical(name, listing.split(", "))
 
 
-# Columns, categories and classes are those of adult.names, the documentation of the data set; its mark for
-# a missing value, "?", is not a category. It gives no bounds: these come from the survey, not from the
-# records.
+# Columns, categories and classes are those of adult.names, the documentation of the data set. Its mark for a
+# missing value, "?", is not a category. The documentation gives no bounds. The bounds below come from the
+# rules of the survey, not from the records.
 ADULT_SCHEMA = Schema(
     columns=(
         # Only people over 16 were extracted; the survey records 90 for anyone older.
@@ -37,7 +37,8 @@ ADULT_SCHEMA = Schema(
             "Private, Self-emp-not-inc, Self-emp-inc, Federal-gov, Local-gov, State-gov, Without-pay, "
             "Never-worked",
         ),
-        # How many people a record stands for; no bound is documented, so a round one is declared.
+        # The number of people that a record stands for. No bound is documented, so a round number is
+        # declared.
         Numeric("fnlwgt", 0, 1_500_000),
         _documented(
             "education",
@@ -60,11 +61,11 @@ ADULT_SCHEMA = Schema(
         _documented("relationship", "Wife, Own-child, Husband, Not-in-family, Other-relative, Unmarried"),
         _documented("race", "White, Asian-Pac-Islander, Amer-Indian-Eskimo, Other, Black"),
         _documented("sex", "Female, Male"),
-        # Five digits in the survey, whose highest code is 99999.
+        # The survey stores five digits; the highest code is 99999.
         Numeric("capital-gain", 0, 99_999),
-        # No bound is documented; a round figure above the 3,000 dollars a tax return may deduct in a year.
+        # No bound is documented. This is a round number above the 3,000 dollars that a tax return may deduct.
         Numeric("capital-loss", 0, 5_000),
-        # Only people who work were extracted; two digits in the survey.
+        # The data set has only people who work; the survey stores two digits.
         Numeric("hours-per-week", 1, 99),
         _documented(
             "native-country",
@@ -78,9 +79,9 @@ ADULT_SCHEMA = Schema(
     label=Label("income", ("<=50K", ">50K")),
 )
 
-# The paper takes Adult in LIBSVM's encoding (a9a and a9a.t): numbers are cut into intervals and get one
-# indicator for each. These are the upper ends; the last interval has none. They are near the quintiles of
-# the training file, and declared public as in the paper.
+# The paper uses Adult in LIBSVM's encoding (a9a and a9a.t), which divides numbers into intervals with one
+# indicator each. These are the upper ends of the intervals; the last interval has none. They are near the
+# quintiles of the training file, and are declared public, as in the paper.
 _INTERVALS = {
     "age": (25, 32, 40, 49),
     "fnlwgt": (106_640, 158_660, 196_337, 259_870),
@@ -123,7 +124,7 @@ def load_adult(*, split: Literal["train", "test", "all"] = "all") -> Bunch:
 
 
 def encoded_adult(split: Literal["train", "test", "all"], encoding: Encoding) -> Bunch:
-    """Load Adult in either encoding; the paper's is computed from the official files too."""
+    """Load Adult in either encoding; the paper's encoding is computed from the official files, too."""
     rows = [row for part in _FILES if split in (part, "all") for row in _rows(*_FILES[part])]
     frame, labels = raw_columns(rows, ADULT_SCHEMA)
     schema, columns = ADULT_SCHEMA, frame
@@ -150,7 +151,7 @@ def _intervals(frame: dict[str, Any]) -> dict[str, Any]:
 
 
 def _rows(name: str, sha256: str) -> list[list[str]]:
-    """Unpack one bundled file, check that it is the official one, and split it into fields."""
+    """Unpack one bundled file, check that it is the official file, and split its lines into fields."""
     try:
         unpacked = gzip.decompress(files(__package__).joinpath("files", name).read_bytes())
     except (OSError, EOFError, zlib.error):

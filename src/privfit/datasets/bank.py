@@ -24,9 +24,9 @@ SOURCE = Source(
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _LABEL = Label("y", ("no", "yes"))
 
-# Columns, categories and classes are those of bank-names.txt, the documentation of the data set. It gives
-# no bounds: these are round figures for the customers of a bank and for calls made from May 2008 to
-# November 2010. What lies beyond is clipped.
+# Columns, categories and classes are those of bank-names.txt, the documentation of the data set. It gives no
+# bounds. The bounds below are round numbers that are plausible for customers of a bank and for calls from May
+# 2008 to November 2010. Values beyond them are clipped.
 BANK_SCHEMA = Schema(
     columns=(
         Numeric("age", 18, 100),
@@ -40,17 +40,17 @@ BANK_SCHEMA = Schema(
         Categorical("marital", ("married", "divorced", "single")),
         Categorical("education", ("unknown", "secondary", "primary", "tertiary")),
         Categorical("default", ("yes", "no")),
-        # Euros, the average over a year.
+        # in euros, the average over a year
         Numeric("balance", -5_000, 20_000),
         Categorical("housing", ("yes", "no")),
         Categorical("loan", ("yes", "no")),
         Categorical("contact", ("unknown", "telephone", "cellular")),
         Numeric("day", 1, 31),
         Categorical("month", _MONTHS),
-        # Seconds; an hour.
+        # in seconds, up to an hour
         Numeric("duration", 0, 3_600),
         Numeric("campaign", 1, 50),
-        # Days since the last campaign's call, -1 if there was none; two and a half years of calls.
+        # days since the call of the last campaign, up to two and a half years; -1 if there was none
         Numeric("pdays", -1, 915),
         Numeric("previous", 0, 50),
         Categorical("poutcome", ("unknown", "other", "failure", "success")),
@@ -58,9 +58,9 @@ BANK_SCHEMA = Schema(
     label=_LABEL,
 )
 
-# The paper's matrix, column by column as in the authors' BANK.dat: one category of each block is left out,
-# the date is 30 month + day, and whether there was an earlier call is apart from how long ago. The bounds
-# are the smallest and largest values in the file, declared public as in the paper.
+# The paper's matrix, with the columns of the authors' BANK.dat. One category of each column is left out. The
+# date is 30 month + day. There is an indicator of an earlier call, and another column has the time since
+# then. The bounds are the smallest and largest values in the file, declared public as in the paper.
 BANK_PAPER_SCHEMA = Schema(
     columns=(
         Numeric("age", 18, 95),
@@ -98,7 +98,7 @@ Source: UCI Machine Learning Repository, https://doi.org/10.24432/C5K306. Licenc
 
 
 def load_bank(*, encoding: Encoding, data_dir: str | os.PathLike[str] | None) -> Bunch:
-    """Load UCI Bank Marketing from its official file; the paper's matrix is computed from that too."""
+    """Load UCI Bank Marketing from its official file, from which the paper's matrix is computed, too."""
     columns, labels = _read(locate(SOURCE, data_dir))
     schema = BANK_SCHEMA
     if encoding == "paper":
@@ -118,7 +118,7 @@ def _read(path: Path) -> tuple[dict[str, Any], NDArray[np.str_]]:
         if not set(labels) <= set(_LABEL.classes):
             raise ValueError
     except (ValueError, csv.Error):
-        # Without the original error, which would show what is in a record.
+        # the original error is dropped, because it quotes a record
         raise ValueError(
             f"{path} is not bank-full.csv: a line of names and then records of 17 values separated by "
             "semicolons, the last of them yes or no."

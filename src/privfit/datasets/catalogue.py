@@ -1,4 +1,4 @@
-"""One door to all data sets."""
+"""The function `load`, which loads any of the data sets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from privfit.datasets.kddcup99 import load_kddcup99
 from privfit.schema import Schema
 
 Name = Literal["adult", "bank", "ipums-br", "ipums-us", "kddcup99"]
-# What `subset` may be; the first is the default.
+# The allowed values of `subset`, the default first.
 _SUBSETS: dict[str, tuple[str, ...]] = {"adult": ("all", "train", "test"), "kddcup99": ("10%", "full")}
 
 
@@ -27,47 +27,48 @@ def load(
     data_dir: str | os.PathLike[str] | None = None,
     schema: Schema | None = None,
 ) -> Bunch:
-    """Load a data set with the public facts about it.
+    """Load a data set together with the public facts about it.
 
-    Adult is shipped with the package. A file of another data set is looked for in `data_dir`, or else in the
-    directory that the environment variable PRIVFIT_DATA names, then in the user's cache, and is at last
-    downloaded into that from its official address. The IPUMS files cannot be downloaded.
+    Adult is part of the package. Files of other data sets are first looked for in `data_dir` or, without it,
+    in the directory that the environment variable PRIVFIT_DATA names, and then in the user's cache. A file
+    that is in neither place is downloaded from its official address into the cache. The IPUMS files cannot be
+    downloaded.
 
-    Guarantee: an encoded record is a function of that record and of constants in this package (or of your
-    `schema`), never of other records.
+    Guarantee: an encoded record depends on that record and on constants in this package (or on your
+    `schema`), and never on other records.
 
     Parameters
     ----------
     name : {"adult", "bank", "ipums-br", "ipums-us", "kddcup99"}
-        The data set. "ipums-us" is your own extract, ``IPUMS-US.dat``: numbers separated by spaces, one
-        record a line, a label of 0 or 1 last.
+        The data set. "ipums-us" is your own extract, ``IPUMS-US.dat``: a text file with one record in each
+        line: numbers separated by spaces, and at the end the label, 0 or 1.
     encoding : {"schema", "paper"}, default="schema"
-        "schema" is the library's own: numbers rescaled from bounds that are documented or round figures, one
-        indicator for each documented category. "paper" is the matrix of Lee & Kifer's experiments: 123
-        columns for Adult (LIBSVM's encoding), 32 for Bank, 52 and 57 for IPUMS, 119 for KDD Cup 1999. The
-        paper counts one more, the bias, which the estimators add themselves. Its bounds are the extremes in
-        the data, declared public as in the paper. The IPUMS files are encoded already; for them both mean
-        the same.
+        "schema" is the encoding of this package: numbers are rescaled by bounds that are documented or round
+        numbers, and each documented category has an indicator. "paper" is the matrix of Lee & Kifer's
+        experiments: 123 columns for Adult (LIBSVM's encoding), 32 for Bank, 52 and 57 for IPUMS, 119 for KDD
+        Cup 1999. The paper counts one more column, the intercept, which the estimators add. Its bounds are
+        the extremes in the data, declared public as in the paper. The IPUMS files are encoded already, so
+        both encodings are the same for them.
     subset : str, optional
         For "adult", "all" (default), "train" or "test"; for "kddcup99", "10%" (default) or "full".
     data_dir : path, optional
         Directory with the official files, plain or as .gz.
     schema : Schema, optional
-        For "ipums-us" only, the public facts about your extract. Without it bounds are taken from the file,
-        with a PrivacyLeakWarning.
+        For "ipums-us" only: the public facts about your extract. Without a schema, bounds are taken from the
+        file, with a `PrivacyLeakWarning`.
 
     Returns
     -------
     Bunch
-        ``data`` (CSR, float32, in [0, 1]), ``target`` (strings), ``classes`` (the two, negative first),
-        ``feature_names``, ``schema``, ``licence`` and ``DESCR``.
+        ``data`` (a CSR matrix of float32 between 0 and 1), ``target`` (strings), ``classes`` (both labels,
+        the negative class first), ``feature_names``, ``schema``, ``licence`` and ``DESCR``.
 
     Raises
     ------
     DownloadError
-        If a file could not be fetched whole and unchanged; nothing of it was kept.
+        If a file could not be downloaded, or its hash is wrong; nothing of it is kept.
     FileNotFoundError
-        If a file that cannot be downloaded is nowhere.
+        If a file that cannot be downloaded is not on this machine.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def load(
     if encoding not in get_args(Encoding):
         raise ValueError(f"encoding must be 'schema' or 'paper', not {encoding!r}.")
     if schema is not None and name != "ipums-us":
-        raise ValueError(f"schema is for 'ipums-us' only; that of {name!r} is part of the package.")
+        raise ValueError(f"schema is for 'ipums-us' only; the schema of {name!r} is part of the package.")
     subsets = _SUBSETS.get(name, (None,))
     if subset not in (None, *subsets):
         known = f"must be {' or '.join(map(repr, subsets))}" if name in _SUBSETS else "must be left out"

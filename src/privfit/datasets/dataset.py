@@ -1,4 +1,4 @@
-"""What every loader returns, and how it is made from raw columns."""
+"""The object that every loader returns, and how loaders make it from raw columns."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ CC_BY = "CC BY 4.0, https://creativecommons.org/licenses/by/4.0/"
 
 
 def dataset(data: Any, target: NDArray[Any], *, schema: Schema, licence: str, description: str) -> Bunch:
-    """Put encoded records and the public facts about them together."""
-    assert isinstance(schema.label, Label)  # all tables here have classes
+    """Return encoded records and the public facts about them as one object."""
+    assert isinstance(schema.label, Label)  # the labels of all these data sets are classes
     return Bunch(
         data=data,
         target=target,
@@ -31,12 +31,12 @@ def dataset(data: Any, target: NDArray[Any], *, schema: Schema, licence: str, de
 
 
 def encode(columns: Mapping[str, Any], schema: Schema) -> Any:
-    """Encode raw columns by the schema and nothing else: CSR, float32, in [0, 1]."""
+    """Encode raw columns by the schema alone, as a CSR matrix of float32 between 0 and 1."""
     return encode_table(columns, schema, sparse=True)
 
 
 def raw_columns(rows: Iterable[Sequence[str]], schema: Schema) -> tuple[dict[str, Any], NDArray[np.str_]]:
-    """Turn rows of text, label last, into the schema's columns and the labels."""
+    """Turn rows of text, which end with the label, into the schema's columns and the labels."""
     *fields, labels = zip(*rows, strict=True)
     columns = {
         fact.name: np.array(field, dtype=np.float64 if isinstance(fact, Numeric) else object)

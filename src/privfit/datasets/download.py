@@ -1,4 +1,4 @@
-"""One file over HTTP: resumed when the connection is cut, checked by its hash, whole or not there at all."""
+"""Download one file over HTTP, resume cut connections, and keep the file only if its hash is correct."""
 
 from __future__ import annotations
 
@@ -23,37 +23,38 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 ATTEMPTS = 5
 PAUSE = 1.0  # seconds before the second attempt, doubled before each later one
-TIMEOUT = 30.0  # seconds without a byte after which a connection counts as cut
+TIMEOUT = 30.0  # seconds without data after which a connection counts as cut
 BLOCK = 1 << 16
 
 
 class DownloadError(OSError):
-    """A data file could not be fetched; nothing of it was kept."""
+    """A data file could not be downloaded; nothing of it is kept."""
 
 
 def download(url: str, target: Path, *, sha256: str, members: Sequence[str] = ()) -> None:
-    """Fetch `url` and put it at `target` if it is what it should be.
+    """Download a file to `target` if its hash is correct.
 
-    The work is done in a directory of this call's own beside the target, and the file gets its name only when
-    it is complete and checked. Processes that fetch the same file at once therefore do not meet, and a reader
-    never sees half a file. A cut connection is resumed within the call; when the call ends, the directory is
-    removed and nothing is left to resume. (A process that is killed leaves its directory behind.)
+    Each call writes to a temporary directory of its own beside the target. The file gets its name only when
+    it is complete and checked. So processes that download the same file at the same time do not disturb each
+    other, and no reader sees half a file. A cut connection is resumed within the call. When the call ends,
+    the temporary directory is removed. (If the process is killed, the directory remains.)
 
     Parameters
     ----------
     url : str
-        Where the file is.
+        The address of the file.
     target : Path
-        Where it goes; its directory is made if need be.
+        The path to write to; its directory is created if it does not exist.
     sha256 : str
-        Hash of what is put at `target`, in hexadecimal.
+        The hash of the file at `target`, in hexadecimal.
     members : sequence of str
-        The way to the wanted file if it is packed: a member of the zip file at `url`, a member of that, ...
+        If the wanted file is packed: the member of the zip file at `url`, then the member of that zip file,
+        and so on.
 
     Raises
     ------
     DownloadError
-        Says why, without a full stop: the caller knows what to advise.
+        With the reason, which does not end with a full stop: the caller adds advice.
     """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -75,13 +76,13 @@ def download(url: str, target: Path, *, sha256: str, members: Sequence[str] = ()
 
 
 def file_sha256(path: Path) -> str:
-    """Hash of a file's content, in hexadecimal."""
+    """Return the hash of a file's content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _receive(url: str, file: IO[bytes], show: Callable[[int, int | None], None]) -> None:
-    """Write what is at `url` to `file`, going on where the last connection was cut."""
+    """Write the content of `url` to `file`; continue where the last connection was cut."""
     validator: str | None = None
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -93,7 +94,7 @@ def _receive(url: str, file: IO[bytes], show: Callable[[int, int | None], None])
                 request.add_header("If-Range", validator)
         try:
             with urlopen(request, timeout=TIMEOUT) as response:
-                # Anything but the rest of the same file is the file from its beginning.
+                # unless the server sends the rest of the same file, it sends the file from its beginning
                 start = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
                 if response.status != 206 or start is None or int(start[1]) != file.tell():
                     file.seek(0)
@@ -119,7 +120,7 @@ def _receive(url: str, file: IO[bytes], show: Callable[[int, int | None], None])
 
 
 def _validator(etag: str | None, modified: str | None) -> str | None:
-    """Return what tells one version of a file from another: a strong entity tag, or else its date."""
+    """Return what distinguishes versions of a file: a strong entity tag or, without one, the date."""
     return etag if etag is not None and not etag.startswith("W/") else modified
 
 

@@ -29,8 +29,9 @@ _TASKS = {"ipums-br": "300 dollars a month", "ipums-us": "25,000 dollars a year"
 _LICENCE = "IPUMS International terms of use, https://international.ipums.org: not to be redistributed"
 _US_LABEL = Label("income", ("<=25K", ">25K"))
 
-# The columns of IPUMS-BR.dat come without names or documentation. Those of its 52 that are not 0 or 1 lie
-# between these values; the paper rescales by them, so they are declared public as there.
+# The 52 columns of IPUMS-BR.dat have no names and no documentation. Most hold only 0 and 1. These are the
+# smallest and the largest values of the others. The paper rescales by them, so they are declared public here,
+# too.
 _BR_BOUNDS = {
     **{6: (1, 2), 7: (0, 6), 8: (1, 2), 9: (1, 30), 10: (1, 27), 11: (0, 9), 12: (0, 4), 13: (10, 100)},
     **{14: (1, 2), 19: (1, 2), 50: (1, 140), 51: (1, 2), 52: (0, 88)},
@@ -44,7 +45,7 @@ IPUMS_BR_SCHEMA = Schema(
 def load_ipums(
     name: Literal["ipums-br", "ipums-us"], *, schema: Schema | None, data_dir: str | os.PathLike[str] | None
 ) -> Bunch:
-    """Load an extract; the file is encoded already, so one rescaling to [0, 1] serves every `encoding`."""
+    """Load an extract. The file is encoded already, so every `encoding` rescales it to [0, 1]."""
     if name == "ipums-br":
         schema = IPUMS_BR_SCHEMA
     path = locate(SOURCES[name], data_dir)
@@ -56,7 +57,7 @@ def load_ipums(
             "declare them with schema=Schema([Numeric(...), ...], label=...)",
         )
         low, high = features.min(axis=1), features.max(axis=1)
-        high = np.where(high > low, high, low + 1)  # a column with one value only still needs an interval
+        high = np.where(high > low, high, low + 1)  # a constant column needs an interval, too
         schema = Schema(
             [Numeric(f"x{j}", *bounds) for j, bounds in enumerate(zip(low, high, strict=True), start=1)],
             label=_US_LABEL,
@@ -82,7 +83,7 @@ def _read(path: Path) -> NDArray[np.float64]:
         if table.shape[1] < 2 or not np.isfinite(table).all() or not np.isin(table[:, -1], (0, 1)).all():
             raise ValueError
     except ValueError:
-        # Without the original error, which would show what is in a record.
+        # the original error is dropped, because it quotes a record
         raise ValueError(
             f"{path} is not a table of finite numbers separated by spaces with a label, 0 or 1, at the end "
             "of each line."

@@ -18,7 +18,7 @@ from privfit.datasets.sources import Source, at_hand, locate, reading
 from privfit.schema import Categorical, Label, Numeric, Schema
 
 _OFFICIAL = "http://kdd.ics.uci.edu/databases/kddcup99/"
-# The second addresses, and the hashes, are those of scikit-learn's fetch_kddcup99.
+# The second addresses, and the hashes, are from scikit-learn's fetch_kddcup99.
 SOURCES = {
     "10%": Source(
         file="kddcup.data_10_percent.gz",
@@ -34,7 +34,7 @@ SOURCES = {
 
 
 def _listed(text: str) -> list[str]:
-    """Read names as the documentation lists them."""
+    """Return the names in a text that lists them as the documentation does."""
     return text.split()
 
 
@@ -66,24 +66,24 @@ _CATEGORIES = {
     "flag": _listed("OTH REJ RSTO RSTOS0 RSTR S0 S1 S2 S3 SF SH"),
 }
 
-# Rates and yes-or-no columns end at 1. These are the published largest values of the others in the full
-# file; the paper rescales by them, so they are declared public as there.
+# Rates and yes-or-no columns are at most 1. These are the published largest values of all other columns in
+# the full file. The paper rescales by them, so they are declared public here, too.
 _LARGEST = {
     **{"duration": 58_329, "src_bytes": 1_379_963_888, "dst_bytes": 1_309_937_401, "wrong_fragment": 3},
     **{"urgent": 14, "hot": 101, "num_failed_logins": 5, "num_compromised": 7_479, "su_attempted": 2},
     **{"num_root": 7_468, "num_file_creations": 100, "num_shells": 5, "num_access_files": 9},
     **{"count": 511, "srv_count": 511, "dst_host_count": 255, "dst_host_srv_count": 255},
 }
-# A few connections are a million times larger than most, and dividing by the largest leaves nothing of the
-# rest. The library's own schema ends sooner: an hour, the largest IP datagram, ten of any event within a
-# connection. These are choices, not facts about the records; what lies beyond is clipped.
+# A few connections are a million times larger than most. Divided by the largest value, most would be nearly
+# zero. So the schema of this package has smaller bounds: an hour, the largest IP datagram, ten events of any
+# kind within a connection. These are choices, not facts about the records. Values beyond them are clipped.
 _SENSIBLE = _LARGEST | {
     **{"duration": 3_600, "src_bytes": 65_535, "dst_bytes": 65_535, "urgent": 10, "hot": 10},
     **{"num_compromised": 10, "num_root": 10, "num_file_creations": 10},
 }
 
 _LABEL = Label("attack", ("other", "dos"))
-# The kinds of connection in the training files, with the full stop they are written with there.
+# The kinds of connections in the training files, which write them with a full stop.
 _OUTCOMES = {
     **dict.fromkeys(_listed("back. land. neptune. pod. smurf. teardrop."), "dos"),
     **dict.fromkeys(
@@ -111,9 +111,9 @@ def _schema(highest: dict[str, int], left_out: int) -> Schema:
 
 
 KDDCUP99_SCHEMA = _schema(_SENSIBLE, left_out=0)
-# The paper counts 120 columns with the bias. That is 38 numbers and, of the 3 protocols, 70 services and 11
-# flags of the full file, an indicator for all but one, as in the authors' BANK.dat. Which ones they left
-# out is not published; here it is the first of each.
+# The paper counts 120 columns with the intercept: 38 numbers, and indicators for the 3 protocols, 70 services
+# and 11 flags of the full file, without one of each, as in the authors' BANK.dat. It is not published which
+# categories they left out. Here it is the first of each column.
 KDDCUP99_PAPER_SCHEMA = _schema(_LARGEST, left_out=1)
 
 _DESCRIPTION = """KDD Cup 1999
@@ -125,7 +125,7 @@ Source: UCI Machine Learning Repository, https://doi.org/10.24432/C51C7N. Licenc
 """
 
 _CHUNK = 1 << 16
-# One place more than the longest known text, so that a longer one is not cut to a known one.
+# One character more than the longest known text, so that a longer text is not cut to a known one.
 _ROW = np.dtype(
     [(name, f"U{1 + max(map(len, _CATEGORIES[name]))}" if name in _CATEGORIES else "f8") for name in _COLUMNS]
     + [(_LABEL.name, f"U{1 + max(map(len, _OUTCOMES))}")]
@@ -133,7 +133,7 @@ _ROW = np.dtype(
 
 
 def subset_at_hand(data_dir: str | os.PathLike[str] | None = None) -> Literal["10%", "full"]:
-    """Say "full" if the full file is here already; it is too large to be fetched without being asked for."""
+    """Return "full" if the full file is on this machine; it is too large to be downloaded unasked."""
     return "10%" if at_hand(SOURCES["full"], data_dir) is None else "full"
 
 
@@ -163,7 +163,7 @@ def _chunks(path: Path) -> Iterator[tuple[NDArray[Any], NDArray[np.str_]]]:
                 rows = np.loadtxt(lines, dtype=_ROW, delimiter=",", comments=None, ndmin=1)
                 target = np.array([_OUTCOMES[label] for label in rows[_LABEL.name].tolist()])
             except (ValueError, KeyError):
-                # Without the original error, which would show what is in a record.
+                # the original error is dropped, because it quotes a record
                 raise ValueError(
                     f"{path} has, in lines {seen + 1:,} to {seen + len(lines):,}, a record that is not 41 "
                     "attributes of KDD Cup 1999 and a known kind of connection, separated by commas."

@@ -1,4 +1,4 @@
-"""Where a data file comes from: the user's directory, else the cache, else its official address."""
+"""Find a data file: in the user's directory, in the cache, or at its official address."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from privfit.remedies import remedy
 
 def _advice() -> str:
     by = remedy("data_dir= or the environment variable", "the environment variable")
-    return f"put it, plain or as .gz, in a directory and name that with {by} PRIVFIT_DATA"
+    return f"put it, plain or as .gz, in a directory and name this directory with {by} PRIVFIT_DATA"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A file that is not shipped with the package.
+    """A file that is not part of the package.
 
-    `file` is its official name and `sha256` the hash of a file of that name. `urls` are tried in order;
-    `members` leads from what is there to the file, zip by zip. Without an address, `why` says why.
+    `file` is its official name and `sha256` its hash. `urls` are tried in order. If the address leads to a
+    zip file, `members` names the file in it, and so on for zip files within zip files. If there is no
+    address, `why` says why.
     """
 
     file: str
@@ -37,7 +38,7 @@ class Source:
 
 
 def at_hand(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Path | None:
-    """Find a file without fetching it: in the user's directory, else an unchanged one in the cache."""
+    """Find a file without a download: in the user's directory, or an unchanged copy in the cache."""
     directory, named_by = data_dir, "data_dir"
     if directory is None:
         directory, named_by = os.environ.get("PRIVFIT_DATA"), "the environment variable PRIVFIT_DATA"
@@ -54,10 +55,10 @@ def at_hand(source: Source, data_dir: str | os.PathLike[str] | None = None) -> P
 
 
 def locate(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Path:
-    """Find a file, or fetch it into the user's cache.
+    """Find a file, or download it into the user's cache.
 
-    A file in the user's directory is taken as it is. One in the cache is checked each time, and fetched again
-    if it is not the official one.
+    A file in the user's directory is used as it is. A file in the cache is checked each time, and downloaded
+    again if it is not the official file.
     """
     found = at_hand(source, data_dir)
     if found is not None:
@@ -78,7 +79,7 @@ def locate(source: Source, data_dir: str | os.PathLike[str] | None = None) -> Pa
 
 
 def cache_directory() -> Path:
-    """Return the directory for what can be fetched again, where the operating system wants it."""
+    """Return the directory of the operating system for files that can be downloaded again."""
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
@@ -90,7 +91,7 @@ def cache_directory() -> Path:
 
 @contextmanager
 def reading(path: Path) -> Iterator[TextIO]:
-    """Open a text file, plain or .gz; damage found while it is read is reported in one sentence."""
+    """Open a text file, plain or .gz; if it turns out to be damaged, raise an error of one sentence."""
     try:
         with (
             gzip.open(path, "rt", encoding="ascii")

@@ -13,7 +13,7 @@ from privfit.engine.parallel.chunks import cut
 from privfit.engine.products import product_multiples
 from privfit.engine.table import Table
 
-NUMBERS_AT_ONCE = 2**21  # in the rows that are in memory at a time
+NUMBERS_AT_ONCE = 2**21  # the largest number of numbers in the rows that are in memory at a time
 
 
 def class_multiples(
@@ -23,7 +23,7 @@ def class_multiples(
 
     `coefficients` returns an array for a slice of the records, of shape (records, `rows`, `outputs`). The
     entries of one column for all classes are next to each other. Each row is clipped to norm `radius`, and
-    what is no number counts as 0. One pass over X.
+    NaN counts as 0. One pass over X.
 
     Guarantee: if a record's coefficients depend on that record alone, so does its share. The sums are whole
     multiples of the squared step, the upper triangle, as those of `product_multiples`, and exact.

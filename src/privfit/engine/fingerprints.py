@@ -1,4 +1,4 @@
-"""Check that numbers in a file are still what they were when they were first read (Q37 in docs/privacy.md).
+"""Check that numbers in a file have not changed since they were first read (Q37 in docs/privacy.md).
 
 The norm of each row is computed once and remembered. It clips what the record adds to later sums. If the
 numbers in the file changed between two passes, rows would be clipped by wrong norms, and no sensitivity bound
@@ -16,12 +16,12 @@ from privfit.engine.kernels.fingerprints import fingerprints
 from privfit.engine.parallel import threads
 from privfit.engine.parallel.chunks import cut
 
-WORDS_PER_PIECE = 2**14  # of four bytes, in a piece that has a fingerprint
-PIECES_AT_ONCE = 2**10  # that a thread reads
+WORDS_PER_PIECE = 2**14  # number of words, of four bytes each, in a piece that has a fingerprint
+PIECES_AT_ONCE = 2**10  # number of pieces that a thread reads at a time
 
 
 class CacheChanged(OSError):
-    """The encoded table on disk is not what it was."""
+    """The encoded table on disk has changed."""
 
 
 class Fingerprints:
@@ -61,7 +61,7 @@ class Fingerprints:
         pieces = np.zeros(len(self._known) + 1, np.int64)
         np.add.at(pieces, starts * self._per_entry // WORDS_PER_PIECE, 1)
         np.add.at(pieces, -(-stops * self._per_entry // WORDS_PER_PIECE), -1)
-        entries = WORDS_PER_PIECE // self._per_entry  # of a piece
+        entries = WORDS_PER_PIECE // self._per_entry  # entries of a piece
         for piece in np.flatnonzero(np.cumsum(pieces)).tolist():
             self.check(piece * entries, piece * entries + 1)
 

@@ -1,7 +1,7 @@
 """Losses and slopes of records with weights or several outputs, which the fast loops do not support.
 
-What is computed for a record depends on that record alone, and its summands are rounded as in the fast loops.
-So the sums are exact, too.
+The result for a record depends on that record alone, and its summands are rounded as in the fast loops. So
+the sums are exact, too.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def rise_sums(
     bound: float,
     magic: float,
 ) -> FloatArray:
-    """Sum how far losses lie above their least, with the length of each record's slopes clipped."""
+    """Sum the losses minus their minima, with the length of each record's slopes clipped."""
     slopes = shrunk(slopes, slope_clip)
 
     def add(rows: slice, out: FloatArray) -> None:

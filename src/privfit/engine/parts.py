@@ -5,8 +5,8 @@ If the records are in parts, each part computes the sums of its records. The sum
 exact, and the total is turned into the answer once. The answer is the same, bit for bit, as for the same
 records in one place, however they are divided (Q39 in docs/privacy.md).
 
-This file has a part, the records in parts as a curator uses them, and parts in this process. `dask_parts` has
-parts on the workers of a cluster.
+This file has a part, the records in parts as a curator uses them, and parts in this process. `dask_parts` and
+`spark_parts` have parts on the workers of a cluster.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Request:
 
 
 class Part:
-    """Some of the records, and what was derived from them.
+    """Some of the records, and the data that were derived from them.
 
     Norms, targets and predictions belong to rows, so each part keeps those of its own rows. All of them can
     be derived again from the records and the steps, so a part that was lost and recreated starts without

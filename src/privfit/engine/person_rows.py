@@ -9,14 +9,14 @@ from privfit.engine.exact.grids import FloatArray
 from privfit.engine.persons import Persons
 from privfit.engine.table import Table
 
-PEOPLE_AT_ONCE = 2**14  # whose rows are in memory at a time
+PEOPLE_AT_ONCE = 2**14  # the number of people whose rows are in memory at a time
 
 
 def person_rows(table: Table, persons: Persons, coefficients: FloatArray) -> Table:
     """Return a table of each person's sum of coefficient times (z, bias). One pass over X.
 
     Guarantee: if a record's coefficient depends on that record alone, a person's row depends on that person's
-    records, in their order, alone. What is no number counts as 0.
+    records, in their order, alone. NaN counts as 0.
     """
     view, starts = table.view, persons.starts
     rows = np.zeros((persons.count, table.n_weights))

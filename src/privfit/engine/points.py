@@ -84,7 +84,8 @@ class Point:
         slopes = np.nan_to_num(general.coefficients(problem, self.predictions)).reshape(-1, outputs)
         scores = table.predictions(np.eye(problem.n_weights, outputs))
         along = np.zeros(problem.n_records)
-        for output in range(outputs):  # one after the other, so that a record's sum depends on it alone
+        # one after the other, so that a record's sum depends on that record alone
+        for output in range(outputs):
             along += slopes[:, output] * scores[:, output]
         derivatives = np.column_stack([along, slopes] if table.intercept else [along])
         constant = magic(clip)
@@ -140,7 +141,7 @@ class Line:
         return np.array([math.fsum(column) for column in sums.reshape(-1, count + 1).T.tolist()])
 
     def rise_sums(self, spacing: float, count: int, slope_clip: float) -> FloatArray:
-        """Sum how far each record's loss at the steps k * spacing lies above its least. No pass over X.
+        """Sum the differences between each record's loss at k * spacing and its minimum. No pass over X.
 
         Record i contributes l(p_i - k s d_i) - min over j of l(p_i - j s d_i). The slope d_i of its
         prediction is clipped to +-slope_clip first; with several outputs, the norm of the slopes is clipped.

@@ -278,9 +278,9 @@ class Problem:
         Not after `transformed`. It grows with the number of records, so it is not public.
         """
         if not self.table.view.is_plain:
-            raise ValueError("the error is known of raw features only, not of transformed ones")
+            raise ValueError("the error is available for raw features only, not for transformed ones")
         if self.outputs > 1:
-            raise ValueError("the error is known of losses with one output only")
+            raise ValueError("the error is available for losses with one output only")
         return bounds.unrounded_error(
             self.n_records,
             self.table.chunk_size,

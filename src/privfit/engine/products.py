@@ -23,7 +23,7 @@ from privfit.engine.parallel.chunks import cut
 from privfit.engine.table import Table
 
 MULTIPLES_LOOPS = Loops(dense_multiples, csr_multiples)
-# Rows in memory as multiples: two panels of them fit into the first-level cache.
+# The number of rows in memory as multiples: two panels of them fit into the first-level cache.
 ROWS_AT_ONCE = 4 * ROWS_PER_TILE
 MOST_BYTES = 2**28  # for the sums of all threads together; each thread has sums of its own
 
@@ -44,7 +44,7 @@ def product_sums(table: Table, coefficients: FloatArray | float, radius: float) 
 def product_multiples(table: Table, coefficients: FloatArray | float, radius: float) -> NDArray[np.int64]:
     """Return the upper triangle of `product_sums` in multiples of the squared step, before rounding."""
     step, d, view = product_step(radius), table.n_weights, table.view
-    factors = radius * table.reciprocals  # in place from here on, because memory peaks here
+    factors = radius * table.reciprocals  # changed in place below, because memory use is largest here
     np.minimum(coefficients, factors, out=factors)
     factors /= step
     bias = np.array([] if view.bias is None else [view.bias])
@@ -69,6 +69,6 @@ def product_multiples(table: Table, coefficients: FloatArray | float, radius: fl
 
 
 def as_matrix(multiples: NDArray[np.int64], radius: float) -> FloatArray:
-    """Turn `product_multiples`, or what those of several tables add up to, into a symmetric matrix."""
+    """Turn `product_multiples`, of one table or added up over several, into a symmetric matrix."""
     exact: FloatArray = (multiples + np.triu(multiples, 1).T).astype(np.float64) * product_step(radius) ** 2
     return exact

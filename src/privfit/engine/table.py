@@ -27,9 +27,10 @@ from privfit.engine.remembered import remembered
 from privfit.engine.view import View
 from privfit.mapped import is_mapped
 
-SPACING_OF_SUMS = 32  # float64s between the sums of two threads, so that they share no pair of cache lines
+# float64s between the sums of two threads, so that they are not in neighbouring cache lines
+SPACING_OF_SUMS = 32
 MOST_SUMS = 2**24  # float64s of all threads' sums together, 128 MB, unless one thread alone needs more
-# attributes that a table has computed from its rows and that do not hold for another layout or view
+# attributes that a table computed from its rows, and that are wrong for another layout or view
 OUTDATED = (
     "squares",
     "norms",

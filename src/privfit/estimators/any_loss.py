@@ -15,7 +15,7 @@ class AnyLoss(DPLinearModel):
     """A linear model with the setting `loss`."""
 
     _needs_loss = True
-    _models_of_own_losses: ClassVar[str]  # which models minimise losses that have parameters
+    _models_of_own_losses: ClassVar[str]  # for a message: the models to use for losses with parameters
     loss: Loss | str | None
 
     def _given_loss(self) -> Loss:

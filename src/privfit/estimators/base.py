@@ -113,7 +113,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
 
     @abstractmethod
     def _declared_target(self, schema: Schema | None) -> Any:
-        """Return what the settings or the schema declare about the targets; raise if it is invalid."""
+        """Return the facts about the targets that settings or schema declare; raise if they are invalid."""
 
     @abstractmethod
     def _encoded(self, y: Any, declared: Any) -> tuple[NDArray[np.float64], TargetEncoder | None]:
@@ -128,7 +128,7 @@ class DPLinearModel(Publishable, WithEffects, WithScores, PrivateFit, ABC):
 
     @abstractmethod
     def _keep_target(self, known: Any) -> None:
-        """Store what predictions need to know about the targets, from an encoder or a published model."""
+        """Store the facts about the targets that predictions need, from an encoder or a published model."""
 
     @classmethod
     @abstractmethod

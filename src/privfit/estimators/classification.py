@@ -166,9 +166,9 @@ class LinearClassifier(ClassifierMixin, DPLinearModel):  # type: ignore[misc]  #
         X : array, sparse matrix or data frame of shape (n_records, n_features)
             Features; with a schema, a raw table.
         y : array of shape (n_records,), optional
-            Labels. With a schema they are a column of the table, unless given.
+            Labels. By default, with a schema, its label column.
         sample_weight : array of shape (n_records,), optional
-            How much each record counts. With a schema it is its column of weights, if any, unless given.
+            How much each record counts. By default, with a schema, its column of weights, if it has one.
 
         Returns
         -------

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 # Shares of the budget. The reach is then known with an error of 22, and a mean with an error of 7 / reach.
 COUNT_SHARE_OF_CURVES, TARGET_SHARE_OF_CURVES = 0.002, 0.01
-LEAST_FOR_A_CURVE = 4.0  # amount per curve; with less, noise and overfitting outweigh what a curve gains
-FEWEST_EDGES = 6  # per curve; fewer edges may miss the bend, and were better nowhere
-AMOUNT_FOR_MORE = 150.0  # amount above which curves get more edges; below it they gained nothing
-MOST_DECIDED = 16  # the largest number of edges by this rule; more gained nothing at any budget
-VALUE_OF_A_RECORD = 0.2  # against overfitting, in units of the reach
+LEAST_FOR_A_CURVE = 4.0  # of both amounts; with less, noise and overfitting cost more than a curve gains
+FEWEST_EDGES = 6  # per curve; fewer edges may miss the bend, and gave no better model on any table
+AMOUNT_FOR_MORE = 150.0  # of the smaller amount; below it, more edges gave no better models
+MOST_DECIDED = 16  # per curve; more edges gave no better models at any privacy budget
+VALUE_OF_A_RECORD = 0.2  # how much a record adds to the amount against overfitting, in units of the reach
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,8 @@ def n_undecided(schema: Schema) -> int:
 def possible_edges(schema: Schema) -> Sequence[int]:
     """Return numbers of edges for which settings are checked, so that they fit any number by the rule.
 
-    These are the fewest and the most or, if a column is named like a piece of an undecided curve, all.
+    These are the fewest and the most. If a column is named like a piece of such a curve, they are all numbers
+    between.
     """
     cut = [column.name for column in schema.columns if isinstance(column, Curved) and column.is_undecided]
     named = schema.without_curves().feature_names

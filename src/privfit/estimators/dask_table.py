@@ -1,4 +1,4 @@
-"""Tables that are Dask collections: what a fit is given, and where their parts are."""
+"""Tables that are Dask collections: the arguments of a fit, and their parts on the workers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class DaskTable(DistributedTable):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What was given: "X", and "y", "sample_weight" and "groups" if they were."""
+        """The arguments that were given: "X" and, if they were given, "y", "sample_weight" and "groups"."""
         every = ("X", "y", "sample_weight", "groups")
         return tuple(name for name in every if getattr(self, name) is not None)
 

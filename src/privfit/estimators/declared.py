@@ -77,7 +77,7 @@ class Declared:
         schema = None if estimator.schema is None else Schema.of(estimator.schema)
         schema = with_setting(schema, estimator.curves)
         if schema is not None and not schema.has_undecided_curves:
-            schema = schema.with_edges(0)  # which writes the edges of the others out
+            schema = schema.with_edges(0)  # writes the edges of all other curves out
         target = estimator._declared_target(schema)
         weighting = Weighting.by(estimator, None if schema is None else schema.weight, given=weighted)
         weights = DeclaredWeights.by(estimator, schema)
@@ -97,7 +97,7 @@ class Declared:
         return self.schema is not None and self.schema.has_undecided_curves
 
     def with_public_edges(self, estimator: Any, terms: Terms) -> Declared:
-        """Return the same with the edges of curves decided, if all that is needed for it is public."""
+        """Return the same with the edges of curves decided, if the numbers that decide them are public."""
         if self.schema is None or not self.schema.has_undecided_curves:
             return self
         known = public_information(self.schema, terms, self.n_records)
@@ -170,11 +170,11 @@ class Declared:
         return labels_given(y, self.schema.label, may_be_none=may_be_none)
 
     def assumptions(self) -> Iterator[str]:
-        """Yield what a statement takes for public."""
+        """Yield the facts that a statement assumes to be public."""
         drops = self.schema is not None and self.schema.label.drops
         if self.n_records is not None:
             counted = "records with a label" if drops else "records"
-            yield f"the number of {counted}, declared as {self.n_records}, is public"
+            yield f"the number of {counted}, declared as {self.n_records:,}, is public"
         if drops:
             yield WITHOUT_LABEL
         if self.schema is not None:

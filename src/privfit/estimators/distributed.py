@@ -29,12 +29,12 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
 class DistributedTable(ABC):
     """Features, targets, weights and ids of records in parts."""
 
-    noun: ClassVar[str]  # what messages call it
+    noun: ClassVar[str]  # the name of the table in messages
 
     @property
     @abstractmethod
     def names(self) -> tuple[str, ...]:
-        """What was given: "X", and "y", "sample_weight" and "groups" if they were."""
+        """The arguments that were given: "X" and, if they were given, "y", "sample_weight" and "groups"."""
 
     @abstractmethod
     def without_records(self) -> Records:
@@ -42,7 +42,7 @@ class DistributedTable(ABC):
 
     @abstractmethod
     def parts(self, reader: PartReader, key: bytes) -> Parts:
-        """Return the parts of these records, which the reader makes numbers of on the workers.
+        """Return the parts of these records, which the reader encodes on the workers.
 
         Parameters
         ----------
@@ -54,7 +54,7 @@ class DistributedTable(ABC):
         Raises
         ------
         ValueError
-            If the rows cannot be computed, if no part can be made of them, or if there are none.
+            If the rows cannot be computed or encoded, or if there are none.
         """
 
     def check(self, declared: Declared, relation: Relation) -> None:
@@ -68,7 +68,7 @@ class DistributedTable(ABC):
             )
         if declared.target is None:
             raise ValueError(
-                f"What the target may be has to be declared for {self.noun}; set classes=, or "
+                f"The classes or bounds of the target have to be declared for {self.noun}; set classes=, or "
                 "target_bounds= of a regressor."
             )
         if declared.weighting.given and declared.weighting.largest is None:

@@ -35,11 +35,12 @@ if TYPE_CHECKING:
 Vector = NDArray[np.float64]
 
 INTERCEPT = "intercept"
-LEAST_REACH = 8.0  # times `unit_of_reach`; below it nearly all effects are refused, even of unrelated columns
-AMPLE_REACH = 35.0  # times the same; above it hardly any effect of unrelated columns is refused
-MOST_OF_CLASSES = 300  # effects of several classes, because time grows with the square of their number
-MOST_EPSILON = 20.0  # a larger epsilon is never advised, because it protects nobody
-WITH_A_VIEW = ("adaptive", "newton")  # solvers whose solutions have a view of the features
+# in units of `unit_of_reach`; below it nearly all effects are refused, even of unrelated columns
+LEAST_REACH = 8.0
+REACH_FOR_NEARLY_ALL = 35.0  # in the same units; above it hardly any effect of unrelated columns is refused
+MOST_OF_CLASSES = 300  # the largest number of effects of several classes, because time grows with its square
+MOST_EPSILON = 20.0  # messages advise no larger epsilon, because it protects nobody
+WITH_A_VIEW = ("adaptive", "newton")  # solvers whose solutions hold the view of the features
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Asked:
         return cls(tuple(setting))
 
     def of(self, estimator: Any, solver: Solver, facts: Facts, declared: Declared, terms: Terms) -> Asked:
-        """Return the same for a model; raise before the first charge if intervals are not possible for it."""
+        """Return the same for a model; raise before the first charge if it cannot have intervals."""
         refuse_unless_known(solver, facts, declared)
         schema = declared.schema
         numbered = [f"x{j}" for j in range(estimator.n_features_in_)]
@@ -102,12 +103,12 @@ class Asked:
         asked = replace(self, names=names, categories=categories, terms=terms, outputs=outputs)
         if outputs > 1 and asked.n_effects > MOST_OF_CLASSES:
             raise ValueError(
-                f"inference is not known for more than {MOST_OF_CLASSES} effects of several classes, and "
+                f"inference is not available for more than {MOST_OF_CLASSES} effects of several classes, and "
                 f"this model has {asked.n_effects}; take fewer columns or leave inference out."
             )
         if outputs > 1 and not terms.relation.is_one_record_each:
             raise ValueError(
-                "inference is not known for several classes of people with several records; leave "
+                "inference is not available for several classes of people with several records; leave "
                 "rows_per_person or inference out."
             )
         if declared.n_records is not None:
@@ -115,7 +116,7 @@ class Asked:
             why = asked.too_small(declared.n_records, LEAST_REACH)
             if why is not None:
                 raise ValueError(why)
-            asked = replace(asked, doubt=asked.too_small(declared.n_records, AMPLE_REACH))
+            asked = replace(asked, doubt=asked.too_small(declared.n_records, REACH_FOR_NEARLY_ALL))
         if self.columns is not None:
             asked = replace(asked, chosen=asked.named(schema))
         if asked.doubt is not None:
@@ -141,14 +142,14 @@ class Asked:
         """Return a message with a remedy if the reach of n records is below this limit, or None.
 
         It depends on public numbers alone. The reach is n mu over the number of records of a person. The
-        remedy is always `AMPLE_REACH`; correlated columns may need more.
+        remedy is always `REACH_FOR_NEARLY_ALL`; correlated columns may need more.
         """
         assert self.terms is not None
         promise, k = self.terms.promise, self.terms.relation.records_per_person
         assert promise is not None
         d = self.n_effects
         unit = unit_of_reach(d, self.outputs)
-        reach, wanted = n * math.sqrt(2.0 * promise.rho) / k, AMPLE_REACH * unit
+        reach, wanted = n * math.sqrt(2.0 * promise.rho) / k, REACH_FOR_NEARLY_ALL * unit
         if reach >= limit * unit:
             return None
         hopeless = reach < LEAST_REACH * unit
@@ -165,7 +166,7 @@ class Asked:
     def answered(
         self, curator: Curator, solution: Solution, budget: float, encoder: TargetEncoder
     ) -> tuple[Solution, Inference]:
-        """Return a corrected solution, and what is known about its effects in the units of `coef_`."""
+        """Return a corrected solution, and the released numbers about its effects in the units of `coef_`."""
         if curator.n_records is None and solution.total is not None and self.doubt is None:
             why = self.too_small(solution.total, LEAST_REACH)
             if why is not None:
@@ -233,8 +234,8 @@ def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> Non
     known = None if ours is None else ours.second_derivative
     if not is_softmax(loss) and (known is None or known is not loss.second_derivative):
         raise ValueError(
-            f"inference is not known for the {loss.name} loss; it is for models with a smooth loss, such as "
-            "DPLogisticRegression. Leave inference out."
+            f"inference is not available for the {loss.name} loss; it is for models with a smooth loss, such "
+            "as DPLogisticRegression. Leave inference out."
         )
     if solver.name not in WITH_A_VIEW:
         raise ValueError(
@@ -243,8 +244,8 @@ def refuse_unless_known(solver: Solver, facts: Facts, declared: Declared) -> Non
         )
     if facts.penalty.is_constraint:
         raise ValueError(
-            "inference is not known for weights that must stay in a set, because a weight at its border is "
-            "not normally distributed; leave constraint (or monotone in the schema) or inference out."
+            "inference is not available for weights that must stay in a set, because a weight at its border "
+            "is not normally distributed; leave constraint (or monotone in the schema) or inference out."
         )
     if declared.schema is not None and declared.schema.has_curves:
         raise ValueError(

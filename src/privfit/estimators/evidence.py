@@ -1,4 +1,4 @@
-"""Evidence: what an outsider needs to judge a promise, as one JSON document, and how to read it.
+"""Evidence: the facts by which an outsider can judge a promise, as one JSON document, and its reader.
 
 The document holds facts (numbers and declarations) and texts. The texts are computed from the facts alone, so
 `privfit verify` can compute them again and compare.
@@ -24,7 +24,7 @@ FORMAT, VERSION = "privfit-evidence", 1
 
 
 def evidence_of(statement: PrivacyStatement) -> dict[str, Any] | None:
-    """Return the evidence for a promise as what JSON can hold.
+    """Return the evidence for a promise in a form that JSON can hold.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def evidence_of(statement: PrivacyStatement) -> dict[str, Any] | None:
 
 
 def _words(statement: PrivacyStatement, promise: Promise, receipt: Receipt) -> dict[str, Any]:
-    """Return the texts: what the claims say, and answers to the questions of NIST and OpenDP."""
+    """Return the texts: the sentences of the claims, and answers to the questions of NIST and OpenDP."""
     claims = sorted(
         {*THEOREMS[promises.name_of(promise)], *(entry.claim for entry in receipt.entries if entry.claim)},
         key=lambda claim: (claim[0], int(claim[1:])) if claim[1:].isdecimal() else (claim, 0),
@@ -97,7 +97,7 @@ def _words(statement: PrivacyStatement, promise: Promise, receipt: Receipt) -> d
 
 
 def statement_of(evidence: dict[str, Any]) -> PrivacyStatement:
-    """Read the facts of an evidence document, from which `evidence_of` makes its words anew.
+    """Read the facts of an evidence document, from which `evidence_of` computes the texts again.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def statement_of(evidence: dict[str, Any]) -> PrivacyStatement:
     Returns
     -------
     statement : PrivacyStatement
-        Without bookkeeping that the document does not hold.
+        The statement, without the bookkeeping that the document does not hold.
 
     Raises
     ------
@@ -135,7 +135,7 @@ def statement_of(evidence: dict[str, Any]) -> PrivacyStatement:
 
 
 def receipt_from_dict(written: dict[str, Any]) -> Receipt | None:
-    """Read what an evidence document says about charges, noise, seal and versions.
+    """Read the charges, the noise, the seal and the versions from an evidence document.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from privfit.penalties import ConvexSet
 from privfit.schema import Schema
 from privfit.solvers import Solver
 
-LARGEST_TAU = 1e6  # from some dozens on, the loss is practically the squared loss
+LARGEST_TAU = 1e6  # of the setting; from some dozens on, the loss is practically the squared loss
 
 
 class DPHuberRegressor(LinearRegressor):
@@ -93,8 +93,8 @@ class DPHuberRegressor(LinearRegressor):
     inference : bool or list of str
         Whether to spend privacy budget on standard errors, intervals and p-values: of all effects (True), or
         of the columns in a list. About six tenths of the privacy budget then pay for Newton steps after
-        the solver, from which they follow; see `conf_int`. This needs a smooth loss, and works neither with
-        constraint sets nor with curves.
+        the solver, which determine the standard errors; see `conf_int`. This needs a smooth loss, and works
+        neither with constraint sets nor with curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -110,11 +110,11 @@ class DPHuberRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : array of shape (n_weights,)
-        The weights, in units of the target for a unit of their column.
+        The weights: how much the prediction changes, in units of the target, if the column grows by one.
     intercept_ : float
         The weight of the constant feature, 0 without one.
     target_bounds_ : pair of float
-        The lowest and highest value of the target, declared or bought: what the fit clipped targets to.
+        The lowest and highest value of the target, declared or bought, to which the fit clipped targets.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)

@@ -25,8 +25,8 @@ from privfit.schema.label import AnyLabel, Label
 from privfit.schema.labelling import read_labels
 
 WITHOUT_LABEL = "records without a label are left out, each by its own label alone"
-SHOWN_LABELS = 10  # of declared ones, in messages and statements
-MOST_CLASSES = 1000  # more labels are probably ids or numbers
+SHOWN_LABELS = 10  # the largest number of declared labels in messages and statements
+MOST_CLASSES = 1000  # with more, the labels are probably ids or numbers
 _REMEDY = "declare it with classes=(one, other, ...)"
 
 
@@ -179,7 +179,7 @@ def _for_declared(y: NDArray[Any], classes: NDArray[Any]) -> LabelEncoder:
         # Voting, stacking and one-vs-rest pass the numbers of labels; the dtype tells them from labels.
         return LabelEncoder(
             np.arange(len(classes)),
-            f"{public}, and what numbered them {numbers} used all the labels that are declared",
+            f"{public}, and the program that numbered them {numbers} used all declared labels",
             f"integers stand for the declared classes in sorted order, as {numbers}",
         )
     hint = f"correct classes={listed(classes)} or those labels"

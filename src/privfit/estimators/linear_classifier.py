@@ -98,8 +98,8 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
     inference : bool or list of str
         Whether to spend privacy budget on standard errors, intervals and p-values: of all effects (True), or
         of the columns in a list. About six tenths of the privacy budget then pay for Newton steps after
-        the solver, from which they follow; see `conf_int`. This needs a smooth loss, and works neither with
-        constraint sets nor with curves.
+        the solver, which determine the standard errors; see `conf_int`. This needs a smooth loss, and works
+        neither with constraint sets nor with curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -154,7 +154,7 @@ class DPLinearClassifier(AnyLoss, LinearClassifier):
 
     See Also
     --------
-    privfit.testing.check_loss : Whether a loss is what it says.
+    privfit.testing.check_loss : Tests of a loss: convexity, the derivative and the constants.
 
     Examples
     --------

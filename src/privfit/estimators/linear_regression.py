@@ -24,8 +24,8 @@ class DPLinearRegression(LinearRegressor):
     solver : str or Solver
         The training algorithm, by name or as an object of `privfit.solvers` with its settings.
     alpha : float
-        Strength of the regulariser alpha/2 ||w||^2 beside the mean loss: that of Ridge divided by the number
-        of records. The intercept is regularised, too.
+        Strength of the penalty alpha / 2 ||w||^2, which is added to the mean loss. It is the alpha of
+        scikit-learn's Ridge divided by the number of records. The intercept is penalised, too.
     fit_intercept : bool
         Whether to add a constant feature.
     schema : Schema, str or path, optional
@@ -76,8 +76,8 @@ class DPLinearRegression(LinearRegressor):
     inference : bool or list of str
         Whether to spend privacy budget on standard errors, intervals and p-values: of all effects (True), or
         of the columns in a list. About six tenths of the privacy budget then pay for Newton steps after
-        the solver, from which they follow; see `conf_int`. This needs a smooth loss, and works neither with
-        constraint sets nor with curves.
+        the solver, which determine the standard errors; see `conf_int`. This needs a smooth loss, and works
+        neither with constraint sets nor with curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -93,11 +93,11 @@ class DPLinearRegression(LinearRegressor):
     Attributes
     ----------
     coef_ : array of shape (n_weights,)
-        The weights, in units of the target for a unit of their column.
+        The weights: how much the prediction changes, in units of the target, if the column grows by one.
     intercept_ : float
         The weight of the constant feature, 0 without one.
     target_bounds_ : pair of float
-        The lowest and highest value of the target, declared or bought: what the fit clipped targets to.
+        The lowest and highest value of the target, declared or bought, to which the fit clipped targets.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -132,7 +132,7 @@ class DPLinearRegression(LinearRegressor):
 
     See Also
     --------
-    DPHuberRegressor : The same for numbers with a few that are far off.
+    DPHuberRegressor : The mean of numbers, of which a few are outliers.
     DPQuantileRegressor : The median or another quantile of numbers.
     DPPoissonRegressor : The mean of counts.
 

@@ -19,10 +19,10 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
     """A linear model of numbers with any convex loss, and with differential privacy.
 
     It minimises the mean of a loss that you write as two Python functions of one record: its value and its
-    derivative. The loss sees targets mapped to [-1, 1] by their bounds, and predictions in the same unit. A
-    loss that says the same in every unit (`is_scale_free`) lets the default solver choose a better one. The
-    price does not rest on your loss, because solvers that take it clip what each record adds. Solvers whose
-    price rests on a loss's constants refuse it.
+    derivative. The loss gets targets that the bounds map to [-1, 1], and predictions in the same unit. If the
+    minimiser of the loss does not depend on the unit (`is_scale_free`), the default solver chooses a better
+    unit. The privacy guarantee does not depend on your loss, because solvers clip what each record adds.
+    Solvers whose proof uses constants of the loss refuse it.
 
     Parameters
     ----------
@@ -32,16 +32,16 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
     delta : float
         The second part of the privacy budget. It should be well below 1 / number of records.
     loss : Loss or str
-        What is minimised: a `privfit.losses.Loss` that you wrote, its `targets` being `Interval()`, or the
-        name of one of privfit's own. Check yours with `privfit.testing.check_loss`.
+        The loss to minimise: a `privfit.losses.Loss` that you wrote, with `targets=Interval()`, or the name
+        of one of privfit's own. Check yours with `privfit.testing.check_loss`.
     rho : float, optional
         The privacy budget in zero-concentrated differential privacy, instead of epsilon. delta then only
         serves to state the guarantee as (epsilon, delta)-DP.
     solver : str or Solver
         The training algorithm, by name or as an object of `privfit.solvers` with its settings.
     alpha : float
-        Strength of the regulariser alpha/2 ||w||^2 beside the mean loss: that of Ridge divided by the number
-        of records. The intercept is regularised, too.
+        Strength of the penalty alpha / 2 ||w||^2, which is added to the mean loss. It is the alpha of
+        scikit-learn's Ridge divided by the number of records. The intercept is penalised, too.
     fit_intercept : bool
         Whether to add a constant feature.
     schema : Schema, str or path, optional
@@ -92,8 +92,8 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
     inference : bool or list of str
         Whether to spend privacy budget on standard errors, intervals and p-values: of all effects (True), or
         of the columns in a list. About six tenths of the privacy budget then pay for Newton steps after
-        the solver, from which they follow; see `conf_int`. This needs a smooth loss, and works neither with
-        constraint sets nor with curves.
+        the solver, which determine the standard errors; see `conf_int`. This needs a smooth loss, and works
+        neither with constraint sets nor with curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -109,11 +109,11 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
     Attributes
     ----------
     coef_ : array of shape (n_weights,)
-        The weights, in units of the target for a unit of their column.
+        The weights: how much the prediction changes, in units of the target, if the column grows by one.
     intercept_ : float
         The weight of the constant feature, 0 without one.
     target_bounds_ : pair of float
-        The lowest and highest value of the target, declared or bought: what the fit clipped targets to.
+        The lowest and highest value of the target, declared or bought, to which the fit clipped targets.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -148,7 +148,7 @@ class DPLinearRegressor(AnyLoss, LinearRegressor):
 
     See Also
     --------
-    privfit.testing.check_loss : Whether a loss is what it says.
+    privfit.testing.check_loss : Tests of a loss: convexity, the derivative and the constants.
 
     Examples
     --------

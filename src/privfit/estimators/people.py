@@ -56,7 +56,7 @@ def relation_of(rows_per_person: Any, schema: Schema | None, groups_name: str | 
     person_id = groups_name if ids is None else ids.name
     if person_id is None:
         raise ValueError(
-            "rows_per_person is about people with several records, and nothing tells people apart; "
+            "rows_per_person is for people with several records, and no id tells people apart; "
             + remedy(
                 "pass groups= to fit, an id for each row, or declare a column of the schema as id",
                 'declare a column of the schema with type = "id"',

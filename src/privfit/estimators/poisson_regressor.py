@@ -19,11 +19,11 @@ POSITIVE = (1e-300, 1e300)  # means of which the deviance is finite
 class DPPoissonRegressor(LinearRegressor):
     """Poisson regression with differential privacy, for counts.
 
-    It predicts the mean e^(w.x + b) of a count, or of another number that is not negative; a negative target
-    counts as 0, without a warning, because a warning would tell that there is one. It minimises half
-    the Poisson deviance, which goes on as a line where the predicted mean is beyond every target that the fit
-    knows. The interface is that of scikit-learn's PoissonRegressor; `score` is D^2, the share of the deviance
-    that is explained, as it is there.
+    It predicts the mean e^(w.x + b) of a count, or of another number that is not negative. A negative target
+    counts as 0. There is no warning about it, because a warning would reveal that there is one. The loss is
+    half the Poisson deviance. Where the predicted mean exceeds the largest target of the fit, the loss
+    continues as a straight line. The interface is that of scikit-learn's PoissonRegressor. As there, `score`
+    is D^2, the share of the deviance that the model explains.
 
     Parameters
     ----------
@@ -41,7 +41,8 @@ class DPPoissonRegressor(LinearRegressor):
         Strength of the penalty alpha / 2 ||w||^2, which is added to the mean loss. The intercept is
         penalised, too.
     fit_intercept : bool
-        True; a model of counts without an intercept is refused, because its unit is part of it.
+        Must be True. A model of counts without an intercept is refused, because the unit of the counts is
+        part of the intercept.
     schema : Schema, str or path, optional
         Public facts about the columns of the raw table, or the path of their TOML file. Tables are then
         encoded by the schema alone, which also declares the bounds and the names of columns.
@@ -90,8 +91,8 @@ class DPPoissonRegressor(LinearRegressor):
     inference : bool or list of str
         Whether to spend privacy budget on standard errors, intervals and p-values: of all effects (True), or
         of the columns in a list. About six tenths of the privacy budget then pay for Newton steps after
-        the solver, from which they follow; see `conf_int`. This needs a smooth loss, and works neither with
-        constraint sets nor with curves.
+        the solver, which determine the standard errors; see `conf_int`. This needs a smooth loss, and works
+        neither with constraint sets nor with curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -107,11 +108,11 @@ class DPPoissonRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : array of shape (n_weights,)
-        The weights: by how much the logarithm of the mean rises for a unit of their column.
+        The weights: how much the logarithm of the mean changes if the column grows by one.
     intercept_ : float
         The weight of the constant feature, 0 without one.
     target_bounds_ : pair of float
-        The lowest and highest value of the target, declared or bought: what the fit clipped targets to.
+        The lowest and highest value of the target, declared or bought, to which the fit clipped targets.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)
@@ -147,7 +148,7 @@ class DPPoissonRegressor(LinearRegressor):
     See Also
     --------
     DPLinearRegression : The mean of numbers, by least squares.
-    DPHuberRegressor : The same for numbers with a few that are far off.
+    DPHuberRegressor : The mean of numbers, of which a few are outliers.
     DPQuantileRegressor : The median or another quantile of numbers.
 
 
@@ -202,7 +203,7 @@ class DPPoissonRegressor(LinearRegressor):
         X : array, sparse matrix or data frame of shape (n_records, n_features)
             Features; with a schema, a raw table.
         y : array of shape (n_records,), optional
-            Targets, none of them negative. With a schema they are a column of the table, unless given.
+            Targets, none of them negative. By default, with a schema, its label column.
         sample_weight : array of shape (n_records,), optional
             How much each record counts.
 
@@ -211,7 +212,7 @@ class DPPoissonRegressor(LinearRegressor):
         d2 : float
             The share of the Poisson deviance that is explained: 1 for perfect predictions, 0 for the mean.
         """
-        from sklearn.metrics import d2_tweedie_score  # late, because a fit need not wait for it
+        from sklearn.metrics import d2_tweedie_score  # imported late, because a fit does not need it
 
         targets, predicted, sample_weight = self._predicted_with(X, y, sample_weight)
         within = np.clip(predicted, *POSITIVE)

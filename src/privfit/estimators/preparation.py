@@ -12,7 +12,7 @@ from scipy import sparse
 from privfit.engine.exact.bounds import norms
 from privfit.solvers import Solution
 
-if TYPE_CHECKING:  # it brings numba, which only a fit needs
+if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.problem import Problem
 
 Vector = NDArray[np.float64]

@@ -76,7 +76,7 @@ class PrivateFit(Kin, PickledForOneVersion):
     """The settings epsilon, delta, rho, ledger, noise and random_state, and their meaning."""
 
     default_epsilon: ClassVar[float] = 1.0
-    _subject: ClassVar[str] = "fit"  # what is paid for
+    _subject: ClassVar[str] = "fit"  # what the privacy budget pays for, in messages
 
     epsilon: float | None
     delta: float
@@ -174,8 +174,8 @@ class PrivateFit(Kin, PickledForOneVersion):
         if self.noise == "secure":
             if self.random_state is not None:
                 warn_caller(
-                    "random_state does not seed the noise, which is secure; for reproducible noise, of which "
-                    "nothing may be published, say noise='seeded' as well.",
+                    "random_state does not seed the noise, which is secure; for reproducible noise, set "
+                    "noise='seeded' as well, and do not publish the model.",
                     UserWarning,
                 )
             return noise_source(None)
@@ -187,7 +187,7 @@ class PrivateFit(Kin, PickledForOneVersion):
 
     def _open_ledger(self, terms: Terms) -> Ledger:
         """Open a ledger for this fit, or a portion of the shared ledger (reserved if that ledger lasts)."""
-        if terms.promise is None:  # nothing can be bought, and nothing has to be
+        if terms.promise is None:  # a fit without privacy buys nothing
             return Ledger.keeping(Concentrated(MIN_RHO))
         if self.ledger is None:
             return Ledger.keeping(terms.promise)
@@ -274,7 +274,7 @@ class PrivateFit(Kin, PickledForOneVersion):
         return params
 
     def _get_params_html(self, deep: bool = True, *display: Any, **named: Any) -> Any:
-        return super()._get_params_html(False, *display, **named)  # what notebooks show
+        return super()._get_params_html(False, *display, **named)  # notebooks show this
 
     # -- notebooks: scikit-learn's diagram, with the privacy guarantee below it ----------------------------
 

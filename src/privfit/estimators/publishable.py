@@ -1,4 +1,4 @@
-"""What can be published of a fitted model: names of weights, tables, a file, a page, a scikit-learn model."""
+"""The parts of a fitted model that may be published: tables, files, a page, a scikit-learn model."""
 
 from __future__ import annotations
 
@@ -92,10 +92,10 @@ class Publishable:
     ) -> Contrast | Contrasts:
         """Return how much a change of one or several columns changes the score, with its interval.
 
-        With two rows, the result is the change of the score from the first row to the second.
-        With several classes it tells how much the log odds of each class against the first one change, or
-        those of the class `of` against the class `against`.
-        What is printed names the values that differ, so compare invented people, not records.
+        With two rows, the result is the change of the score from the first row to the second. With several
+        classes, the result is the change of the log odds of each class against the first one, or of the class
+        `of` against the class `against`. The printed result names the values that differ, so compare invented
+        people, not records.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Publishable:
         return published(self)
 
     def evidence(self) -> dict[str, Any] | None:
-        """Return what an outsider needs to judge the promise; the model file holds it, too.
+        """Return the facts by which an outsider can judge the promise; the model file holds them, too.
 
         Returns
         -------
@@ -156,7 +156,7 @@ class Publishable:
         Parameters
         ----------
         path : str or Path
-            Of the file, which is replaced if it exists.
+            The file, which is replaced if it exists.
         """
         Path(path).write_text(CONVERTERS["model_file"](self.published()), encoding="utf-8")
 
@@ -173,13 +173,13 @@ class Publishable:
         Parameters
         ----------
         path : str or Path
-            Of the file, which is replaced if it exists.
+            The file, which is replaced if it exists.
         scores : Evaluation, optional
             Private scores, as `privfit.metrics.evaluate` gives them.
         title : str, optional
             Heading of the page.
         card : mapping of str to str, optional
-            A model card's fields by name, "Intended use" for example.
+            Fields of a model card by name, such as "Intended use".
         """
         html = CONVERTERS["page"](self.published(), scores=scores, title=title, card=card)
         Path(path).write_text(html, encoding="utf-8")

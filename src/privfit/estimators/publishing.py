@@ -20,7 +20,7 @@ from privfit.solvers import Step
 
 
 def published(model: Any) -> Published:
-    """Return what may be published of a fitted model: released and public facts only."""
+    """Return the facts of a fitted model that may be published: released and public facts only."""
     names = getattr(model, "feature_names_in_", None)
     preparation: Preparation = model.preparation_
     schema: Schema | None = model.schema_
@@ -63,7 +63,7 @@ def restored(model: Any, facts: Published, statement: PrivacyStatement) -> Any:
     model.n_features_in_ = facts.n_columns if model.schema_ is None else len(model.schema_.features)
     if facts.feature_names is not None:
         model.feature_names_in_ = np.array(facts.feature_names, dtype=object)
-    model.ledger_ = None  # the ledger stays where the data are
+    model.ledger_ = None  # a published model has no ledger
     model.privacy_ = statement
     return model
 
@@ -89,7 +89,7 @@ def statement_to_dict(statement: PrivacyStatement) -> dict[str, Any]:
 def statement_from_dict(written: dict[str, Any], evidence: dict[str, Any] | None = None) -> PrivacyStatement:
     """Read a statement. Its texts are computed from its numbers; the file's texts are ignored.
 
-    From the evidence only facts are read that the statement lacks; `privfit verify` compares the two.
+    From the evidence, only the facts that the statement lacks are read. `privfit verify` compares the two.
     """
     family = written["family"]
     family = None if family is None else family | {"unknown": printable(family["unknown"])}

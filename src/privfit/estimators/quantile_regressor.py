@@ -15,7 +15,7 @@ from privfit.penalties import ConvexSet
 from privfit.schema import Schema
 from privfit.solvers import Solver
 
-LEAST_SHARE = 0.001  # of the records on either side of a quantile
+LEAST_SHARE = 0.001  # the smallest share of the records on either side of a quantile
 
 
 class DPQuantileRegressor(LinearRegressor):
@@ -23,7 +23,8 @@ class DPQuantileRegressor(LinearRegressor):
 
     It predicts the median or another quantile of the target, by the quantile loss: q (y - p) where the
     prediction p is below y, and (1 - q) (p - y) where it is above. The interface is that of scikit-learn's
-    QuantileRegressor; `score` is R^2, as it is there. `sklearn.metrics.d2_pinball_score` suits it better.
+    QuantileRegressor. As there, `score` is R^2, but `sklearn.metrics.d2_pinball_score` suits quantiles
+    better.
 
     Parameters
     ----------
@@ -92,8 +93,8 @@ class DPQuantileRegressor(LinearRegressor):
     inference : bool or list of str
         Whether to spend privacy budget on standard errors, intervals and p-values: of all effects (True), or
         of the columns in a list. About six tenths of the privacy budget then pay for Newton steps after
-        the solver, from which they follow; see `conf_int`. This needs a smooth loss, and works neither with
-        constraint sets nor with curves.
+        the solver, which determine the standard errors; see `conf_int`. This needs a smooth loss, and works
+        neither with constraint sets nor with curves.
     ledger : Ledger, optional
         The ledger that pays for the fit; several fits may share it. Each fit may spend up to its own epsilon.
         Without a ledger, ``privacy_.family`` adds up the fits of an estimator and of its clones, and from the
@@ -109,11 +110,11 @@ class DPQuantileRegressor(LinearRegressor):
     Attributes
     ----------
     coef_ : array of shape (n_weights,)
-        The weights, in units of the target for a unit of their column.
+        The weights: how much the prediction changes, in units of the target, if the column grows by one.
     intercept_ : float
         The weight of the constant feature, 0 without one.
     target_bounds_ : pair of float
-        The lowest and highest value of the target, declared or bought: what the fit clipped targets to.
+        The lowest and highest value of the target, declared or bought, to which the fit clipped targets.
     n_features_in_ : int
         The number of columns of X.
     feature_names_in_ : array of shape (n_features_in_,)

@@ -94,7 +94,7 @@ class Records:
         weights = None if sample_weight is None else _weights(sample_weight)
         if groups is None:
             return cls(X, y, weights)
-        _column("groups", groups)  # which refuses what is no column; ids are read as they are stored
+        _column("groups", groups)  # raises unless it is a column; ids are read as they are stored
         ids = groups if getattr(groups, "ndim", 1) == 1 else _column("groups", groups)
         return cls(X, y, weights, people_in(ids, "groups"), name_of_groups(groups))
 
@@ -160,7 +160,7 @@ class Records:
 
 
 def _column(name: str, values: Any) -> NDArray[Any]:
-    """Return values as a 1d array; raise an error that quotes no value if they are none."""
+    """Return values as a 1d array; if that is not possible, raise an error that quotes no value."""
     lazy = hasattr(values, "collect") or isinstance(values, np.ma.MaskedArray | dict | str)
     column = None if lazy else as_array(values)
     if column is None or not (column.ndim == 1 or (column.ndim == 2 and column.shape[1] == 1)):

@@ -156,16 +156,16 @@ class LinearRegressor(RegressorMixin, DPLinearModel):  # type: ignore[misc]  # s
         X : array, sparse matrix or data frame of shape (n_records, n_features)
             Features; with a schema, a raw table.
         y : array of shape (n_records,), optional
-            Targets. With a schema they are a column of the table, unless given.
+            Targets. By default, with a schema, its label column.
         sample_weight : array of shape (n_records,), optional
-            How much each record counts. With a schema it is its column of weights, if any, unless given.
+            How much each record counts. By default, with a schema, its column of weights, if it has one.
 
         Returns
         -------
         r2 : float
             The R^2: 1 for perfect predictions, 0 for predicting the mean of y.
         """
-        from sklearn.metrics import r2_score  # late, because a fit need not wait for it
+        from sklearn.metrics import r2_score  # imported late, because a fit does not need it
 
         targets, predicted, sample_weight = self._predicted_with(X, y, sample_weight)
         return float(r2_score(targets, predicted, sample_weight=sample_weight))

@@ -52,7 +52,7 @@ class WithScores(ABC):
         weights = np.atleast_2d(self.coef_), np.atleast_1d(self.intercept_)
         if self.schema_ is None:
             return self.preparation_.scores(self._validated(X, reset=False), *weights)
-        # raw tables are encoded in double precision, like in all formats to which models are converted
+        # raw tables are encoded in double precision, as in all formats to which models are converted
         parts = (encoded(part, self.schema_, np.float64) for part in parts_of(X, self.schema_))
         return np.concatenate([self.preparation_.scores(part, *weights) for part in parts])
 

@@ -46,8 +46,8 @@ class SparkTable(DistributedTable):
         for name, values in beside.items():
             if values is not None:
                 raise ValueError(
-                    f"X is a DataFrame of Spark, which has no rows that {name} could be beside; make {name} "
-                    "a column of X, and name it in the schema."
+                    f"X is a DataFrame of Spark, which has no order of rows, so {name} cannot belong to "
+                    f"them; make {name} a column of X, and name it in the schema."
                 )
         refuse_in_strict_mode(
             "DataFrames of Spark, because their rows may be made of several records",
@@ -71,7 +71,7 @@ class SparkTable(DistributedTable):
         return Records(table.replace_schema_metadata(OF_A_QUERY), is_part=True)
 
     def check(self, declared: Declared, relation: Relation) -> None:
-        """Refuse what needs a schema, or all records of a person in one part."""
+        """Refuse a table without a schema, and promises about people, because a part may lack records."""
         if declared.schema is None:
             raise ValueError(
                 "A DataFrame of Spark needs a schema, which says what its columns are; set schema=."
@@ -105,5 +105,5 @@ def _arrow_type(spark_type: Any) -> Any:
 
     try:
         return to_arrow_type(spark_type, timezone="UTC")
-    except Exception:  # of any kind: Spark's own
+    except Exception:  # Spark raises exceptions of its own classes
         return pyarrow.struct([])

@@ -28,7 +28,7 @@ CHECKS_AND_REFUSALS = (
     "findings of a check of the table, and error messages, are shown to the custodian of the data alone"
 )
 
-GROUPS = (2, 10)  # numbers of records per person for which a statement gives the promise to such a person
+GROUPS = (2, 10)  # a statement gives the promise to people with so many records
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class PrivacyStatement:
     promise : Promise or None
         The privacy budget of the fit, and the theorem that makes a guarantee of it. None: no privacy.
     assumptions : tuple of str
-        What the promise assumes, and what it does not cover.
+        The assumptions of the promise, and the facts that it does not cover.
     spending : dict
         Bookkeeping: the rho spent on each kind of question.
     notes : tuple of str
-        What the solver decided from released values.
+        The decisions of the solver, which it based on released values.
     subject : str
         What was released.
     ledger : Promise or None

@@ -25,10 +25,10 @@ _POLARS_NUMBERS = (
     *(f"{sign}Int{size}" for sign in ("", "U") for size in _SIZES),
 )
 
-# the message of scikit-learn, without the number of records
+# scikit-learn's message without the number of records
 _NO_COLUMNS = "Found array with 0 feature(s) (shape=(, 0)) while a minimum of 1 is required."
 
-_ENCODE = """Say what is public about the columns, and the table is encoded by that:
+_ENCODE = """Declare in a schema what is public about the columns; privfit then encodes the table:
     print(privfit.Schema.draft(X), file=open("schema.toml", "w"))  # then fill in bounds and categories
     model = DPLogisticRegression(schema="schema.toml")"""
 

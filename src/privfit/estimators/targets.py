@@ -15,6 +15,7 @@ from sklearn.exceptions import DataConversionWarning
 from privfit.estimators.tables import as_array
 from privfit.estimators.validation import BOUND_SIZES, shown
 from privfit.leaks import warn_caller
+from privfit.models.separators import with_separators
 from privfit.schema.frames import dtype_name
 
 Vector = NDArray[np.float64]
@@ -65,12 +66,10 @@ class IntervalEncoder:
 
     @property
     def assumption(self) -> str:
-        """The sentence that the bounds are public or were bought, and that targets are clipped to them."""
+        """The assumption that the bounds are public or were bought, and that targets are clipped to them."""
         known = "were bought with a part of the privacy budget" if self.bought else "are public"
-        return (
-            f"the bounds of the target, {self.low:g} and {self.high:g}, {known}; a target beyond them counts "
-            "as the nearer bound"
-        )
+        bounds = with_separators(f"{self.low:g} and {self.high:g}")
+        return f"the bounds of the target, {bounds}, {known}; a target beyond them counts as the nearer bound"
 
     @property
     def _middle(self) -> float:
@@ -122,11 +121,12 @@ class AmountEncoder:
 
     @property
     def assumption(self) -> str:
-        """The sentence that the largest number is public or was bought, and that larger ones are clipped."""
+        """The assumption that the largest number is public or was bought; larger ones are clipped."""
         known = "was bought with a part of the privacy budget" if self.bought else "is public"
+        largest = with_separators(f"{self.largest:g}")
         return (
-            f"the largest target, {self.largest:g}, {known}; a larger one counts as this one, and a negative "
-            "one as 0"
+            f"the largest target, {largest}, {known}; a larger one counts as this one, "
+            "and a negative one as 0"
         )
 
     @property
@@ -147,7 +147,7 @@ class AmountEncoder:
 
 
 def number_column(y: Any) -> Vector:
-    """Return targets as an array of numbers; raise an error that quotes no value if they are none."""
+    """Return targets as an array of numbers; if they are not numbers, raise an error that quotes no value."""
     if hasattr(y, "collect") or isinstance(y, np.ma.MaskedArray | dict | str):
         raise ValueError(
             f"y must be an array or a column with one number for each row, not {type(y).__name__}."

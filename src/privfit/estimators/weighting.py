@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
 Vector = NDArray[np.float64]
 
 BALANCE_SHARE = 0.01  # of the budget, for the sums of weights by class
-STANDS_OUT = 4.0  # standard deviations of the noise; the noisy size of a class counts as at least this
+STANDS_OUT = 4.0  # the noisy size of a class counts as at least so many standard deviations of its noise
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class RecordWeights:
     def applied(
         self, problem: Problem, ask: Callable[[Problem], Curator] | None
     ) -> tuple[Problem, tuple[str, ...]]:
-        """Return the records with the weights that the fit uses, and notes about what was bought for them.
+        """Return the records with the weights that the fit uses, and notes about the numbers bought for them.
 
         `problem` has the given weights, and `ask` returns a curator for records. `ask` is None for a fit
         without privacy, which uses the exact mean and the exact sizes of classes.

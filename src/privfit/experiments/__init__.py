@@ -1,1 +1,1 @@
-"""The tables and figures of the DP-AGD paper, run again with every algorithm held to its promise."""
+"""The tables and figures of the DP-AGD paper, run again with algorithms that keep their promises."""

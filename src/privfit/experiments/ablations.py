@@ -1,6 +1,6 @@
-"""DP-AGD with one of its ideas taken out, and other variants: solvers of the experiments, all private.
+"""DP-AGD without one of its ideas, and other variants: solvers of the experiments, all private.
 
-No name leads to them, because nobody would want one of them for a model.
+They have no names, because they are not meant for models.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from privfit.solvers.kit import check_positive, check_whole
 
 @dataclass(frozen=True, kw_only=True)
 class WithoutAveraging(DPAGD):
-    """A gradient that did not help is thrown away, and the better one bought at its full price."""
+    """A gradient that did not help is not averaged with the next one, which is bought at its full price."""
 
     name: ClassVar[str] = "dpagd-no-averaging"
 
     def again(
         self, curator: Curator, point: SealedPoint, g: Measurement, rho_ng: float
     ) -> tuple[Measurement, float]:
-        """Pay for all of the next gradient."""
+        """Buy the next gradient at its full price."""
         dearer = (1 + self.gamma) * rho_ng
         return curator.measure(Gradient(self.C_grad), dearer, of=point), dearer
 
 
 @dataclass(frozen=True, kw_only=True)
 class FixedShares(DPAGD):
-    """The first shares for ever: a gradient that did not help is measured afresh at the same price."""
+    """The shares never change: a gradient that did not help is measured again at the same price."""
 
     name: ClassVar[str] = "dpagd-fixed-shares"
 
@@ -49,12 +49,12 @@ class FixedShares(DPAGD):
 
 @dataclass(frozen=True, kw_only=True)
 class EqualSplit(FixedShares):
-    """The whole budget in equal parts, fixed beforehand: half of each for a gradient, half for a choice.
+    """The budget is divided into equal parts beforehand: half of each pays for a gradient, half for a choice.
 
     Parameters
     ----------
     T : float
-        Number of gradients and of choices, whether they lead to a move or not.
+        Number of gradients and of choices, even if they lead to no move.
     """
 
     name: ClassVar[str] = "dpagd-equal-split"
@@ -73,7 +73,7 @@ class EqualSplit(FixedShares):
 
 @dataclass(frozen=True, kw_only=True)
 class FixedStep(DPAGD):
-    """All of the budget goes to gradients, in equal parts, and every step has the same length.
+    """The whole budget pays for gradients, in equal parts, and every step has the same length.
 
     Parameters
     ----------
@@ -129,8 +129,8 @@ class FixedLength(SGDMA):
         return Plan(self.T, least_noise(q, self.T, epsilon, delta, self.accountant), q)
 
 
-AUTHORS_CAP = 2.0  # of alpha_max in the authors' code (E10)
-NEVER = 10**9  # more iterations than any budget buys: the range of steps is never adjusted
+AUTHORS_CAP = 2.0  # the limit of alpha_max in the authors' code (E10)
+NEVER = 10**9  # more iterations than any budget buys, so that the range of steps is never adjusted
 
 VARIANTS: dict[str, Solver] = {
     "dpagd-capped": DPAGD(alpha_cap=AUTHORS_CAP),

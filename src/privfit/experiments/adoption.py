@@ -1,4 +1,4 @@
-"""Rows of another directory of results, taken over if this version of their algorithm made them."""
+"""Copy rows from another directory of results, if this version of their algorithm made them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,26 @@ from privfit.experiments.fit import Outcome
 from privfit.experiments.provenance import Kind, read, record, unfit
 from privfit.experiments.results import Results
 
-# A hundred steps turn another rounding of sums into 1e-7; another algorithm is off by more.
+# After a hundred steps, another rounding of sums changes results by 1e-7; another algorithm changes them
+# more.
 TOLERANCE = 1e-6
-# These minimise the hinge, which has kinks, and end where L-BFGS gives up; the processor's last bits decide
-# where. On two machines objectives differed by up to .0014 of themselves, and accuracies by three records.
+# These algorithms minimise the hinge, which has kinks. L-BFGS then ends at a point that depends on the
+# processor's last bits. On two machines, objectives differed by up to .0014 of their size, and accuracies by
+# three records.
 KINKED, KINKED_TOLERANCE = ("nonprivate", "authors-objpert-NOT-PRIVATE"), 0.005
 
 
 def adopt(out: Path, *, source: Path, seed: int, console: Console) -> None:
-    """Take over the rows that another directory has and this one has not, with the record of their runs.
+    """Copy the rows that only the other directory has, with the record of their runs.
 
-    A row is taken if it carries the fingerprint of this version of its algorithm, and if the rows here of
-    its kind do. No row is recomputed: a few that agree say nothing about the others.
+    A row is copied if it has the fingerprint of this version of its algorithm, and if all rows of its kind in
+    this directory have it, too. No row is computed again, because a few rows that agree say nothing about the
+    others.
 
     Raises
     ------
     ValueError
-        If there are rows that were not taken. All others are.
+        If some rows were not copied. All others are.
     """
     runs = [run for run in read(source) if run.seed == seed]
     outdated, refused = unfit(out, seed), dict[Kind, int]()
@@ -64,7 +67,7 @@ def adopt(out: Path, *, source: Path, seed: int, console: Console) -> None:
 
 
 def agree(cell: Cell, here: Outcome, there: Outcome) -> bool:
-    """Say whether two outcomes are those of the same fit, whatever time it took and wherever it ran."""
+    """Return whether two outcomes are those of the same fit, apart from its time and its machine."""
     kinked = cell.loss == "hinge" and cell.algorithm in KINKED
     tolerance = KINKED_TOLERANCE if kinked else TOLERANCE
     return (

@@ -26,7 +26,7 @@ AT_THE_EDGE = "At the edge of a panel such a mark stands for a value beyond it."
 ARROWS = "Arrows: the value is beyond the edge of the panel."
 NO_MAJORITY = "Where there is no line of Majority, it is beyond the edge of the panel."
 FULL_KDDCUP99 = 1_000_000  # records, which only the full file has
-# Defaults that are no value on the axis, by algorithm and parameter.
+# Defaults that are rules instead of values on the axis, by algorithm and parameter.
 RULES = {
     "T of output-perturbation": "OutPert's default T keeps the noise on a weight at 0.1, and is at most "
     "2000.",
@@ -35,16 +35,17 @@ RULES = {
     "step of outpert-fixed": "OutPert's default step is the longest that its proof allows, here 0.294.",
     "radius of dpagd": "By default the weights are in no ball.",
 }
-# What the claim of an experiment compares it with: the algorithms of another one, without the parameter.
+# The algorithms of another experiment, without the parameter, with which a claim compares an experiment.
 _COMPARED_WITH = {"ablation-step": ("ablations", ("dpagd", "dpagd-capped"))}
-_MAY_NOT_STEP = ("sgd-ma", "sgd-pld", "authors-sgd-ma-NOT-PRIVATE")  # others step, or have no steps to count
+# all others take steps, or have no steps to count
+_MAY_NOT_STEP = ("sgd-ma", "sgd-pld", "authors-sgd-ma-NOT-PRIVATE")
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A mean over fits and its standard error, which is NaN for a single fit.
 
-    `no_step` says that the budget of none of them bought a step: they are the zeros they began with.
+    `no_step` says that no budget was enough for a step, so all weights are still zero.
     """
 
     mean: float
@@ -53,10 +54,10 @@ class Estimate:
     no_step: bool = False
 
 
-Line = str | tuple[str, float]  # an algorithm or, where a parameter is varied, an algorithm at an epsilon
+Line = str | tuple[str, float]  # an algorithm or, if a parameter is varied, an algorithm at an epsilon
 Curve = dict[
     float, Estimate
-]  # by epsilon or by the parameter's value; a reference has one point, at infinity
+]  # by epsilon or by the parameter's value; references have one point, at infinity
 
 
 def curves(
@@ -110,7 +111,7 @@ def difference(a: Mapping[Fold, float], b: Mapping[Fold, float]) -> Estimate | N
 
 
 def label(line: Line) -> str:
-    """Name a curve for people."""
+    """Return the name of a curve for a legend."""
     if isinstance(line, str):
         return ALGORITHMS[line]
     algorithm, epsilon = line
@@ -137,7 +138,7 @@ def references(rows: Mapping[Cell, Outcome], task: tuple[str, str], metric: Metr
 
 
 def defaults(experiment: Experiment) -> dict[str, float | None]:
-    """Return what each algorithm does by itself with the parameter that is varied; None is a rule."""
+    """Return the default of the varied parameter for each algorithm; None stands for a rule."""
     if experiment.parameter is None:
         return {}
     return {
@@ -149,7 +150,7 @@ def defaults(experiment: Experiment) -> dict[str, float | None]:
 
 
 def notes(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> list[str]:
-    """Say what a reader of the curves has to know, in whole sentences."""
+    """Return sentences that a reader of the curves needs."""
     found = [
         curve for task in experiment.tasks for curve in curves(experiment, rows, task, "accuracy").values()
     ]
@@ -166,7 +167,7 @@ def notes(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> list[str]:
 
 
 def terms(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> list[str]:
-    """Say what a figure shows if it stands alone: how often was fitted, what bars are, which file."""
+    """Return sentences that explain a figure: the number of fits, the meaning of bars, the file."""
     bars = "the black lines" if experiment.waterfall else "bars"
     said = [f"Means over {repetitions(rows)}; {bars} are one standard error over all fits, either way."]
     records = max((row.records for cell, row in rows.items() if cell.dataset == "kddcup99"), default=None)
@@ -180,17 +181,17 @@ def terms(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> list[str]:
 
 
 def repetitions(rows: Iterable[Cell]) -> str:
-    """Say how often each table was divided into folds, and which algorithms have others on which table."""
+    """Return how often each table was divided into folds, and the algorithms for which this differs."""
     settings = Counter(cell._replace(repetition=0, fold=0) for cell in rows)
     return how_often((cell.algorithm, cell.dataset, folds) for cell, folds in settings.items())
 
 
 def how_often(settings: Iterable[tuple[str, str, int]]) -> str:
-    """Say on how many folds was fitted: first what most settings have, then who has others, and where.
+    """Return the number of folds in words: first that of most settings, and then the exceptions.
 
-    A setting is an algorithm on a table, at an epsilon and a value of the parameter; given are its two names
-    and its number of folds. Where settings of an algorithm on a table differ, the fewest and the most folds
-    are said: 5 x 5-fold (1 x 5 on Adult, 1 to 3 folds on BANK: PrivGene).
+    A setting is an algorithm on a table, at an epsilon and a value of the parameter. It is given by its two
+    names and its number of folds. If settings of an algorithm on a table differ, the smallest and the largest
+    number are given: 5 x 5-fold (1 x 5 on Adult, 1 to 3 folds on BANK: PrivGene).
     """
     settings = list(settings)
     numbers = Counter(folds for *_, folds in settings)
@@ -221,7 +222,7 @@ def _from_to(fewest: int, most: int) -> str:
 
 
 def _times(folds: int) -> str:
-    """Count repetitions; of one that was not finished, folds."""
+    """Return the number of repetitions in words; for an unfinished repetition, the number of folds."""
     if not folds:
         return "none"
     repeats, more = divmod(folds, FOLDS)
@@ -230,12 +231,12 @@ def _times(folds: int) -> str:
 
 
 def _untouched(experiment: Experiment, algorithm: str) -> Solver | Program:
-    """Return an algorithm with the parameter as it is by default."""
+    """Return an algorithm with the default of the parameter."""
     return solver_of(Cell(experiment.name, *experiment.tasks[0], algorithm, 1.0, None, 0, 0))
 
 
 def no_step(algorithm: str, fits: Collection[Outcome]) -> bool:
-    """Say whether the budget of none of these fits bought a step."""
+    """Return whether none of these fits had enough budget for a step."""
     return algorithm in _MAY_NOT_STEP and all(outcome.steps == 0 for outcome in fits)
 
 

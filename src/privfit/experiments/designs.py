@@ -1,4 +1,4 @@
-"""What is run: every experiment of the paper as a list of cells, each one fit on one fold."""
+"""The experiments of the paper as lists of cells; each cell is one fit on one fold."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 SEED = 20180823
 FOLDS = 5
-PAPER_REPEATS, OUR_REPEATS = 20, 5  # of the paper's figures, and of what this project adds to them
+# repetitions of the paper's figures, and of the experiments that this project adds
+PAPER_REPEATS, OUR_REPEATS = 20, 5
 SMOKE_RECORDS, SMOKE_EPSILON = 4_000, 0.4  # a smoke test fits everything once
 
 DATASETS = {
@@ -22,12 +23,12 @@ DATASETS = {
     "ipums-br": "IPUMS-BR",
     "kddcup99": "KDDCup99",
 }
-BUNDLED = ("adult",)  # shipped with the package: a smoke test needs no other
-OPTIONAL = ("ipums-us", "ipums-br")  # IPUMS lets nobody pass extracts on, so most people have neither
+BUNDLED = ("adult",)  # part of the package; a smoke test needs no other data
+OPTIONAL = ("ipums-us", "ipums-br")  # IPUMS forbids passing extracts on, so most people do not have them
 MODELS = {"logistic": "logistic regression", "hinge": "SVM"}
 
 FAULTY = "dpagd-faulty-NOT-PRIVATE"
-REFERENCES = {"nonprivate": "NonPrivate", "majority": "Majority"}  # they know no epsilon
+REFERENCES = {"nonprivate": "NonPrivate", "majority": "Majority"}  # they do not depend on epsilon
 COMPARED = {
     "adaptive": "privfit's default (adaptive)",
     "gradient-descent": "noisy gradient descent",
@@ -55,9 +56,9 @@ PAPERS = (
     "sgd-ma",
     *REFERENCES,
 )
-# Under which name an algorithm's noise is drawn, because its first rows were made under that one.
+# The names by which noise is drawn for algorithms that were renamed after their first rows were made.
 _NOISE_NAMES = {"sgd-pld": "sgd-ma", "sgd-ma": "sgd-rdp"}
-# What the authors' program computes, `experiments.authors`.
+# The algorithms of the authors' program, `experiments.authors`.
 AUTHORS = {
     "authors-dpagd-NOT-PRIVATE": "authors' DP-AGD: NOT PRIVATE",
     "authors-objpert-NOT-PRIVATE": "authors' ObjPert: NOT PRIVATE",
@@ -66,7 +67,7 @@ AUTHORS = {
     "authors-sgd-adv": "authors' SGD-Adv",
     "authors-sgd-ma-NOT-PRIVATE": "authors' SGD-MA: NOT PRIVATE",
 }
-# From there to DP-AGD, one correction after the other, and on.
+# From the authors' program to DP-AGD by one correction after the other, and on to the default.
 WATERFALL = {
     "authors-dpagd-NOT-PRIVATE": "authors' DP-AGD: NOT PRIVATE",
     "authors-e1-NOT-PRIVATE": "E1: average refinements: NOT PRIVATE",
@@ -79,7 +80,7 @@ WATERFALL = {
     "dpagd-modern": "dpagd-modern",
     "adaptive": "the default, adaptive",
 }
-# DP-AGD with an idea taken out, `experiments.ablations`.
+# DP-AGD without one of its ideas, `experiments.ablations`.
 ABLATIONS = {
     "dpagd-no-averaging": "without averaging",
     "dpagd-no-averaging-capped": "without averaging, steps up to 2",
@@ -102,7 +103,7 @@ EPSILONS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 
 class Cell(NamedTuple):
-    """One fit: which algorithm learns which task with which settings from which fold.
+    """One fit: an algorithm, a task, settings and a fold.
 
     `epsilon` is infinite for references without privacy. `value` is that of the parameter the experiment
     varies, or None if it varies epsilon alone.
@@ -123,7 +124,7 @@ class Cell(NamedTuple):
         return 1e-12 if self.dataset == "kddcup99" else 1e-8
 
     def rng(self, seed: int) -> np.random.Generator:
-        """Return the cell's own stream of noise, whatever else is run, when and where."""
+        """Return the cell's own stream of noise, which does not depend on other runs."""
         name = _NOISE_NAMES.get(self.algorithm, self.algorithm)
         return stream(seed, *self._replace(algorithm=name))
 
@@ -136,14 +137,14 @@ def fold_rows(n: int, dataset: str, repetition: int, fold: int, seed: int) -> tu
 
 
 def stream(seed: int, *key: object) -> np.random.Generator:
-    """Return random numbers that depend on the seed and on what they are for, and on nothing else."""
+    """Return a generator that depends only on the seed and on its purpose, the key."""
     digest = hashlib.sha256(repr(key).encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:16], "big")])
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experiment:
-    """A figure of the paper: panels, what its curves are, and what varies along them.
+    """A figure of the paper: its panels, its curves, and the parameter that varies along them.
 
     Without a `parameter`, a curve is an algorithm and runs over epsilon. With one, a curve is an algorithm at
     an epsilon and runs over the parameter's `values`; `parameter` is the setting of the solver or estimator
@@ -164,7 +165,7 @@ class Experiment:
     full: int = OUR_REPEATS
 
     def cells(self, repeats: int | None = None) -> Iterator[Cell]:
-        """List the cells of so many repetitions or of a full run, those that share a fold together."""
+        """Yield the cells of this many repetitions, or of a full run, grouped by fold."""
         for repetition in range(self.full if repeats is None else repeats):
             settings = [
                 setting
@@ -179,7 +180,7 @@ class Experiment:
 
     @property
     def has_figure(self) -> bool:
-        """Whether anything varies along a curve."""
+        """Whether epsilon or a parameter varies along a curve."""
         return self.parameter is not None or len(self.epsilons) > 1
 
     def full_repeats(self, algorithm: str) -> int:
@@ -202,7 +203,7 @@ def select(
 ) -> list[Cell]:
     """Keep the cells of these data sets, algorithms and epsilons; nothing named means all of them.
 
-    References without privacy know no epsilon, so they are kept at every one.
+    References without privacy do not depend on epsilon, so they are always kept.
     """
     return [
         cell

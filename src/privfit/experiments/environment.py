@@ -1,4 +1,4 @@
-"""Where a run happens: the commit, the versions, the machine, and a lock file that installs them again."""
+"""The environment of a run: the commit, the versions, the machine, and a lock file to install it again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LOCK_FILE = "environment.txt"
 
 
 def commit() -> str:
-    """Return the commit of the sources, with a word if they were changed since; or the version's number."""
+    """Return the commit of the sources, with a note if they were changed since; or the version's number."""
     sources = Path(privfit.__file__).parent
 
     def git(*arguments: str) -> str:
@@ -63,7 +63,7 @@ def lock() -> str:
             continue
         try:
             installed = metadata.distribution(wanted.name)
-        except metadata.PackageNotFoundError:  # what is not installed cannot have been used
+        except metadata.PackageNotFoundError:  # a package that is not installed was not used
             continue
         pinned[name] = installed.version
         for text in installed.requires or ():

@@ -1,6 +1,6 @@
 """The paper's figures: accuracy beside objective, a row for each data set, one legend, error bars.
 
-They are eight inches wide, so that letters are legible where a page shows them at 800 pixels.
+They are eight inches wide, so that letters are legible on a page that shows them at 800 pixels.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ WIDTH, PANEL_HEIGHT, LEGEND_ROW, TITLE_ROW = 8.0, 2.5, 0.2, 0.4  # inches; title
 NOTE_WIDTH = 120  # letters of a line below the panels
 AS_PRINTED = ("logistic", "svm", "kddcup99")  # Figures 2 to 4
 IN_ONE_ROW = ("kddcup99",)  # Figure 4
-MAJORITIES = 2.5  # times the objective of predicting the majority: the highest top of a panel as printed
+# the highest top of a panel as printed, in units of the objective of predicting the majority
+MAJORITIES = 2.5
 MARGIN = 0.05  # of a panel's range, above and below its curves
 SYMBOLS = {
     "C_grad": r"$C_\mathrm{grad}$",
@@ -63,16 +64,16 @@ SYMBOLS = {
     "step": "step size",
     "radius": "radius of the ball",
 }
-FEW_TIMES = 4  # narrower ranges of an objective get a linear axis
-MANY_TIMES = 7  # wider ranges of a parameter get logarithms
-NARROW = 30  # times: on such a logarithmic axis there is room for more numbers
+FEW_TIMES = 4  # ratio of the ends of an objective's range below which its axis is linear
+MANY_TIMES = 7  # ratio of the ends of a parameter's range above which its axis is logarithmic
+NARROW = 30  # ratio of the ends below which a logarithmic axis has room for more numbers
 LOWEST, HIGHEST = 1e-4, 10.0  # objectives beyond these are marked at the edge of their panel
 
 
 def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path, seed: int) -> None:
     """Draw one experiment as PNG, and as an SVG that follows the reader's choice of light or dark.
 
-    Other rows of the seed that it is compared with are read from the same directory.
+    Rows of other experiments with which it is compared are read from the same directory.
     """
     with mpl.rc_context(LOOKS | {"svg.hashsalt": experiment.name}):
         figures = (
@@ -87,14 +88,14 @@ def draw(experiment: Experiment, rows: Mapping[Cell, Outcome], out: Path, seed: 
             figure.savefig(text, format="svg", metadata={"Date": None})
             figure.savefig(pixels, dpi=200)
             (out / f"{name}.svg").write_text(adapt_to_dark_paper(text.getvalue()), encoding="utf-8")
-            # a palette makes the file three times smaller
+            # with a palette the file has a third of the size
             Image.open(pixels).convert("RGB").quantize(128).save(out / f"{name}.png", optimize=True)
 
 
 def compose(
     experiment: Experiment, rows: Mapping[Cell, Outcome], compared: Mapping[Cell, Outcome] | None = None
 ) -> Figure:
-    """Lay out a row of panels for each task of which there are rows, with what they are compared with."""
+    """Draw a row of panels for each task that has rows, with the references."""
     present = {(cell.dataset, cell.loss) for cell in rows}
     tasks = [task for task in experiment.tasks if task in present]
     found = {
@@ -102,7 +103,7 @@ def compose(
         for task, metric in product(tasks, METRICS)
     }
     lines = {line: None for curves_of_panel in found.values() for line in curves_of_panel}
-    # where a parameter is varied, an algorithm has a column of its own
+    # if a parameter is varied, each algorithm has a column of panels
     columns = 3 if experiment.parameter is None else min(math.ceil(len(lines) / len(experiment.epsilons)), 3)
     height = PANEL_HEIGHT * len(tasks) + LEGEND_ROW * math.ceil(len(lines) / columns)
     figure = Figure(figsize=(WIDTH, height), layout="constrained")
@@ -116,7 +117,7 @@ def compose(
 
 
 def compose_as_printed(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> Figure:
-    """Lay out the paper's curves as the paper does, with the objectives themselves.
+    """Draw the paper's curves in the paper's layout, with the objectives themselves.
 
     Figures 2 and 3 have accuracies above and objectives below; Figure 4 has all four panels in one row.
     """
@@ -133,7 +134,7 @@ def compose_as_printed(experiment: Experiment, rows: Mapping[Cell, Outcome]) -> 
         _panel_as_printed(ax, experiment, curves(experiment, paper, task, metric), task, metric)
         if in_one_row or task == tasks[0]:
             ax.set_ylabel("test accuracy" if metric == "accuracy" else "objective (training)")
-        if in_one_row:  # narrow panels of one data set, which have room for every other number
+        if in_one_row:  # panels of one data set are narrow, and have room for every other number
             ax.set_title(f"{DATASETS[task[0]]},\n{MODELS[task[1]]}")
             ax.set_xticks(
                 experiment.epsilons, [f"{x:g}" * (i % 2 == 0) for i, x in enumerate(experiment.epsilons)]
@@ -164,8 +165,8 @@ def _panel_as_printed(
 def _range_as_printed(found: Mapping[Line, Curve]) -> tuple[float, float]:
     """Return the range of a panel: that of its curves and of NonPrivate, with a margin.
 
-    Majority and fits without a step are in it too, unless the curves would have to share the panel with a
-    gap as wide as they are: then the panel ends before that gap.
+    Majority and fits without a step are in the range, too, unless a gap as wide as all curves would separate
+    them from the curves. In that case the panel ends before the gap.
     """
     core, more = [], []
     for line, curve in found.items():
@@ -184,7 +185,7 @@ def _range_as_printed(found: Mapping[Line, Curve]) -> tuple[float, float]:
 
 
 def _say_below(figure: Figure, sentences: list[str]) -> None:
-    """Write sentences below the panels, and explain arrows and what else is beyond a panel."""
+    """Write sentences below the panels, and explain arrows and other marks for values beyond a panel."""
     marks = [str(line.get_gid()) for ax in figure.axes for line in ax.lines]
     if any(mark.startswith("no step at the edge") for mark in marks):
         sentences = [*sentences, AT_THE_EDGE]
@@ -196,7 +197,7 @@ def _say_below(figure: Figure, sentences: list[str]) -> None:
 
 
 def _beyond(ax: Axes, name: str) -> bool:
-    """Say whether a reference's line is beyond the panel."""
+    """Return whether a reference's line is beyond the panel."""
     low, high = ax.get_ylim()
     heights = [np.asarray(line.get_ydata(), float)[0] for line in ax.lines if line.get_label() == name]
     return any(not low <= y <= high for y in heights)
@@ -212,7 +213,7 @@ def _add_legend(figure: Figure, columns: int) -> None:
 
 
 def _with_steps(found: Mapping[Line, Curve]) -> dict[Line, Curve]:
-    """Leave out the points of fits that took no step, which are on no curve."""
+    """Return the curves without the points of fits that took no step."""
     return {
         line: {x: point for x, point in curve.items() if not point.no_step} for line, curve in found.items()
     }
@@ -239,7 +240,7 @@ def _panel(
         _choose_scale(ax, [height(point.mean) for curve in shown.values() for point in curve.values()])
         _draw_all(ax, _with_steps(shown), xs, offset=-floor)
         _mark_outside(ax, _with_steps(shown), height)
-    elif dataset == "kddcup99":  # nearly separable: the errors, not the accuracies, tell the curves apart
+    elif dataset == "kddcup99":  # nearly separable, so error rates differ more visibly
         height = lambda mean: 1.0 - mean  # noqa: E731
         _draw_all(ax, fitted, xs, offset=1.0, sign=-1.0)
         ax.set_ylabel("test error")
@@ -257,9 +258,9 @@ def _panel(
 
 
 def _mark_no_steps(ax: Axes, found: Mapping[Line, Curve], height: Callable[[float], float]) -> None:
-    """Mark fits without a step where they are, hollow and off the curve.
+    """Draw hollow marks for fits without a step, which are not on the curve.
 
-    A panel whose range was not chosen grows to hold them; otherwise they may be on its edge.
+    If the range of the panel is not fixed, it grows to contain them. Otherwise marks may be on its edge.
     """
     low, high = (-math.inf, math.inf) if ax.get_autoscaley_on() else ax.get_ylim()
     for line, curve in found.items():
@@ -283,11 +284,11 @@ def _mark_no_steps(ax: Axes, found: Mapping[Line, Curve], height: Callable[[floa
 
 
 def _choose_scale(ax: Axes, heights: list[float]) -> None:
-    """Take a logarithmic axis if the heights differ by much, so that one far off does not hide the others."""
+    """Use a logarithmic axis if heights differ by much, so that an outlier does not flatten others."""
     positive = [height for height in heights if height > 0.0]
     low = max(0.7 * min(positive, default=LOWEST), LOWEST)
     high = min(1.4 * max(positive, default=HIGHEST), HIGHEST)
-    if high < FEW_TIMES * low:  # a logarithmic axis would have no numbers
+    if high < FEW_TIMES * low:  # on such a short range, a logarithmic axis would have no numbers
         margin = 0.1 * (max(heights) - min(heights)) or 0.1
         ax.set_ylim(min(heights) - margin, max(heights) + margin)
         return
@@ -298,7 +299,7 @@ def _choose_scale(ax: Axes, heights: list[float]) -> None:
 
 
 def _mark_outside(ax: Axes, found: Mapping[Line, Curve], height: Callable[[float], float]) -> None:
-    """Draw arrows at the edge of a panel for what is beyond it."""
+    """Draw arrows at the edge of a panel for values beyond it."""
     low, high = ax.get_ylim()
     for line, curve in found.items():
         for x, point in curve.items():
@@ -329,7 +330,7 @@ def _use_logarithms(ax: Axes) -> None:
 def _draw_all(
     ax: Axes, found: dict[Line, Curve], xs: tuple[float, ...], offset: float = 0.0, sign: float = 1.0
 ) -> None:
-    """Draw every curve as offset + sign * mean; where a point of the grid is missing, it is interrupted."""
+    """Draw every curve as offset + sign * mean; it is interrupted where a point of the grid is missing."""
     for line, curve in found.items():
         style, means = style_of(line), {x: offset + sign * point.mean for x, point in curve.items()}
         if math.inf in curve:
@@ -354,7 +355,7 @@ def _draw_all(
             capsize=1.5,
         )
         for a, b in pairwise(means):
-            if any(a < x < b for x in xs):  # not measured in between
+            if any(a < x < b for x in xs):  # a value in between was not measured
                 ax.plot([a, b], [means[a], means[b]], color=style.colour, lw=0.7, ls=(0, (1, 4)), gid="gap")
 
 

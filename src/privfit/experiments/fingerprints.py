@@ -1,4 +1,4 @@
-"""What an algorithm computes, in twelve digits: rows of two versions may stand together if these agree."""
+"""Fingerprints of algorithms: rows of two versions may be mixed if their fingerprints are equal."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from privfit.datasets import load
 from privfit.experiments.designs import REFERENCES, Cell, stream
 from privfit.experiments.fit import estimator_of, mean_loss, solver_of
 
-RECORDS = 4_000  # of Adult, which is shipped with the package
-RARE = 0.05  # columns with fewer ones are left out, because their optimal weights are hardly determined
-BATCH = 1_000  # stands for the batches that a large table is worked on in
-DECIMALS = 3  # of a coefficient; the last bits are the machine's
-OBJECTIVE_DECIMALS = 6  # of the mean loss that a minimiser reaches, which all machines find to 1e-8
-# Solvers decide by how far a budget reaches. On so few records these are worth what a small epsilon, a usual
-# one and more than the largest are worth in the experiments.
+RECORDS = 4_000  # number of records of Adult, which is part of the package
+RARE = 0.05  # columns with a smaller share of ones are left out: their optimal weights are hardly determined
+BATCH = 1_000  # batch size, in place of the size for large tables
+DECIMALS = 3  # decimals of a coefficient; further ones depend on the machine
+OBJECTIVE_DECIMALS = 6  # decimals of the mean loss that a minimiser reaches, which machines agree on to 1e-8
+# Solvers decide by the reach of a budget. On so few records, these epsilons have the reach of a small
+# epsilon, of a usual one, and of more than the largest one in the experiments.
 EPSILONS = (0.1, 0.8, 20.0)
-AMPLE = {"adaptive": 100.0}  # from where on a solver takes other ways on so small a table
+# further epsilons, at which a solver uses other steps on such a small table
+LARGE_EPSILONS = {"adaptive": (100.0,)}
 FITS = (
     *(("adult", loss, epsilon) for loss in ("logistic", "hinge") for epsilon in EPSILONS),
     ("kddcup99", "logistic", 0.8),
@@ -31,17 +32,18 @@ FITS = (
 
 @cache
 def fingerprint(algorithm: str) -> str:
-    """Fit a small table with fixed noise and hash the rounded coefficients, or of references the mean loss.
+    """Fit a small table with fixed noise; hash the rounded coefficients, or the mean loss of references.
 
-    A fit for each loss and budget, and one on batches if the algorithm takes large tables in batches.
+    There is a fit for each loss and budget, and one on batches if the algorithm uses batches on large tables.
     """
     X, y = _small_table()
     digest = hashlib.sha256()
-    ample = (("adult", loss, AMPLE[algorithm]) for loss in ("logistic", "hinge") if algorithm in AMPLE)
-    for dataset, loss, epsilon in (*FITS, *ample):
+    large = LARGE_EPSILONS.get(algorithm, ())
+    further = (("adult", loss, epsilon) for loss in ("logistic", "hinge") for epsilon in large)
+    for dataset, loss, epsilon in (*FITS, *further):
         cell = Cell("logistic", dataset, loss, algorithm, epsilon, None, 0, 0)
         if algorithm in REFERENCES and epsilon != EPSILONS[0]:
-            continue  # they know no epsilon
+            continue  # they do not depend on epsilon
         solver: Any = solver_of(cell)
         if dataset == "kddcup99":
             if solver == solver_of(cell._replace(dataset="adult")):
@@ -52,11 +54,11 @@ def fingerprint(algorithm: str) -> str:
             warnings.simplefilter("ignore")
             model.fit(X, y)
         if algorithm in REFERENCES:
-            # The hinge has many minimisers, and which one is found hangs on a processor's last bits.
+            # the hinge has many minimisers, and a processor's last bits decide which one is found
             result = [round(mean_loss(model, X, y, loss), OBJECTIVE_DECIMALS)]
         else:
             weights = np.append(model.coef_.ravel(), model.intercept_)
-            # adding zero turns the zero with a minus into the other one
+            # adding zero turns -0.0 into 0.0
             result = (np.round(weights, DECIMALS) + 0.0).tolist()
         digest.update(repr(result).encode())
     return digest.hexdigest()[:12]

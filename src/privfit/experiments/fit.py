@@ -1,4 +1,4 @@
-"""One cell: load, split, fit, measure. Runs in a worker process, which keeps the last table and fold."""
+"""One cell: load, split, fit and measure. A worker process runs this, and keeps the last table and fold."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ BATCH = 40_000  # the paper's mini-batch for KDDCup99
 
 
 class Outcome(NamedTuple):
-    """What a fit reached, and which version of the algorithm reached it.
+    """The results of a fit, and the version of the algorithm.
 
-    Accuracy is on the fold held out. The objective is the mean loss on the training records, neither clipped
+    Accuracy is on the held-out fold. The objective is the mean loss on the training records, neither clipped
     nor regularised. `alpha` is the regulariser, if the experiment tunes one. The counts of the selection are
-    those of `watch.Counts`, and None where an algorithm has no such selection or an earlier version made the
-    row. `fingerprint` is that of the algorithm (`experiments.fingerprints`), and empty in rows of earlier
-    versions.
+    those of `watch.Counts`. They are None if an algorithm has no such selection, or if an earlier version
+    made the row. `fingerprint` is that of the algorithm (`experiments.fingerprints`), and empty in rows of
+    earlier versions.
     """
 
     accuracy: float
@@ -60,9 +60,9 @@ class Outcome(NamedTuple):
 
 
 def fit_cell(cell: Cell, seed: int, records: int | None = None) -> Outcome:
-    """Fit one cell with noise that depends on the seed and the cell alone; on the first records if told so.
+    """Fit one cell with noise that depends on the seed and the cell alone; with `records`, on the first ones.
 
-    The seconds are those of the processor, since those of the wall are the neighbours' on a shared machine.
+    Seconds are processor time, because on a shared machine the wall-clock time depends on other programs.
     """
     tuned = EXPERIMENTS[cell.experiment].tuned_lambda
     alpha = tuned_lambda(cell.dataset, cell.loss, seed, records) if tuned else None
@@ -77,7 +77,8 @@ def fit_cell(cell: Cell, seed: int, records: int | None = None) -> Outcome:
     seen = _together(train, test) if isinstance(solver, Program) and solver.sees_the_test_fold else train
     started = time.process_time()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BudgetWarning)  # the figures show what too small a budget does
+        # the figures show the effect of a budget that is too small
+        warnings.simplefilter("ignore", BudgetWarning)
         model.fit(*seen)
     seconds = time.process_time() - started - watch.seconds
     objective = mean_loss(model, *train, cell.loss)
@@ -97,11 +98,11 @@ def mean_loss(model: Any, X: Any, y: Any, loss: str) -> float:
 def estimator_of(
     cell: Cell, solver: Solver | Program, n_records: int, rng: np.random.Generator
 ) -> DPLogisticRegression | DPLinearSVC | ProgramModel:
-    """Return the cell's model before it is fitted, with what the paper declares public."""
+    """Return the cell's model before it is fitted, with the facts that the paper declares public."""
     if isinstance(solver, Program):
         return ProgramModel(solver, cell.loss, epsilon=cell.epsilon, delta=cell.delta, rng=rng)
     return (DPLogisticRegression if cell.loss == "logistic" else DPLinearSVC)(
-        cell.epsilon if math.isfinite(cell.epsilon) else 1.0,  # a reference does not use it
+        cell.epsilon if math.isfinite(cell.epsilon) else 1.0,  # references ignore it
         cell.delta,
         solver=solver,
         classes=(0, 1),
@@ -113,7 +114,7 @@ def estimator_of(
     )
 
 
-# Parameters of experiments that the estimator has and not the solver, each with what a value stands for.
+# Parameters of experiments that are settings of the estimator, not of the solver, with their settings.
 ESTIMATOR_SETTINGS: dict[str, Callable[[float], dict[str, Any]]] = {
     "radius": lambda value: {"constraint": Ball(value)},
 }
@@ -129,7 +130,8 @@ def _settings_of(cell: Cell) -> dict[str, Any]:
 def tuned_lambda(dataset: str, loss: str, seed: int, records: int | None = None) -> float:
     """Return the lambda that cross-validation of L-BFGS finds. NOT PRIVATE, as in the paper.
 
-    The paper tunes another one for SGD and says neither how nor which; here all algorithms have the same.
+    The paper tunes a separate lambda for SGD, and says neither how nor which. Here all algorithms have the
+    same one.
     """
     right: dict[float, float] = dict.fromkeys(LAMBDAS, 0.0)
     cell = Cell("regularised", dataset, loss, "nonprivate", math.inf, None, 0, 0)
@@ -148,8 +150,8 @@ class SampledPrivGene(PrivGene):
     batch_size: float = BATCH
 
     def solve(self, curator: Curator) -> Solution:
-        """Draw the subset, then search as ever."""
-        assert curator.n_records is not None  # the experiments declare it
+        """Draw the subset, and then search as usual."""
+        assert curator.n_records is not None  # because the experiments declare it
         return super().solve(curator.sample(min(1.0, self.batch_size / curator.n_records)))
 
 
@@ -159,7 +161,7 @@ def solver_of(cell: Cell) -> Solver | Program:
         return PROGRAMS[cell.algorithm]
     large = cell.dataset == "kddcup99" and cell.algorithm not in ALL_RECORDS
     if cell.algorithm.startswith("privgene"):
-        breeding = FOLDS * cell.repetition + cell.fold  # public, and another one for each fit
+        breeding = FOLDS * cell.repetition + cell.fold  # public, and different for each fit
         solver: Any = SampledPrivGene(seed=breeding) if large else PrivGene(seed=breeding)
     else:
         solver = _SOLVERS.get(cell.algorithm) or get_solver(cell.algorithm)
@@ -168,7 +170,7 @@ def solver_of(cell: Cell) -> Solver | Program:
     parameter = EXPERIMENTS[cell.experiment].parameter
     if parameter is None or parameter in ESTIMATOR_SETTINGS or cell.value is None:
         return cast(Solver, solver)
-    if parameter == "T":  # a whole number, which SGD calls otherwise
+    if parameter == "T":  # a whole number, which has another name in SGD
         return cast(Solver, replace(solver, **{"T" if hasattr(solver, "T") else "steps": int(cell.value)}))
     return cast(Solver, replace(solver, **{parameter: cell.value}))
 
@@ -182,7 +184,7 @@ _SOLVERS: dict[str, Solver] = {
 
 
 def table(dataset: str) -> Bunch:
-    """Load the paper's matrix; its bounds are public by declaration, so they are no leak here."""
+    """Load the paper's matrix; its bounds are declared public, so there is no warning about a leak."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrivacyLeakWarning)
         if dataset == "kddcup99":

@@ -1,8 +1,8 @@
-"""Which rows of a directory of results were made where and by what: `provenance.json`.
+"""The origin of the rows of a directory of results, in `provenance.json`: machines, versions, commits.
 
-A run is written down before its first row, so that a run that is killed has a record as well. It refuses to
-add rows beside those of a version whose output differs. `fingerprints.json` says what this version computes,
-so that the documents can count outdated rows without computing fingerprints again.
+A run is recorded before its first row, so that a killed run has a record, too. A run refuses to add rows to
+those of a version with another output. `fingerprints.json` has the fingerprints of this version, so that the
+documents can count outdated rows without computing fingerprints again.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ Kind = tuple[str, str]  # an experiment and an algorithm
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One or more calls of the command under the same conditions, and what they ran."""
+    """One or more calls of the command under the same conditions, with the experiments that they ran."""
 
     commit: str
     versions: dict[str, str]
     machine: str
     seed: int
-    clock: str  # what `seconds` counts
+    clock: str  # the kind of time in `seconds`
     fingerprints: dict[str, str]
     experiments: dict[str, list[str]]  # the algorithms of each experiment
 
     def goes_on(self, other: Run) -> bool:
-        """Say whether the other one is more of the same."""
+        """Return whether the other run has the same conditions."""
         here, there = (asdict(replace(run, fingerprints={}, experiments={})) for run in (self, other))
         shared = self.fingerprints.keys() & other.fingerprints.keys()
         return here == there and all(self.fingerprints[name] == other.fingerprints[name] for name in shared)
 
     def of(self, kind: Kind) -> Run:
-        """Return the part of it that ran one kind of cells."""
+        """Return the part of this run that ran one kind of cells."""
         experiment, algorithm = kind
         fingerprints = {algorithm: self.fingerprints[algorithm]}
         return replace(self, fingerprints=fingerprints, experiments={experiment: [algorithm]})
 
     def kinds(self) -> dict[Kind, str]:
-        """Return the fingerprint of everything it ran."""
+        """Return the fingerprint of each kind of cells that it ran."""
         return {
             (experiment, algorithm): self.fingerprints[algorithm]
             for experiment, algorithms in self.experiments.items()
@@ -57,7 +57,7 @@ class Run:
 
 
 def this_run(kinds: Iterable[Kind], seed: int, clock: str = CPU_TIME) -> Run:
-    """Describe a run of these kinds of cells here and now."""
+    """Return the record of a run of these kinds of cells on this machine."""
     kinds = sorted(set(kinds))
     return Run(
         commit=environment.commit(),
@@ -74,7 +74,7 @@ def this_run(kinds: Iterable[Kind], seed: int, clock: str = CPU_TIME) -> Run:
 
 
 def read(out: Path) -> list[Run]:
-    """Return the runs that the directory remembers."""
+    """Return the runs that are recorded in the directory."""
     path = out / FILE
     if not path.exists():
         return []
@@ -87,7 +87,7 @@ def read(out: Path) -> list[Run]:
 
 
 def record(out: Path, run: Run) -> None:
-    """Remember a run, in one piece with an earlier one that it goes on with."""
+    """Record a run; if it continues an earlier run, both become one record."""
     runs = read(out)
     for number, earlier in enumerate(runs):
         if earlier.goes_on(run):
@@ -107,7 +107,7 @@ def record(out: Path, run: Run) -> None:
 
 
 def begin(cells: Iterable[Cell], out: Path, seed: int, *, replacing: Collection[Kind] = ()) -> None:
-    """Write a run down before its first row, and refuse to mix its rows with others than it replaces."""
+    """Record a run before its first row, and refuse to mix its rows with rows that it does not replace."""
     kinds = {(cell.experiment, cell.algorithm) for cell in cells}
     for (experiment, algorithm), why in unfit(out, seed, kinds - set(replacing)).items():
         raise ValueError(
@@ -119,11 +119,11 @@ def begin(cells: Iterable[Cell], out: Path, seed: int, *, replacing: Collection[
 
 
 def unfit(out: Path, seed: int, asked: Collection[Kind] | None = None) -> dict[Kind, str]:
-    """Return the kinds of rows of which this version did not make all, each with the reason.
+    """Return the kinds of rows that this version did not make completely, each with the reason.
 
-    A row says itself which version of its algorithm made it. For rows that say nothing, all the versions
-    count that the record has for their kind, because it does not tell which of them made which row. Give the
-    kinds that are `asked` for if the others do not matter, because a fingerprint takes some fits.
+    The fingerprint of a row tells which version of its algorithm made it. For rows without one, all versions
+    count that are recorded for their kind, because the record does not tell which version made which row.
+    Pass the kinds of interest as `asked`, because each fingerprint takes some fits.
     """
     recorded = _recorded(out, seed)
     found = {}
@@ -141,7 +141,7 @@ def unfit(out: Path, seed: int, asked: Collection[Kind] | None = None) -> dict[K
 
 
 def _recorded(out: Path, seed: int) -> dict[Kind, set[str]]:
-    """Return the fingerprints that the record has for each kind of rows."""
+    """Return the recorded fingerprints for each kind of rows."""
     found: dict[Kind, set[str]] = {}
     for run in read(out):
         for kind, digits in run.kinds().items() if run.seed == seed else ():
@@ -150,16 +150,17 @@ def _recorded(out: Path, seed: int) -> dict[Kind, set[str]]:
 
 
 def write_fingerprints(out: Path, seed: int) -> None:
-    """Write down what this version of each algorithm computes of which there are rows."""
+    """Write the fingerprints of this version for all algorithms that have rows."""
     found = {algorithm: fingerprint(algorithm) for algorithm in sorted({a for _, a in present(out, seed)})}
     (out / FINGERPRINTS).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 def is_outdated(out: Path, seed: int) -> Callable[[Kind, str], bool] | None:
-    """Return the rule that says of a row's kind and fingerprint whether the row is outdated.
+    """Return a function of a row's kind and fingerprint that tells whether the row is outdated.
 
-    It is, unless the row carries the fingerprint that was written down for its algorithm or, if it carries
-    none, the record has that one and no other for its kind. If nothing was written down, there is no rule.
+    A row is current if its fingerprint is the written one of its algorithm, or if it has none and the written
+    fingerprint is the only one that is recorded for its kind. If no fingerprints were written, the result is
+    None.
     """
     if not (out / FINGERPRINTS).exists():
         return None
@@ -174,7 +175,7 @@ def is_outdated(out: Path, seed: int) -> Callable[[Kind, str], bool] | None:
 
 
 def stamped(out: Path, seed: int) -> dict[Kind, set[str]]:
-    """Return the fingerprints that the rows of each kind carry; rows of earlier versions carry none."""
+    """Return the fingerprints in the rows of each kind; rows of earlier versions have none."""
     found: dict[Kind, set[str]] = {}
     for name in EXPERIMENTS:
         for cell, outcome in Results(out / f"{name}.csv", seed).finished().items():
@@ -183,12 +184,12 @@ def stamped(out: Path, seed: int) -> dict[Kind, set[str]]:
 
 
 def present(out: Path, seed: int) -> list[Kind]:
-    """Return the kinds of rows that the directory holds."""
+    """Return the kinds of rows in the directory."""
     return list(stamped(out, seed))
 
 
 def forget(out: Path, seed: int) -> None:
-    """Take what earlier versions ran out of the record, where no row of theirs is left."""
+    """Remove runs of earlier versions from the record if none of their rows is left."""
     runs = read(out)
     stamps = {kind: digits for kind, digits in stamped(out, seed).items() if "" not in digits}
     kept = []

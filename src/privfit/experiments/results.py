@@ -1,4 +1,4 @@
-"""Finished cells on disk: one line of CSV each, whole or not there at all."""
+"""Finished cells on disk, one complete line of CSV for each."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _COUNTS = ("choices", "rejected", "stalled", "descents", "rejected_descents")
 class Results:
     """The finished cells of one experiment.
 
-    A row is one append that is forced to the disk, and counts once its line has an end. A kill can therefore
-    leave at most a piece of a line behind, which the next run cuts off before it appends. A cell that is run
-    again gets another row; the last one counts, and earlier ones are taken out when the file is closed.
+    Each row is appended at once and forced to the disk. It counts if its line has an end. So a killed process
+    leaves at most a part of a line, which the next run removes before it appends. If a cell is run again, it
+    gets another row. The last row counts, and earlier ones are removed when the file is closed.
     """
 
     def __init__(self, path: Path, seed: int) -> None:
         self.path, self.seed = path, seed
 
     def finished(self) -> dict[Cell, Outcome]:
-        """Return what is finished under this seed."""
+        """Return the finished cells of this seed."""
         lines = self._whole().decode().splitlines()
         if lines and tuple(next(csv.reader(lines[:1]))) not in (COLUMNS, EARLIER_COLUMNS):
             raise ValueError(f"{self.path} has other columns than this version writes; move it away.")
@@ -77,7 +77,7 @@ class Results:
             self._rewrite([*lines[:1], *last.values()])
 
     def _rewrite(self, lines: list[str]) -> None:
-        """Replace the file by these lines, whose first is the head, with all columns of this version."""
+        """Replace the file by these lines, the heading first, with all columns of this version."""
         new = self.path.with_suffix(".new")
         with new.open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
@@ -99,7 +99,7 @@ class Results:
 
 
 def _parse(row: dict[str, str]) -> tuple[Cell, int, Outcome]:
-    """Read one line; what an earlier version did not write, or no algorithm of its kind has, is None."""
+    """Read one line; values that an earlier version, or an algorithm, does not have are None."""
     cell = Cell(
         row["experiment"],
         row["dataset"],

@@ -1,4 +1,4 @@
-"""Run cells in parallel processes, each finished cell at once safe on disk, and go on where a run was cut."""
+"""Run cells in parallel processes, write each finished cell to disk at once, and continue stopped runs."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def run(
 ) -> dict[Cell, BaseException]:
     """Run the cells that are not finished, and return those that failed with the reason.
 
-    Failed cells are not written down: the next run tries them again. Ctrl-C lets the cells in progress
-    finish, and a second one drops them. Data sets that are `optional` are left out if they cannot be had;
-    without another one nothing is run. To `replace` is to run cells again whose rows another version made;
-    each such row stands until the new one is there. In a smoke test tables are cut to their first
-    `records`, and rows carry no fingerprint, because that takes longer than the fits.
+    Failed cells are not written, so the next run tries them again. After Ctrl-C the cells in progress finish;
+    a second Ctrl-C drops them. Data sets that are `optional` are left out if they cannot be loaded; if
+    another one is missing, nothing is run. With `replace`, cells whose rows another version made are run
+    again; each old row stays until the new one is written. In a smoke test, tables are cut to their first
+    `records`, and rows have no fingerprint, because fingerprints take longer than the fits.
     """
     tables = {name: Results(out / f"{name}.csv", seed) for name in dict.fromkeys(c.experiment for c in cells)}
     finished = {cell: outcome for results in tables.values() for cell, outcome in results.finished().items()}
@@ -64,7 +64,7 @@ def run(
         return failed
     if records is None:
         begin(todo, out, seed, replacing=outdated)
-    else:  # a smoke test, whose rows are no results
+    else:  # the rows of a smoke test are not results
         write_lock(out)
     done = sum(cell in finished for cell in cells)
     clock = _Clock(finished, todo, jobs)
@@ -83,7 +83,7 @@ def run(
             cell = running.pop(future)
             error = future.exception()
             if error is not None:
-                if str(error) not in map(str, failed.values()):  # the same words once are enough
+                if str(error) not in map(str, failed.values()):  # each message is shown once
                     console.print(f"Failed: {describe(cell)}: {type(error).__name__}: {error}")
                 failed[cell] = error
                 clock.tick(cell, None)
@@ -95,7 +95,7 @@ def run(
 
         try:
             while True:
-                # No more than `jobs` at a time: what has been handed over cannot be called back.
+                # at most `jobs` at a time, because submitted cells cannot be cancelled
                 while len(running) < jobs and (cell := next(waiting, None)) is not None:
                     running[pool.submit(fit_cell, cell, seed, records)] = cell
                 if not running:
@@ -118,7 +118,7 @@ def _kind_of_rows(cell: Cell) -> Kind:
 
 
 def describe(cell: Cell) -> str:
-    """Name a cell for people."""
+    """Return the name of a cell for messages."""
     return ", ".join(f"{name} {value}" for name, value in cell._asdict().items() if value is not None)
 
 
@@ -129,7 +129,7 @@ def _with_data(
     records: int | None,
     console: Console,
 ) -> list[Cell]:
-    """Leave out optional data sets that are not to be had, and say why; fetch those that can be."""
+    """Download missing data sets; leave out optional ones that are not available, with the reason."""
     missing = set()
     for dataset in dict.fromkeys(cell.dataset for cell in cells):
         try:
@@ -145,7 +145,7 @@ def _with_data(
 
 
 def _check_size(dataset: str, size: int, finished: Mapping[Cell, Outcome]) -> None:
-    """Refuse to put fits on the full KDDCup99 beside fits on a tenth of it."""
+    """Refuse to mix fits on the full KDDCup99 with fits on a tenth of it."""
     possible = {size - size // FOLDS, size - size // FOLDS - 1}
     for cell, outcome in finished.items():
         if cell.dataset == dataset and outcome.records not in possible:
@@ -183,7 +183,7 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _start_worker() -> None:
-    """Leave Ctrl-C to the parent, and do not outlive it."""
+    """Leave Ctrl-C to the parent process, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
@@ -192,11 +192,11 @@ def _end_with_parent() -> None:
     parent = multiprocessing.parent_process()
     assert parent is not None  # this runs in workers only
     parent.join()
-    os._exit(1)  # a killed parent cannot end its workers, and nothing they find is wanted any more
+    os._exit(1)  # a killed parent cannot end its workers, and their results are not needed any more
 
 
 class _Clock:
-    """How long the cells that are left will take, judged by the finished ones of their kind."""
+    """Estimates the time of the remaining cells from finished ones of their kind."""
 
     def __init__(self, finished: Mapping[Cell, Outcome], todo: Sequence[Cell], jobs: int) -> None:
         self._jobs = jobs
@@ -207,13 +207,13 @@ class _Clock:
             self._count(cell, outcome.seconds)
 
     def tick(self, cell: Cell, seconds: float | None) -> None:
-        """Count a cell as over, after so many seconds if it did not fail."""
+        """Count a cell as finished, with its seconds if it did not fail."""
         self._left[_kind(cell)] -= 1
         if seconds is not None:
             self._count(cell, seconds)
 
     def left(self) -> float:
-        """Return the seconds that are left."""
+        """Return the estimated remaining seconds."""
         means = {kind: self._seconds[kind] / done for kind, done in self._done.items()}
         typical = sum(means.values()) / max(len(means), 1)
         return sum(count * means.get(kind, typical) for kind, count in self._left.items()) / self._jobs

@@ -1,4 +1,4 @@
-"""How curves look: colours that people with any colour vision tell apart, on light and on dark paper."""
+"""Styles of curves, in colours that people with any colour vision can distinguish, in light and dark mode."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from privfit.experiments.designs import FAULTY
 
-INK, PAPER, FAINT = "#1f2329", "#fefefe", "#8b949f"  # on dark paper a style sheet exchanges the first two
+INK, PAPER, FAINT = "#1f2329", "#fefefe", "#8b949f"  # in dark mode a style sheet exchanges the first two
 DARK_INK, DARK_PAPER = "#e6edf3", "#0d1117"
 
 # Okabe & Ito's colours without yellow, which is hard to see on white.
@@ -23,7 +23,7 @@ BLUE, SKY, GREEN, ORANGE, VERMILION, PURPLE = (
 
 @dataclass(frozen=True)
 class Style:
-    """The look of a curve; relatives share a colour and differ in dashes and shape."""
+    """The style of a curve; related algorithms share a colour and differ in dashes and marks."""
 
     colour: str
     shape: str
@@ -50,7 +50,7 @@ STYLES: dict[str, Style] = {
     "authors-outpert-NOT-PRIVATE": Style(ORANGE, "P", "--", hollow=True),
     "authors-privgene": Style(PURPLE, "X"),
     "authors-sgd-adv": Style(SKY, "<"),
-    "authors-sgd-ma-NOT-PRIVATE": Style(BLUE, ">", "--"),  # its hollow marks are fits without a step
+    "authors-sgd-ma-NOT-PRIVATE": Style(BLUE, ">", "--"),  # hollow marks stand for fits without a step
     "dpagd-exponential": Style(VERMILION, "x", "-."),
     "dpagd-fixed-range": Style(SKY, "<"),
     "sgd-ma-fixed": Style(BLUE, "o", "--"),
@@ -65,7 +65,7 @@ STYLES: dict[str, Style] = {
     "nonprivate": Style(INK, "", "--", width=1.0),
     "majority": Style(INK, "", ":", width=1.0),
 }
-OTHER = Style(FAINT, "h", "-.")  # an algorithm that was added without a look of its own
+OTHER = Style(FAINT, "h", "-.")  # for algorithms without a style of their own
 EPSILON_COLOURS = {
     0.1: BLUE,
     0.2: SKY,
@@ -96,7 +96,7 @@ _STYLE_SHEET = f"""
 
 
 def adapt_to_dark_paper(svg: str) -> str:
-    """Let a drawing follow the reader's choice of light or dark."""
+    """Let a drawing follow the reader's choice of light or dark mode."""
     start = svg.index(">", svg.index("<svg")) + 1
     body = svg[start:].replace(INK, "var(--ink)").replace(PAPER, "var(--paper)")
     return svg[:start] + _STYLE_SHEET + body

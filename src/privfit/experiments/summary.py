@@ -1,4 +1,4 @@
-"""What a directory of results holds, as one page of Markdown: what was run, how, and what came out."""
+"""A page of Markdown about a directory of results: the runs, their settings and the results."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ SMOKE = "A smoke test: one fit of everything on few records. Nothing on this pag
 
 
 def summarise(out: Path, seed: int, *, smoke: bool = False) -> str:
-    """Describe all that the directory holds; of a smoke test leave out which version made it."""
+    """Describe all results in the directory; for a smoke test, without the version that made them."""
     parts = [
         "# The paper's experiments, run again",
         "",
@@ -90,7 +90,7 @@ def summarise(out: Path, seed: int, *, smoke: bool = False) -> str:
 
 
 def _provenance(out: Path, seed: int) -> Iterator[str]:
-    """Say which rows were made where by which version, and which of them this version would not make."""
+    """Yield the origin of the rows, and the rows that this version would not reproduce."""
     yield "## Runs"
     for run in read(out):
         packages = ", ".join(f"{name} {version}" for name, version in run.versions.items())
@@ -128,7 +128,7 @@ def _provenance(out: Path, seed: int) -> Iterator[str]:
 
 
 def _grouped(run: Run) -> dict[str, str]:
-    """Put experiments with the same algorithms together."""
+    """Group experiments with the same algorithms."""
     grouped: dict[str, str] = {}
     for name, algorithms in run.experiments.items():
         key = ", ".join(algorithms)
@@ -172,7 +172,7 @@ def _experiment(
 
 
 def _missing(experiment: Experiment, rows: Mapping[Cell, Outcome], repeats: int) -> Iterator[str]:
-    """Say what a complete run would hold and this one does not."""
+    """Yield the parts of a complete run that are missing."""
     present = {cell.dataset for cell in rows}
     for dataset in dict.fromkeys(dataset for dataset, _ in experiment.tasks):
         if dataset not in present:

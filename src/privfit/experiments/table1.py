@@ -20,15 +20,15 @@ from privfit.mechanisms.noise import noise_source
 from privfit.questions.question import Question
 from privfit.solvers import DPAGD
 
-# The paper does not say with what budget Table 1 was made. Its noise, 0.50119 per record, is exactly that of
-# DP-AGD's first gradients for epsilon 1 and delta 1e-8 on all 48,842 records with 124 weights.
+# The paper does not state the budget of Table 1. Its noise, 0.50119 per record, is exactly the noise of
+# DP-AGD's first gradients for epsilon 1 and delta 1e-8, on all 48,842 records with 124 weights.
 EPSILON, DELTA = 1.0, 1e-8
-# The paper's table is one run, of eleven rows. Here a hundred are run, and some of them to their end.
+# The paper's table shows one run with eleven rows. Here there are a hundred runs, some of them to their end.
 DRAWS, WHOLE_DRAWS, SHOWN = 100, 10, 11
 
 
 class Iteration(NamedTuple):
-    """What one iteration hides and what it releases, per record."""
+    """The exact and the released numbers of one iteration, per record."""
 
     t: int
     gradient_norm: float
@@ -50,7 +50,7 @@ HEADER = (
 
 
 class _Watched(Curator):
-    """A curator that writes down beside each answer what the answer hides. NOT PRIVATE."""
+    """A curator that also records the exact value of each answer. NOT PRIVATE."""
 
     def __init__(self, problem: Problem, most: int | None, **settings: Any) -> None:
         super().__init__(problem, **settings)
@@ -59,7 +59,7 @@ class _Watched(Curator):
 
     def measure(self, question: Question, rho: float, *, of: SealedPoint | None = None) -> Measurement:
         if of is not None and len(self.seen) == self.most:
-            raise BudgetExceeded(rho, 0.0, 0.0)  # which ends the run
+            raise BudgetExceeded(rho, 0.0, 0.0)  # this ends the run
         noisy = super().measure(question, rho, of=of)
         if of is None:
             return noisy
@@ -87,7 +87,7 @@ def _adult() -> Problem:
 
 
 def table1(seed: int, draw: int = 0, most: int | None = None) -> list[Iteration]:
-    """Run DP-AGD on Adult and watch it, up to its end or until so many iterations were seen."""
+    """Run DP-AGD on Adult and record its iterations, to its end or up to `most` iterations."""
     solver = DPAGD()
     curator = _Watched(
         _adult(),
@@ -103,7 +103,7 @@ def table1(seed: int, draw: int = 0, most: int | None = None) -> list[Iteration]
 
 
 def run_draws(seed: int, draws: int = DRAWS) -> Draws:
-    """Run it so often: the first draws to their end, the others for the rows of the paper's table."""
+    """Run it `draws` times: the first ones to their end, the others for the rows of the paper's table."""
     return [table1(seed, draw, None if draw < WHOLE_DRAWS else SHOWN) for draw in range(draws)]
 
 
@@ -116,7 +116,7 @@ def write_table1(draws: Draws, out: Path) -> None:
 
 
 def read_table1(out: Path) -> Draws:
-    """Read the draws back; a file of an earlier version has one."""
+    """Read the draws; a file of an earlier version has only one."""
     draws: dict[int, list[Iteration]] = {}
     with (out / "table1.csv").open(newline="") as file:
         for row in csv.DictReader(file):

@@ -11,7 +11,7 @@ import numpy as np
 from privfit.experiments.designs import DATASETS
 from privfit.experiments.fit import table
 
-# Records and dimensions, the intercept's among them, that the paper prints.
+# Records and dimensions, including the intercept, that the paper prints.
 PAPER = {
     "adult": (48_842, 124),
     "bank": (45_211, 33),
@@ -23,7 +23,7 @@ HEADER = ("dataset", "records", "weights", "label", "share_of_label", "paper_rec
 
 
 def write_table2(out: Path, optional: Collection[str]) -> list[str]:
-    """Write the table, and return what has to be said of data sets that are not at hand.
+    """Write the table, and return sentences about data sets that are not available.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What the private choices of DP-AGD did during one fit. A diagnostic WITHOUT PRIVACY, for the rows alone."""
+"""Record the private choices of DP-AGD during one fit. A diagnostic WITHOUT PRIVACY, for the rows alone."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from privfit.solvers.dpagd import LineSearchDescent
 
 
 class Counts(NamedTuple):
-    """How often the selection (the paper's NoisyMax) was asked during a fit, and what it answered.
+    """Counts of the answers of the selection (the paper's NoisyMax) during a fit.
 
-    `choices` counts its answers, `rejected` those that were step 0, and `stalled` those of the latter that
-    came after the last move. A direction is a descent direction if the exact loss falls along it at first:
-    `descents` counts these among all answers, `rejected_descents` among the rejected. `selection_share` is
-    the part of the spent budget, in rho, that the selection took.
+    `choices` counts all answers, `rejected` the answers "step 0", and `stalled` the rejected ones after the
+    last move. A direction is a descent direction if the exact loss falls along it at first. `descents` counts
+    these among all answers, and `rejected_descents` among the rejected ones. `selection_share` is the share
+    of the spent budget, in rho, that the selection cost.
     """
 
     choices: int
@@ -31,7 +31,7 @@ class Counts(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """One answer of the selection: whether it was step 0, and whether the direction was one of descent."""
+    """One answer of the selection: was it step 0, and was the direction a descent direction."""
 
     rejected: bool
     descent: bool
@@ -40,21 +40,21 @@ class Choice(NamedTuple):
 
 @dataclass
 class Watch:
-    """The choices of one fit, what all of it was charged, and the processor's time that watching took."""
+    """The choices of one fit, the total charge, and the processor time of the recording."""
 
     choices: list[Choice] = field(default_factory=list)
     spent: float = 0.0  # in rho
     seconds: float = 0.0
 
     def see(self, curator: Curator, line: SealedLine, rho: float, chosen: int) -> None:
-        """Write down one choice beside what the data say of the direction. NOT PRIVATE."""
+        """Record one choice, and whether the direction is a descent direction. NOT PRIVATE."""
         started = time.process_time()
         slope = curator.open_without_privacy().at(line.origin.w).gradient_sum()
         self.choices.append(Choice(chosen == 0, float(np.vdot(slope, line.direction)) > 0.0, rho))
         self.seconds += time.process_time() - started
 
     def counts(self) -> Counts:
-        """Sum the choices up."""
+        """Return the counts of the choices."""
         rejected = [choice for choice in self.choices if choice.rejected]
         moves = [place for place, choice in enumerate(self.choices, start=1) if not choice.rejected]
         selection = sum(choice.rho for choice in self.choices)
@@ -69,13 +69,13 @@ class Watch:
 
 
 def watched(solver: LineSearchDescent) -> tuple[LineSearchDescent, Watch]:
-    """Return a solver that does what the given one does, and what will be seen of its choices."""
+    """Return a solver that acts like the given one, and the record of its choices."""
     watch = Watch()
     kind: Any = type(solver)
 
     class Watched(kind):  # type: ignore[misc]
         def solve(self, curator: Curator) -> Solution:
-            before = curator.remaining  # a fit that is not private has no ledger to ask afterwards
+            before = curator.remaining  # a fit that is not private has no ledger after it
             solution: Solution = super().solve(curator)
             watch.spent = before - curator.remaining
             return solution

@@ -1,4 +1,4 @@
-"""The waterfall: what each correction of the authors' program is worth, from their numbers to ours."""
+"""The waterfall chart: the effect of each correction of the authors' program."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ from privfit.experiments.designs import DATASETS, REFERENCES, WATERFALL, Cell, E
 from privfit.experiments.fit import Outcome
 from privfit.experiments.styles import INK, PAPER
 
-BETTER, WORSE, WHOLE = "#4477AA", "#EE7733", "#BBBBBB"  # told apart by people with any colour vision
-_WHOLE = ("authors-dpagd-NOT-PRIVATE", "dpagd", "dpagd-modern", "adaptive")  # algorithms in their own right
+# colours that people with any colour vision can distinguish
+BETTER, WORSE, WHOLE = "#4477AA", "#EE7733", "#BBBBBB"
+# stages that are complete algorithms
+_WHOLE = ("authors-dpagd-NOT-PRIVATE", "dpagd", "dpagd-modern", "adaptive")
 _DASHES = {"nonprivate": "--", "majority": ":"}
 
 
@@ -75,12 +77,12 @@ def _panel(
     metric: Metric,
     aim: list[float],
 ) -> None:
-    """Draw the stages of one panel, wide enough to show all errors and what the stages aim at."""
+    """Draw the stages of one panel, wide enough to show all errors and the references."""
     errors = {name: _error(name, stage, changes) for name, stage in stages.items()}
     ends = [stage.mean + side * errors[name] for name, stage in stages.items() for side in (-1, 1)]
     ends += aim + [stages[name].mean - change.mean for name, change in changes.items() if name not in _WHOLE]
     width = max(ends) - min(ends)
-    low, high = min(ends) - 0.15 * width, max(ends) + 0.9 * width  # room for the least bar and the numbers
+    low, high = min(ends) - 0.15 * width, max(ends) + 0.9 * width  # room for the smallest bar and the numbers
     for name, stage in stages.items():
         place, change = list(WATERFALL).index(name), changes.get(name)
         start = low if change is None or name in _WHOLE else stage.mean - change.mean
@@ -108,13 +110,13 @@ def _panel(
     ax.set_axisbelow(True)
     ax.set_xlim(low, high)
     ax.set_yticks(range(len(WATERFALL)), [*WATERFALL.values()], fontsize=8)
-    ax.set_ylim(len(WATERFALL) + 0.4, -0.6)  # the last line is for references outside
+    ax.set_ylim(len(WATERFALL) + 0.4, -0.6)  # the last line is for references beyond the panel
     ax.tick_params(axis="x", labelsize=8)
     ax.locator_params(axis="x", nbins=4)
 
 
 def _error(name: str, stage: Estimate, changes: Mapping[str, Estimate]) -> float:
-    """Return the standard error of what a bar shows, 0 if there is a single fit."""
+    """Return the standard error of a bar, 0 if there is a single fit."""
     shown = stage if name in _WHOLE else changes.get(name, stage)
     return 0.0 if math.isnan(shown.error) else shown.error
 
@@ -126,7 +128,7 @@ def _text(stage: Estimate, change: Estimate | None, *, whole: bool) -> str:
 
 
 def _mark_references(ax: Axes, found: Mapping[Line, Curve]) -> None:
-    """Draw lines at the references, and arrows in the last line to those outside or hidden by the frame."""
+    """Draw lines at the references; arrows in the last line stand for those beyond the panel."""
     low, high = ax.get_xlim()
     margin = 0.02 * (high - low)
     for name, dashes in _DASHES.items():
@@ -150,7 +152,7 @@ def _mark_references(ax: Axes, found: Mapping[Line, Curve]) -> None:
 
 
 def _short(number: float, plus: str = "") -> str:
-    """Write a number without the zero before the point, and nothing else of what rounds to 0."""
+    """Write a number without the zero before the point; numbers that round to 0 become "0"."""
     digits = f"{abs(number):.3f}".removeprefix("0")
     if digits == ".000":
         return "0"

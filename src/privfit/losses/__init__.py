@@ -1,4 +1,4 @@
-"""Losses: functions of (prediction, target). A loss that is defined in a file of this package is found."""
+"""Losses: functions of (prediction, target). Losses in the files of this package are found by name."""
 
 from importlib import import_module
 from pkgutil import iter_modules

@@ -14,9 +14,7 @@ import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., float | None])
 
-NO_C_ENTRY = {
-    "no_cfunc_wrapper": True
-}  # what no C program calls needs no entry for it; saves time to compile
+NO_C_ENTRY = {"no_cfunc_wrapper": True}  # no entry point for C programs, which saves time to compile
 
 _unknown_to_numba: list[Callable[..., float | None]] = []
 
@@ -24,8 +22,8 @@ _unknown_to_numba: list[Callable[..., float | None]] = []
 def compilable(function: Function) -> Function:
     """Let numba-compiled code call `function`, which stays an ordinary Python function.
 
-    If numba is imported already, it is told at once; otherwise it is told when the engine's kernels import
-    it. Importing numba takes a third of a second, and losses can be used without it.
+    If numba is imported already, the function is registered at once, and otherwise when the engine's kernels
+    import numba. Importing numba takes a third of a second, and losses can be used without it.
     """
     _unknown_to_numba.append(function)
     if "numba" in sys.modules:

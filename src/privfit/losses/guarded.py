@@ -15,7 +15,7 @@ _made: dict[tuple[object, ...], Loss] = {}
 def unit_of(loss: Loss) -> float:
     """Return the slope at 0 of a user's loss, by which the loss is divided.
 
-    Clips bound slopes, and the defaults of solvers are made for slopes of about 1, as those of the hinge.
+    Clips bound slopes, and the defaults of solvers assume slopes of about 1, like those of the hinge.
     """
     try:
         slope = loss.slope_at_zero

@@ -41,7 +41,7 @@ def fingerprint(function: Any, who: str) -> str:
     Returns
     -------
     digest : str
-        Equal for equal code and constants, in whatever file they are.
+        A digest that is equal for equal code and constants, in any file.
 
     Raises
     ------
@@ -89,8 +89,8 @@ def _collect(function: FunctionType, who: str, parts: list[str], callers: list[F
 
 def _used(function: FunctionType, who: str) -> dict[str, Any]:
     """Return the objects that a function's names refer to; raise ValueError for operations not on numbers."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    used = {name: cell.cell_contents for name, cell in cells}
+    captured = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    used = {name: cell.cell_contents for name, cell in captured}
     before: dis.Instruction | None = None
     for done in dis.get_instructions(function.__code__):
         if any(word in done.opname for word in FORBIDDEN):

@@ -22,7 +22,7 @@ def value(predictions: NDArray[np.float64], target: float) -> float:
     for k in range(1, len(predictions)):
         if predictions[k] > predictions[first]:
             first = k
-    rest = 0.0  # of the sum, relative to its largest term
+    rest = 0.0  # the sum without its largest term, relative to this term
     for k in range(len(predictions)):
         if k != first:
             rest += exp(predictions[k] - predictions[first])
@@ -78,4 +78,4 @@ def is_softmax(loss: Loss) -> bool:
     return loss.outputs > 1 and loss == softmax(loss.outputs)
 
 
-SOFTMAX = softmax(3)  # in the registry, so that tests of all losses run
+SOFTMAX = softmax(3)  # registered, so that the tests of all losses cover it

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 Vector = NDArray[np.float64]
 
 SUM_BITS = 20  # sums of 2^32 multiples of bound / 2^20 are exact in float64
-LARGEST_END = 1e100  # of an interval, so that no power of two near it overflows or underflows
+LARGEST_END = 1e100  # for the ends of an interval, so that no power of two near it overflows or underflows
 
 
 class Targets(Protocol):
@@ -34,7 +34,7 @@ class Targets(Protocol):
 
     @property
     def bound(self) -> float:
-        """The L2 sensitivity of the sum of what `summands` returns, to one record."""
+        """The L2 sensitivity of the sum of `summands` to one record."""
         ...
 
     def hold(self, values: Vector) -> bool:
@@ -46,7 +46,7 @@ class Targets(Protocol):
         ...
 
     def summands(self, values: Vector) -> Vector:
-        """Return what each record adds to the sum, one row for each; their sum is exact in any order."""
+        """Return the summand of each record, one row for each; their sum is exact in any order."""
         ...
 
     def likely_mean(self, mean: Vector, error: float) -> Vector:
@@ -211,7 +211,7 @@ class Counts:
 
     @property
     def typical(self) -> tuple[float, ...]:
-        """None at all, and the largest count."""
+        """0 and the largest count."""
         return 0.0, float(self.largest)
 
     @property

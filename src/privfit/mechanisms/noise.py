@@ -96,8 +96,8 @@ class SecureNoise:
 
     The rounding of its outputs does not reveal the input, unlike that of textbook samplers (Mironov 2012; Jin
     et al. 2022), because no draw depends on a floating-point function. Nothing is kept between calls, so
-    threads and forked processes draw independently. OpenDP takes longer to import than all the rest; it is
-    imported when Laplace or exponential noise is first needed.
+    threads and forked processes draw independently. OpenDP is imported when Laplace or exponential noise is
+    first needed, because its import takes longer than all others.
     """
 
     secure = True

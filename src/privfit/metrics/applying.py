@@ -16,9 +16,9 @@ Array = NDArray[np.float64]
 
 
 def check_fitted(model: Any) -> None:
-    """Raise an error that quotes nothing if this is not a fitted model."""
+    """Raise an error unless this is a fitted model; the message quotes no value."""
     kind = type(model).__name__
-    if not hasattr(model, "fit"):  # which scikit-learn would quote
+    if not hasattr(model, "fit"):  # scikit-learn's own error would quote the object
         raise ValueError(f"A fitted scikit-learn classifier or regressor is scored, not {kind}.")
     try:
         check_is_fitted(model)
@@ -48,9 +48,9 @@ def applied(
 
 
 def _computed(compute: Callable[[Any, Any], Any], model: Any, X: Any, columns: int | None) -> Array:
-    """Return the values. What other libraries complain of is not kept, because they quote values."""
+    """Return the values. Errors and warnings of other libraries are dropped, because they quote values."""
     try:
-        with np.errstate(all="ignore"):  # which would tell that a record overflows
+        with np.errstate(all="ignore"):  # a warning would reveal that a record overflows
             values = np.array(compute(model, X), dtype=np.float64)
     except Exception as error:
         if _is_ours(error) or isinstance(error, MemoryError):

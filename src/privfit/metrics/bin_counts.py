@@ -12,7 +12,7 @@ from privfit.metrics.estimates import Estimates, Ratio
 
 @dataclass(frozen=True, eq=False)
 class BinCounts(Estimates):
-    """Noisy counts of cells, those of the first label before those of the second."""
+    """Noisy counts of cells: first the cells of the first label, then those of the second."""
 
     @property
     def n_bins(self) -> int:
@@ -22,7 +22,8 @@ class BinCounts(Estimates):
     def pairs(self, wins: NDArray[np.float64]) -> Ratio:
         """Return the mean over pairs of records of either label.
 
-        `wins` has a row for the bin of the second label's record, and a column for that of the first label's.
+        `wins` has a row for each bin of the second label's record, and a column for each bin of the first
+        label's.
         """
         first, second = self.counts[: self.n_bins], self.counts[self.n_bins :]
         # adjusted counts have correlated noise, so the expectation of their products has to be corrected

@@ -1,4 +1,4 @@
-"""What private scores read from records of several classes: the predicted class, and the losses."""
+"""The numbers that private scores read from records of several classes: predicted class and losses."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ from privfit.metrics.label_marks import gives_probabilities
 from privfit.metrics.marks import AGREEMENT, Marks, between_steps, rounded
 from privfit.metrics.strategies import Strategy, Vector
 
-SHARE_OF_COUNTS = 0.5  # what a record adds to each count: all records, right ones, its class, its cell
-SHARE_OF_LOSSES = 0.5  # what a record adds for the worst log loss, and for the worst Brier score
+# a record adds this to each count: of all records, of correct predictions, of its class, of its cell
+SHARE_OF_COUNTS = 0.5
+SHARE_OF_LOSSES = 0.5  # a record adds this for the largest log loss, and for the largest Brier score
 # If logarithms of probabilities differ by `AGREEMENT`, a Brier score differs by at most four times as much.
 LOSS_AGREEMENT = 4.0 * AGREEMENT
 
@@ -58,7 +59,7 @@ class ClassMarks(Marks):
 
 
 def strategy_of(n_classes: int, *, losses: bool) -> Strategy:
-    """Return what a record adds: to the count of records, of right ones, of its class and of its cell."""
+    """Return what a record adds to the counts of records, of correct ones, of its class and of its cell."""
     if n_classes <= MOST_IN_A_MATRIX:
         true, predicted = np.divmod(np.arange(n_classes**2), n_classes)
         right = true == predicted

@@ -145,18 +145,18 @@ class ClassEvaluation(Evaluation):
 
     @property
     def _cells(self) -> Vector:
-        """What makes the count of each cell of the counts, a row for each."""
+        """The coefficients of the counts that give the count of each cell, a row for each."""
         return np.eye(self.estimates.n_cells, len(self.estimates.counts))
 
     @property
     def _of_class(self) -> Vector:
-        """What makes the number of records of each class."""
+        """The coefficients of the counts that give the number of records of each class."""
         cells: Vector = self._cells.reshape(len(self.classes), -1, len(self.estimates.counts)).sum(axis=1)
         return cells
 
     @property
     def _right(self) -> Vector:
-        """What makes the number of records of each class whose class is predicted."""
+        """The coefficients of the counts that give the number of right predictions for each class."""
         k = len(self.classes)
         return self._cells[np.arange(k) * (k + 1) if self._has_matrix else 2 * np.arange(k) + 1]
 

@@ -1,4 +1,4 @@
-"""Estimates of sums over records from a release, and intervals for ratios of them, which scores are.
+"""Estimates of sums over records from a release, and intervals for scores, which are ratios of sums.
 
 The noise of the sums is Gaussian with known covariance, so the interval of a ratio is Fieller's (1954): all
 values r for which numerator - r * denominator = 0 is not rejected. It is exact for ratios of weighted sums,

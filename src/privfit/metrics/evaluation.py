@@ -31,7 +31,7 @@ class Evaluation(ABC):
         """Yield the names of all scores, matrices and curves that were bought."""
 
     def __getattr__(self, name: str) -> Any:
-        """Say what was bought instead of a score that this kind of model does not have."""
+        """Raise an error that names the available scores, if this kind of model does not have this score."""
         if name.startswith("_"):
             raise AttributeError(name)
         raise AttributeError(f"{name} is not available; there are: {', '.join(self._available())}.")
@@ -68,7 +68,7 @@ class Evaluation(ABC):
         }
 
     def evidence(self) -> dict[str, Any] | None:
-        """Return what an outsider needs to judge the promise.
+        """Return the facts by which an outsider can judge the promise.
 
         Returns
         -------

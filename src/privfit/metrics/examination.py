@@ -105,7 +105,7 @@ class Examination(PrivateFit):
         A score of a public model counts in the family of that object and in that of these settings, because a
         scorer uses these settings for several models.
         """
-        self._noise_source()  # made now, so that copies share one stream of seeded noise
+        self._noise_source()  # created now, so that copies share one stream of seeded noise
         settings = copy(self)
         if isinstance(model, PrivateFit):
             settings.ledger = model.ledger if self.ledger is None else self.ledger
@@ -158,7 +158,9 @@ class Examination(PrivateFit):
         estimates = marks.estimates(released, n_records, weights.unit, relation.records_per_person)
         if n_records is None:
             self._warn_of_large_delta(estimates, relation)
-        declared = f"the number of held-out records, declared as {self.n_records}, is public"
+        declared = []
+        if self.n_records is not None:
+            declared.append(f"the number of held-out records, declared as {self.n_records:,}, is public")
         privacy = self._state(
             terms,
             ledger,
@@ -169,7 +171,7 @@ class Examination(PrivateFit):
                 *([held.assumption] if held.assumption else []),
                 *weighting.assumptions(),
                 *assumption_of(records.X),
-                *([] if self.n_records is None else [declared]),
+                *declared,
             ],
             subject="set of scores",
             schema=schema,
@@ -204,8 +206,8 @@ class Examination(PrivateFit):
         kind, classes = type(model).__name__, getattr(model, "classes_", None)
         if hasattr(model, "best_threshold_") or kind == "FixedThresholdClassifier":
             raise ValueError(
-                f"{kind} predicts by a threshold of its own, and scores are told apart at zero; give the "
-                "classifier inside it, model.estimator_."
+                f"{kind} predicts by a threshold of its own, but private scores assume the threshold zero; "
+                "give the classifier inside it, model.estimator_."
             )
         if classes is not None and np.ndim(classes) == 1 and len(classes) >= 2:
             return self._marked_labels(model, held, np.asarray(classes))
@@ -275,7 +277,7 @@ def most_rows(model: Any, declared: int | None) -> Any:
     """Return how many records of a person a score uses: as declared or, by default, as in the model's fit."""
     ids = None if getattr(model, "schema_", None) is None else model.schema_.identifier
     if declared is not None or (ids is not None and ids.rows_per_person is not None):
-        return declared  # the schema declares it, so it need not be declared here
+        return declared  # None is allowed, because the schema declares it
     return getattr(getattr(model, "privacy_", None), "records_per_person", None)
 
 

@@ -1,4 +1,4 @@
-"""Held-out records as they are given: rows, targets, weights and people."""
+"""Held-out records: rows, targets, weights and people."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What private scores read from records of two labels: the bin of the predicted score."""
+"""The numbers that private scores read from records of two labels: the bin of the predicted score."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TwoLabelMarks(Marks):
     classes : pair
         The labels.
     has_curves : bool
-        Whether there are more bins than one for each predicted label.
+        Whether each predicted label has several bins.
     gives_probabilities : bool
         Whether the model gives probabilities.
     log_loss_clip : float

@@ -1,6 +1,6 @@
-"""Marks: what private scores read from held-out records, a cell and some numbers for each record.
+"""Marks: the cell and the numbers that private scores read from each held-out record.
 
-All of them are functions of one record alone.
+They depend on that record alone.
 """
 
 from __future__ import annotations

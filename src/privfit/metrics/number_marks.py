@@ -1,4 +1,4 @@
-"""What private scores read from records whose targets are numbers: functions of target and prediction."""
+"""The numbers that private scores read from records whose targets are numbers."""
 
 from __future__ import annotations
 

@@ -16,9 +16,9 @@ from privfit.metrics.strategies import Vector
 UNKNOWN = Ratio(math.nan, -math.inf, math.inf)
 EXPLAINED = (-1.0, 1.0)  # range of R^2; lower values are reported as -1
 STEPS = 2**12  # predictions are rounded to this many steps between the bounds of the target
-CENTRE = 0.5  # of the bounds, as a share of their distance
+CENTRE = 0.5  # the middle of the bounds, as a share of their distance
 
-# What is bought for each score. All are sums of functions of a record's target and prediction.
+# The sums that are bought for each score. Each adds up a function of a record's target and prediction.
 NEEDED = {
     "r2": ("squares", "targets", "squared_targets"),
     "mean_absolute_error": ("distances",),
@@ -30,12 +30,12 @@ NEEDED = {
 
 
 def number_range(name: str, quantile: float | None, floor: float) -> Interval:
-    """Return the least and the largest value of what is bought, for targets in [0, 1].
+    """Return the smallest and the largest summand of a sum, for targets in [0, 1].
 
     Deviances are of targets in [0, 1] and predictions in [floor, 1].
     """
     if name == "pinball":
-        assert quantile is not None  # because it is bought with a quantile only
+        assert quantile is not None  # because the pinball loss is bought with a quantile only
         return 0.0, max(quantile, 1.0 - quantile)
     largest = {"squared_targets": CENTRE**2, "deviances": max(2.0, 2.0 * (floor - 1.0 - math.log(floor)))}
     least = {"entropies": -1.0 / math.e}
@@ -133,7 +133,7 @@ class NumberEvaluation(Evaluation):
         return number_range(name, self.quantile, self.floor)
 
     def _sum(self, name: str) -> Vector:
-        """Return what makes a sum of the counts."""
+        """Return the coefficients of the counts that give a sum."""
         return self.estimates.of_number(self.sums.index(name), self._range(name))
 
     def _mean(self, name: str, *, sampled: bool = False) -> Ratio:
@@ -156,7 +156,7 @@ class NumberEvaluation(Evaluation):
 
     @property
     def _centred_mean(self) -> float:
-        """The mean of the targets, from the centre of their bounds; at most half a distance of the two."""
+        """The mean of the targets, measured from the centre of their bounds; at most half their distance."""
         return float(np.clip(self._mean("targets").value - CENTRE, -CENTRE, CENTRE))
 
     def _residual_share(self, *, sampled: bool) -> Ratio:
@@ -179,7 +179,7 @@ class NumberEvaluation(Evaluation):
         ]
         further = np.diag(products)
         if sampled and count > 0.0:
-            farthest = CENTRE + abs(self._centred_mean)  # of a target from the mean
+            farthest = CENTRE + abs(self._centred_mean)  # the largest distance of a target from the mean
             fourth = [max(residual, 0.0), farthest**2 * max(under, 0.0) / count]
             further = further + self.estimates.unit * count**2 * np.diag(fourth)
         slopes = residual * n + count * squares, total * n + count * squared - 2.0 * offset * centred
@@ -189,7 +189,7 @@ class NumberEvaluation(Evaluation):
 
     @property
     def _targets_over_high(self) -> Vector:
-        """What makes the sum of the targets of the counts, in units of the upper bound."""
+        """The coefficients of the counts that give the sum of the targets, in units of the upper bound."""
         low, high = self.target_bounds
         weights: Vector = (low * self.estimates.everybody + self._width * self._sum("targets")) / high
         return weights

@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from privfit.estimators.validation import shown
 from privfit.metrics.examination import Examination
 
-# by scikit-learn's name of a scorer: the name of our score, and its sign
+# for each name of a scorer in scikit-learn: privfit's name of the score, and its sign
 _SCORERS = {
     "accuracy": ("accuracy", 1.0),
     "balanced_accuracy": ("balanced_accuracy", 1.0),

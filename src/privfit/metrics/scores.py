@@ -88,7 +88,7 @@ def score(middle: Ratio, least: Ratio, most: Ratio, within: Interval, population
 
 
 def clipped(low: float, high: float, within: Interval) -> Interval:
-    """Return an interval's part inside another one."""
+    """Return the part of an interval that lies inside another one."""
     bottom, top = within
     return float(np.clip(low, bottom, top)), float(np.clip(high, bottom, top))
 

@@ -351,7 +351,7 @@ def calibration_curve(model: Any, X: Any, y: Any = None, **settings: Any) -> Cur
 
 
 def alone(name: str, model: Any, X: Any, y: Any, settings: dict[str, Any]) -> Any:
-    """Return what was asked for alone, with the price of the whole release."""
+    """Return a single score with the price of its release."""
     beside = {name: settings.get(name) for name in ("sample_weight", "groups")}
     settings = {name: value for name, value in settings.items() if name not in beside}
     evaluation = Examination(wanted=(name,), **settings).of(model, X, y, **beside)

@@ -19,7 +19,7 @@ from privfit.questions.scores import SHARE_GRID, ScoreSums
 
 Vector = NDArray[np.float64]
 
-BINS = 64  # with more bins the noise grows (with their logarithm), and the error from ties in a bin falls
+BINS = 64  # with more bins the noise grows with their logarithm, but the error from ties within a bin falls
 # What a record adds to the count of its label, to those of its halves, quarters and so on, to the slope, and
 # to the difference of the predicted labels. A larger share for one means more noise in the others, because
 # noise grows with the norm of all. With these the errors of accuracy and AUC meet the aims in
@@ -29,7 +29,7 @@ WHOLE, PART, SLOPE, SPLIT = 0.3, 0.4, 0.3, 0.3
 
 @dataclass(frozen=True)
 class Scale:
-    """Where the bins of a kind of scores are: half of them within `middle`, the last ones at `outermost`.
+    """The places of the bins of scores: half of the bins lie within `middle`, the last ones at `outermost`.
 
     A score s is mapped to s / (middle + |s|), and the bins are equally wide there. So both small and large
     scores are distinguished, because a model's scores may have any size. Zero, where predictions change, is

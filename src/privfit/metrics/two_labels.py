@@ -18,7 +18,7 @@ from privfit.metrics.evaluation import Evaluation
 from privfit.metrics.scores import ConfusionMatrix, Curve, Score, clipped, score
 from privfit.metrics.strategies import Vector
 
-GROUPS = 16  # of predicted probabilities in the calibration curve
+GROUPS = 16  # number of groups of predicted probabilities in the calibration curve
 SHARE = (0.0, 1.0)
 
 
@@ -212,7 +212,7 @@ def _banded(name: str, points: list[Ratio], *, rising: bool) -> dict[str, Vector
     """Return estimates and intervals of the points of a curve, all of them shares."""
     values = np.array([point.value if math.isfinite(point.high) else np.nan for point in points])
     low, high = np.array([clipped(point.low, point.high, SHARE) for point in points]).T
-    if rising and not np.isnan(values).any():  # a rate that falls is noise
+    if rising and not np.isnan(values).any():  # the exact rates do not fall, so a falling rate is noise
         values = np.asarray(isotonic_regression(values, y_min=0.0, y_max=1.0))
     values = np.clip(values, 0.0, 1.0)
     return {name: values, f"{name}_low": np.fmin(low, values), f"{name}_high": np.fmax(high, values)}

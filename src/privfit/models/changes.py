@@ -22,7 +22,7 @@ from privfit.schema.column import Feature, Scale
 from privfit.schema.curved import Curved
 from privfit.schema.encoding import encode
 
-ROUNDING = 1e-9  # of a range: by so much a number that was computed from a bound may exceed it
+ROUNDING = 1e-9  # as a share of the range: a number that was computed from a bound may exceed it by so much
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def zeros(model: Published) -> Vector:
     Returns
     -------
     contrast : array
-        With an entry for each weight, and one for the intercept if there is one.
+        Zeros: one for each weight, and one for the intercept if there is one.
     """
     return np.zeros(model.n_columns + model.has_intercept)
 
@@ -295,7 +295,7 @@ class _Declared(_Column):
             known = fact.order if isinstance(fact, Ordinal) else fact.categories
             if math.isnan(said):
                 raise ValueError(
-                    f"A value for column {fact.name!r} is none of those that it can have: "
+                    f"A value for column {fact.name!r} is not one of its possible values: "
                     f"{listed(dict.fromkeys(known))}."
                 )
             return printable(known[int(said)])

@@ -10,6 +10,7 @@ from html import escape
 from privfit.models.inference import Effect
 from privfit.models.links import LOG
 from privfit.models.published import Published
+from privfit.models.separators import with_separators
 from privfit.printable import printable
 from privfit.schema import Schema
 from privfit.schema.quantities import Quantity
@@ -152,7 +153,7 @@ class Contrast:
         Parameters
         ----------
         level : float, optional
-            As that of `interval`.
+            The confidence level; by default that of the contrast.
 
         Returns
         -------
@@ -254,7 +255,9 @@ def size_text(number: float, std_err: float) -> str:
         Without a plus sign.
     """
     decimals = _decimals(std_err)
-    return f"{number:.3g}" if decimals is None or abs(number) >= 1e15 else f"{number:.{decimals}f}"
+    if decimals is None or abs(number) >= 1e15:
+        return f"{number:.3g}"
+    return with_separators(f"{number:.{decimals}f}")
 
 
 def number_text(number: float, std_err: float) -> str:

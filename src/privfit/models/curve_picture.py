@@ -9,6 +9,7 @@ from html import escape
 import numpy as np
 
 from privfit.models.published import Vector
+from privfit.models.separators import with_separators
 
 WIDTH, HEIGHT = 340, 170  # in pixels at most, because smaller letters could not be read on a phone
 LEFT, RIGHT, TOP, BOTTOM = 58, 8, 10, 26  # margins
@@ -23,11 +24,11 @@ def picture(
     Parameters
     ----------
     points : array
-        Where the curve may bend, in rising order.
+        The points where the curve may bend, in rising order.
     effect : array
         Its values there.
     scale : pair of float
-        The lowest and the highest value of the vertical axis. Pictures that share it can be compared.
+        The lowest and the highest value of the vertical axis. Pictures with the same scale can be compared.
     ends : pair of str
         The first and the last point in words.
     title : str
@@ -36,7 +37,7 @@ def picture(
     Returns
     -------
     svg : str
-        It needs no style sheet; colours that one sets are used.
+        A picture that needs no style sheet. It uses the colours of the page's style sheet, if there is one.
     """
     low, high = _finite(min(scale[0], 0.0)), _finite(max(scale[1], 0.0))
     height = (high / 2.0 - low / 2.0) * 2.0 if high - low < math.inf else math.inf
@@ -103,4 +104,4 @@ def _finite(value: float) -> float:
 def _short(value: float) -> str:
     if not value:
         return "0"
-    return f"{value:+.0f}" if 1e3 <= abs(value) < 1e6 else f"{value:+.2g}"
+    return with_separators(f"{value:+.0f}") if 1e3 <= abs(value) < 1e6 else f"{value:+.2g}"

@@ -45,7 +45,7 @@ def curves_in(schema: Schema, shown: ShownScores) -> Curves:
     Returns
     -------
     curves : Curves
-        In the order of the schema.
+        The curves by column, in the order of the schema.
     """
     found, start = [], 0
     for fact in schema.features:
@@ -84,7 +84,7 @@ def curves_of(model: Published) -> Curves:
     Returns
     -------
     curves : Curves
-        By column, in the order of the schema; none without one.
+        The curves by column, in the order of the schema; empty without a schema.
     """
     if model.schema is None:
         return Curves()

@@ -15,6 +15,7 @@ from privfit.models.changes import Change, change_between, change_of, listed, ze
 from privfit.models.contrast import Contrast, Contrasts, Reading
 from privfit.models.inference import Effect, Inference
 from privfit.models.published import Published, Vector
+from privfit.models.separators import in_words, with_separators
 from privfit.models.shown_scores import shown_scores
 from privfit.printable import printable
 from privfit.schema import Boolean, Categorical, Date, Ordinal, Schema
@@ -45,7 +46,7 @@ class EffectRow:
     contrast : Contrast or None
         The effect; None for a reference level, with which the others are compared.
     label : str
-        Of several classes, the one that is compared with the first; "" otherwise.
+        With several classes, the class that is compared with the first; otherwise "".
     """
 
     column: str
@@ -82,12 +83,13 @@ class Effects:
         shown = shown_scores(model, self.schema)
         self.positive = shown.positive
         self.reading = Reading.of(model, self.schema, shown.positive)
-        # of two labels, effects are those of the first if the schema calls it the positive one
+        # if the schema declares the first of two labels as the positive class, effects change its odds
         self._sign = -1.0 if model.classes and shown.positive == model.classes[0] else 1.0
         bounds = model.bounds if self.schema is not None else None
         p = model.n_columns
         self.several = model.target.outputs > 1
-        self._pair = (1, 0)  # of several classes: the places of the one that is spoken of and of the other
+        # with several classes: the places of the class whose odds change, and of the class to compare with
+        self._pair = (1, 0)
         if self.several:
             self.reading = _of_classes("a class", model.classes[0])
         self._starts = np.zeros(p) if bounds is None else np.clip(0.0, *bounds)
@@ -160,7 +162,7 @@ class Effects:
         Raises
         ------
         ValueError
-            If columns, values or classes do not fit the model, or it treats both sides alike.
+            If columns, values or classes do not fit the model, or if the model treats both sides alike.
         """
         other = 0 if against is None else self._place(against, "against")
         named = None if of is None else self._place(of, "of")
@@ -185,9 +187,9 @@ class Effects:
         return Contrast(words, effect, self.reading, self.level)
 
     def _effect(self, contrast: Vector) -> Effect:
-        """Return the effect of a contrast for the classes that are shown, or of one that nobody asked for."""
+        """Return the effect of a contrast for the shown classes; refuse it if it was not asked for."""
         inference = self.inference
-        if self.several:  # the weights are differences from the first class, whose own are not there
+        if self.several:  # the weights are differences from the first class, which has no weights of its own
             placed = np.zeros((len(self.model.classes), len(contrast)))
             placed[list(self._pair)] = contrast, -contrast
             contrast = placed[1:].ravel()
@@ -233,7 +235,7 @@ class Effects:
                     f"per can name columns of numbers and dates without a curve, {known}; {name!r} is none "
                     "of them."
                 )
-            change_of(self.model, {name: amount})  # refuses what is no change of it
+            change_of(self.model, {name: amount})  # raises if this is not a change of the column
         if not self.several:
             return self._rows(per)
         return [replace(row, label=label) for label, each in self._of_each_class() for row in each._rows(per)]
@@ -281,7 +283,7 @@ class Effects:
             contrast = zeros(self.model)
             if per is None and self.model.bounds is not None:
                 low, high = (float(side[j]) for side in self.model.bounds)
-                contrast[j], words = high - low, f"from {low:.6g} to {high:.6g}"
+                contrast[j], words = high - low, with_separators(f"from {low:.6g} to {high:.6g}")
             else:
                 contrast[j] = float((per or {}).get(names[j], 1.0))
                 words = f"{contrast[j]:+g}"
@@ -322,7 +324,7 @@ class Effects:
         for j, level in enumerate(fact.levels, place.start):
             contrast = zeros(self.model)
             contrast[j] = ends[j]
-            words = f"{name} {printable(fact.step(level))}"
+            words = f"{name} {printable(in_words(fact, level))}"
             if level == OTHER:
                 low = f"{printable(fact.span[0])} {printable(fact.unit)}".rstrip()
                 yield self._row(fact.name, level, f"{name} = {level}, not {low}", Change(words, contrast))
@@ -348,7 +350,7 @@ class Effects:
             unit = "levels"
         if per is None:
             contrast[j] = (self._ends - self._starts)[j]
-            words = f"{name}, {printable(fact.step(''))}{self._until(fact, j)}"
+            words = f"{name}, {printable(in_words(fact, ''))}{self._until(fact, j)}"
             return self._row(fact.name, "", words, Change(words, contrast))
         amount = float(per.get(fact.name, one))
         contrast[j] = amount / (high - low)
@@ -364,9 +366,9 @@ class Effects:
         assert isinstance(fact, Scale)
         low, high = fact.ends
         value = low + end * (high - low)
-        return (
-            f", up to {datetime.date.fromordinal(round(value)) if isinstance(fact, Date) else f'{value:.6g}'}"
-        )
+        if isinstance(fact, Date):
+            return f", up to {datetime.date.fromordinal(round(value))}"
+        return with_separators(f", up to {value:.6g}")
 
 
 def _lines(schema: Schema) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The curve of one column: what a number adds to a score, from its lowest to its highest declared value."""
+"""The curve of one column: the amount that each value of a number adds to a score."""
 
 from __future__ import annotations
 
@@ -14,25 +14,27 @@ import numpy as np
 
 from privfit.models.curve_picture import picture
 from privfit.models.published import Matrix, Vector
+from privfit.models.separators import with_separators
 from privfit.models.stretches import halfway, turning_points
 from privfit.printable import printable
 from privfit.schema.curved import Curved
 from privfit.schema.numbers import Date
 
-OFF_CENTRE = 0.1  # of a stretch: where half of a change is made is said if it is so far from the middle
+OFF_CENTRE = 0.1  # share of a stretch: the point of half the change is named if it is farther from the middle
 
 
 class Stretch(NamedTuple):
-    """A part of a curve over which it rises or falls, but for small wiggles.
+    """A part of a curve over which it rises or falls, apart from small wiggles.
 
     Attributes
     ----------
     start, end : str
         The first and the last point, in words.
     changes : tuple of float
-        How much each score changes from the one to the other.
+        How much each score changes from the first point to the last.
     words : str
-        From where to where it goes and, of a single score, where half of the change is made.
+        The first and the last point and, for a single score, the point at which half of the change is
+        reached.
     """
 
     start: str
@@ -43,21 +45,22 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedCurve:
-    """What a column adds to the scores of a model, compared with its lowest declared value.
+    """The amount that a column adds to the scores of a model, compared with its lowest declared value.
 
-    Between two points the effect is a straight line. The privacy noise of the fit is in it, so small wiggles
-    mean nothing. It prints as words, and notebooks draw it.
+    Between two points the effect is a straight line. The curve contains the privacy noise of the fit, so
+    small wiggles mean nothing. A curve prints as words, and notebooks draw it.
 
     Attributes
     ----------
     fact : Curved
-        What the schema says about the column.
+        The schema's facts about the column.
     knots : array
-        Where the curve may bend, from the lowest to the highest declared value; days as Python counts them.
+        The points where the curve may bend, from the lowest to the highest declared value. Dates are day
+        numbers, counted like Python's.
     heights : array of shape (number of scores, number of knots)
-        How much a score differs at each knot from the first one.
+        The difference of each score at each knot from the score at the first knot.
     wiggle : float
-        How high a part that rises or falls has to be to be told as a stretch of its own.
+        The least height of a part that counts as a stretch; lower parts are wiggles.
     classes : tuple
         If every class has a score: the classes.
     """
@@ -75,7 +78,7 @@ class FittedCurve:
 
     @property
     def at(self) -> list[Any]:
-        """The knots as users know them: numbers or dates."""
+        """The knots in the form of the column: numbers or dates."""
         numbers: list[float] = self.knots.tolist()
         return list(map(_day, numbers)) if isinstance(self.fact, Date) else numbers
 
@@ -85,8 +88,8 @@ class FittedCurve:
         Returns
         -------
         columns : dict of list
-            "at", the knots, and "effect", what the column adds to the score there compared with its lowest
-            declared value. If every class has a score there is an "effect on" each.
+            "at", the knots, and "effect", the amount that the column adds to the score there, compared with
+            its lowest declared value. If every class has a score, there is an "effect on" column for each.
         """
         names = [f"effect on {label}" for label in self.classes] or ["effect"]
         return {"at": self.at, **dict(zip(names, self.heights.tolist(), strict=True))}
@@ -147,14 +150,14 @@ class FittedCurve:
             A date in ISO format, or a number.
         """
         knot = float(self.knots[place])
-        return str(_day(knot)) if isinstance(self.fact, Date) else f"{knot:.15g}"
+        return str(_day(knot)) if isinstance(self.fact, Date) else with_separators(f"{knot:.15g}")
 
     def _rounded(self, point: float, length: float) -> str:
         """Write a number to about a hundredth of a stretch's length, or a date."""
         if isinstance(self.fact, Date):
             return str(_day(point))
         digits = 1 - math.floor(math.log10(length))
-        return f"{round(point, digits):.15g}"
+        return with_separators(f"{round(point, digits):.15g}")
 
     def of_class(self, label: Any) -> FittedCurve:
         """Return the curve of one class.
@@ -167,7 +170,7 @@ class FittedCurve:
         Returns
         -------
         curve : FittedCurve
-            What the column adds to the score of this class.
+            The curve for the score of this class.
         """
         place = self.classes.index(label)
         return replace(self, heights=self.heights[[place]], classes=())
@@ -199,14 +202,14 @@ class FittedCurve:
         Returns
         -------
         picture : str
-            SVG that stands for itself.
+            A complete SVG picture.
         """
         (effect,) = self.heights
         title = printable(f"Curve of {self.column}: it {self.in_words()}.")
         return picture(self.knots, effect, scale, (self.word(0), self.word(-1)), title)
 
     def by_class(self) -> list[tuple[str, FittedCurve]]:
-        """Return the curve of each score, with what it is called beside others.
+        """Return the curve of each score, with its title.
 
         Returns
         -------

@@ -14,10 +14,10 @@ from scipy.special import stdtr, stdtrit
 
 Vector = NDArray[np.float64]
 
-KNOWN_CURVATURE = 3.0  # times its noise; a smaller curvature counts as unknown, because it may be noise
+KNOWN_CURVATURE = 3.0  # in units of its noise; a smaller curvature counts as unknown, because it may be noise
 DOUBT_LIMIT = 0.25  # relative error of a standard error above which an effect is refused
-INFLATION_FACTOR = 1.5  # times the shift of a noisy inverse is added to this error
-MOST_FREEDOM = 1e9  # degrees of freedom; with more, a t distribution is normal
+INFLATION_FACTOR = 1.5  # the shift of a noisy inverse, times this factor, is added to this error
+MOST_FREEDOM = 1e9  # degrees of freedom from which a t distribution counts as normal
 
 TOO_SMALL = "The budget is too small to say how exact this effect is."
 UNSTEADY = (
@@ -105,7 +105,7 @@ class _Judged(NamedTuple):
     doubt: float
 
 
-REFERENCE = Effect(0.0, 0.0, 0.0)  # of a reference level, which is compared with itself
+REFERENCE = Effect(0.0, 0.0, 0.0)  # the effect of a reference level, which is compared with itself
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -226,7 +226,7 @@ class Inference:
     def _judged(self, along: Vector, noise: float = 1.0) -> _Judged:
         """Return the variances of an effect, and the possible error of its standard error.
 
-        `noise` is a factor for all noise, to compute what would result with less noise.
+        `noise` is a factor for all noise; a factor below 1 gives the result of a larger privacy budget.
         """
         v = self._inverse @ along
         sampling, privacy = float(v @ self.spread @ v), noise**2 * float(v @ self._privacy @ v)
@@ -245,7 +245,7 @@ class Inference:
         """Return why an effect is refused, and whether a larger budget would help."""
         if self._is_hidden:
             return HIDDEN
-        # less noise makes the privacy part of the variance small, and what is left rests on noisy squares
+        # with less noise, the remaining variance is the sampling part, which is computed from noisy squares
         return TOO_SMALL if self._judged(along, 0.5).doubt < doubt else UNSTEADY
 
     @property
@@ -317,7 +317,7 @@ class Inference:
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Inference:
-        """Return what `to_dict` wrote.
+        """Read an inference that `to_dict` wrote.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class Inference:
         Returns
         -------
         inference : Inference
-            The same as was written.
+            An equal inference.
         """
         arrays = ("estimate", "directions", "curvature", "spread", "step")
         numbers = ("sigma_curvature", "sigma_spread", "sigma_gradient", "mass", "remainder")

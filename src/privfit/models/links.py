@@ -1,6 +1,7 @@
 """Links: how the scores of a linear model become predictions.
 
-A score is linear in the columns. Code that reads a published model uses its link, and never its name.
+A score is linear in the columns. Code that reads a published model calls the functions of its link, and does
+not look at its kind.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Link:
 
 
 def chosen(scores: Numbers) -> NDArray[np.intp]:
-    """Return the number of the class that every row of scores predicts.
+    """Return the number of the predicted class for every row of scores.
 
     Parameters
     ----------

@@ -15,7 +15,8 @@ class Origin:
     dataset : str or None
         The name under which a ledger in a file or on a server keeps the data set.
     ledger : str or None
-        The random identifier of the shared ledger that paid. Releases with the same one were paid from it.
+        The random identifier of the shared ledger that paid. Releases with the same identifier were paid from
+        the same ledger.
     day : str or None
         The day of the first charge, in UTC, as YYYY-MM-DD. It does not depend on how long the fit takes.
     records : int or None

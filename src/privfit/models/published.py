@@ -22,7 +22,7 @@ Matrix = NDArray[np.float64]
 # With this assumption a promise about one record is a promise about one person. Statements include it unless
 # the schema declares an id column, because a person may then have several records.
 ONE_RECORD_EACH = "each person has at most one record"
-SEEDED = "SEEDED NOISE"  # the beginning of the assumption of a fit whose noise can be removed
+SEEDED = "SEEDED NOISE"  # how the assumption begins if the noise was seeded, so that it can be removed
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Published:
     inference : Inference, optional
         The released numbers for standard errors.
     evidence : dict, optional
-        What an outsider needs to judge the promise (`privfit.estimators.evidence`).
+        The facts by which an outsider can judge the promise (`privfit.estimators.evidence`).
     """
 
     kind: str

@@ -42,12 +42,12 @@ def register(model: Model) -> None:
     Parameters
     ----------
     model : Model
-        The kind. A class that is defined again, as in a notebook, replaces itself.
+        The kind. If a class is defined again, as in a notebook, it replaces the earlier one.
 
     Raises
     ------
     ValueError
-        If another class has this kind: a file of that kind would be loaded as the wrong model.
+        If another class has this kind, because a file of that kind would be loaded as the wrong model.
     """
     known = MODELS.get(model.kind)
     if known is not None and _name(known.estimator) != _name(model.estimator):

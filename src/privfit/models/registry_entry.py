@@ -24,14 +24,14 @@ def registry_entry(
     promise : Promise
         What was promised.
     origin : Origin
-        Where it comes from.
+        The origin of the release.
     public : tuple of str
-        What is not protected, or assumed.
+        The facts that are public, assumed or not covered.
 
     Returns
     -------
     entry : dict
-        By section and field.
+        The fields by section.
     """
     pairs = {"epsilon": promise.epsilon, "delta": promise.delta}
     if isinstance(promise, Direct):

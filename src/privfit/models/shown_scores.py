@@ -52,7 +52,7 @@ def shown_scores(model: Published, schema: Schema | None, most_classes: int | No
     schema : Schema, optional
         Its schema, which may name the positive class.
     most_classes : int, optional
-        If every class has a score: at most this many classes, the first ones.
+        If every class has a score: the largest number of classes to show, the first ones.
 
     Returns
     -------

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.float64]
 
-MOST_STRETCHES = 4  # per curve; the lowest stretches are left out until there are so few
+MOST_STRETCHES = 4  # per curve; if there are more, the lowest are left out
 
 
 def turning_points(heights: Numbers, wiggle: float) -> list[int]:
@@ -18,14 +18,14 @@ def turning_points(heights: Numbers, wiggle: float) -> list[int]:
     Parameters
     ----------
     heights : array of shape (number of curves, number of knots)
-        The heights of curves that share their knots. Several curves share their stretches, too.
+        The heights of curves that share their knots. All curves together have one list of stretches.
     wiggle : float
         The least height of a stretch, unless it is the only one.
 
     Returns
     -------
     places : list of int
-        Numbers of knots, the first and the last one included.
+        The numbers of the knots at which curves turn, with the first and the last knot.
     """
     largest = np.abs(heights).max() or 1.0
     heights, wiggle = heights / largest, max(wiggle / largest, 1e-9)  # so that no difference overflows
@@ -37,7 +37,7 @@ def turning_points(heights: Numbers, wiggle: float) -> list[int]:
 
 
 def _turns(curve: Numbers, wiggle: float) -> list[int]:
-    """Return the turning points of a curve whose stretches are at least so high, unless there is one."""
+    """Return the turning points of a curve; unless there is only one stretch, each is at least so high."""
     slopes = [(place, step) for place, step in enumerate(np.diff(curve).tolist()) if step]
     turns = [place for (_, before), (place, after) in pairwise(slopes) if before * after < 0.0]
     places = [0, *turns, len(curve) - 1]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WIDTH = 100  # columns of a terminal
-SHORTEST_NAME = 16  # columns, for names that are broken into lines
+SHORTEST_NAME = 16  # columns; the least width of names, which are broken into lines
 REFERENCE = "(reference)"
 LEFT = "not asked for"
 
@@ -65,7 +65,7 @@ class Summary(tuple[EffectRow, ...]):
         level : float
             Of the intervals.
         per : mapping of str to float, optional
-            By column: the increase that its row is about, in the column's unit; 1 by default.
+            The increase for the row of each column, in the column's unit; 1 by default.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class Summary(tuple[EffectRow, ...]):
         return ("coef", "std err", "privacy", "z", "p", *ratio, *(f"{tail:.4g}" for tail in tails))
 
     def compared(self, row: EffectRow) -> str:
-        """Return what stands above the first row of a class.
+        """Return the heading above the rows of a class.
 
         Parameters
         ----------
@@ -110,7 +110,7 @@ class Summary(tuple[EffectRow, ...]):
         Returns
         -------
         text : str
-            The class and the one that it is compared with; "" if there is one score.
+            The class and the class that it is compared with; "" if there is one score.
         """
         return f"{row.label} against {self.first}" if row.label else ""
 
@@ -125,7 +125,7 @@ class Summary(tuple[EffectRow, ...]):
         Returns
         -------
         texts : tuple of str, or str
-            As many as `heading` has names, or one text for a reference level or a refused effect.
+            A text for each name of `heading`, or one text for a reference level or a refused effect.
         """
         contrast = row.contrast
         if contrast is None:
@@ -146,7 +146,7 @@ class Summary(tuple[EffectRow, ...]):
         )
 
     def top(self, count: int) -> Summary:
-        """Return the table with so many of the effects, those with the largest z.
+        """Return the table with only the effects that have the largest z.
 
         Parameters
         ----------
@@ -156,8 +156,8 @@ class Summary(tuple[EffectRow, ...]):
         Returns
         -------
         summary : Summary
-            In the order of this one. The references of columns that are kept stay; refused effects are kept
-            last.
+            The kept effects in their order, with the references of their columns. Refused effects are left
+            out first.
         """
         order = sorted(
             (place for place, row in enumerate(self) if row.contrast is not None),
@@ -253,7 +253,7 @@ class Summary(tuple[EffectRow, ...]):
         Returns
         -------
         records : list of dict
-            Numbers are None where an effect is refused; a reference level has the estimate 0 and no other.
+            Numbers of refused effects are None. A reference level has the estimate 0 and no other number.
         """
         return [_record(row, self.ratio) for row in self]
 

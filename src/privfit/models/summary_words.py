@@ -12,7 +12,7 @@ from privfit.models.published import Published
 from privfit.printable import printable
 
 FOR_THE_EFFECTS = "for the effects"  # the end of ledger entries about standard errors
-# What the names of ledger entries mean, where the name is a term of statistics.
+# Plain words for names of ledger entries that are terms of statistics.
 SPENDING_WORDS = {
     "gradient": "gradients: the training",
     "moments": "column means, variances",
@@ -79,13 +79,15 @@ def footnotes(effects: Effects, rows: Sequence[EffectRow]) -> list[str]:
     Returns
     -------
     notes : list of str
-        What the columns mean and, if effects are refused, what would help.
+        The meaning of the columns and, if effects are refused, advice.
     """
     ratio = effects.reading.ratio
     change = f"coef is the change of {effects.reading.changed}, other columns being the same."
     if any(row.contrast is not None and row.column and not row.level for row in rows):
-        unit = ", in the column's own unit" if effects.schema is not None else ""
-        change += f" An amount after a column's name, such as +1, is the increase that coef is for{unit}."
+        unit = " in the column's own unit" if effects.schema is not None else ""
+        change += (
+            f" For a number, coef is the change if it grows by the amount after its name, such as +1{unit}."
+        )
     if any(row.contrast is None for row in rows):
         change += " A category's row compares it with the reference of its column."
     if rows and rows[-1].name == INTERCEPT and rows[-1].contrast is not None:
@@ -106,7 +108,7 @@ def footnotes(effects: Effects, rows: Sequence[EffectRow]) -> list[str]:
     reasons = dict.fromkeys(each.refused for each in contrasts if each.refused not in (None, NOT_ASKED))
     if reasons:
         notes.append(
-            f'"{TOO_LITTLE}": noise hides how exact the effect is, so that no interval would be right. '
+            f'"{TOO_LITTLE}": noise hides how exact the effect is, so no interval would be right. '
             f"{_what_helps(effects.model, reasons)} help."
         )
         notes += [reason for reason in reasons if reason is not None and reason != TOO_SMALL]
@@ -114,7 +116,7 @@ def footnotes(effects: Effects, rows: Sequence[EffectRow]) -> list[str]:
 
 
 def _what_helps(model: Published, reasons: Collection[str | None]) -> str:
-    """Return what would give intervals for more effects, from declared and released facts."""
+    """Return the changes that would give more effects an interval, judged by declared and released facts."""
     remedies = ["more records", "fewer columns"]
     if set(reasons) != {UNSTEADY}:
         remedies.append("a larger epsilon")

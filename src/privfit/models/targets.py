@@ -69,7 +69,7 @@ class Counts:
     Attributes
     ----------
     largest : float
-        The largest count; larger ones counted as this one in the fit.
+        The largest count; in the fit, larger counts counted as this one.
     """
 
     largest: float
@@ -100,7 +100,7 @@ def to_dict(target: Target) -> dict[str, Any]:
 
 
 def from_dict(written: dict[str, Any]) -> Target:
-    """Read a target, and check what a JSON Schema cannot say.
+    """Read a target, and make the checks that a JSON Schema cannot express.
 
     Parameters
     ----------

@@ -7,6 +7,7 @@ from html import escape
 from textwrap import fill
 from typing import Any, NamedTuple
 
+from privfit.models.separators import with_separators
 from privfit.printable import padded, printable, terminal_width
 
 
@@ -21,11 +22,11 @@ def signed(weight: float) -> str:
     Returns
     -------
     text : str
-        "0" for that of a reference.
+        "0" for the weight of a reference.
     """
     if not weight:
         return "0"
-    return f"{weight:+.0f}" if 1e4 <= abs(weight) < 1e15 else f"{weight:+.4g}"
+    return with_separators(f"{weight:+.0f}") if 1e4 <= abs(weight) < 1e15 else f"{weight:+.4g}"
 
 
 class Weight(NamedTuple):
@@ -42,7 +43,7 @@ class Weight(NamedTuple):
         The change of the score: for a category, if it applies instead of the reference; for a number, from
         the lowest to the highest declared value, or over a stretch of its curve.
     unit : str
-        The same in words: what the category is compared with, or from where to where the number goes.
+        The change in words: the category to compare with, or the two values of the number.
     reference : str
         The category with which the weight compares, "" for a number. The reference's own weight is 0.
     odds_ratio : float or None
@@ -84,8 +85,8 @@ class WeightTable(tuple[Weight, ...]):
         If every class has a score: the classes. The weights of all classes then follow one another for each
         column and level, in this order.
     intercept : float or dict
-        The score without any of these weights; with several classes, one for each class by its name. With a
-        schema it is the sum of the model's `intercept_` and the entries of `coef_` for references.
+        The score of a record to which none of the weights applies; with several classes, a dict by class.
+        With a schema it is the sum of the model's `intercept_` and the entries of `coef_` for references.
     meaning : tuple of str
         Sentences about the meaning of the numbers; the last one is about the intercept.
     """
@@ -112,7 +113,7 @@ class WeightTable(tuple[Weight, ...]):
 
     @property
     def lines(self) -> list[tuple[Weight, ...]]:
-        """The weights that stand in one line of the table: one, or one for each class."""
+        """The weights in each line of the table: one, or one for each class."""
         width = max(len(self.classes), 1)
         return [self[start : start + width] for start in range(0, len(self), width)]
 
@@ -127,7 +128,7 @@ class WeightTable(tuple[Weight, ...]):
         Returns
         -------
         weights : WeightTable
-            With the same words.
+            A table with the same sentences.
         """
         return WeightTable(
             (row for line in lines for row in line),
@@ -148,7 +149,7 @@ class WeightTable(tuple[Weight, ...]):
         Returns
         -------
         weights : WeightTable
-            Those that change the score of this class.
+            The weights that change the score of this class.
         """
         place = self.classes.index(label)
         assert isinstance(self.intercept, dict)

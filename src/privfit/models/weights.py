@@ -11,6 +11,7 @@ from privfit.models.curves import WIGGLE_OF_ITS_HEIGHT, WIGGLE_OF_THE_HIGHEST, c
 from privfit.models.fitted_curve import Stretch
 from privfit.models.links import LOG, SOFTMAX
 from privfit.models.published import Published
+from privfit.models.separators import in_words, with_separators
 from privfit.models.shown_scores import ShownScores, shown_scores
 from privfit.models.weight_table import Weight, WeightTable, signed
 from privfit.printable import printable
@@ -18,7 +19,7 @@ from privfit.schema import Categorical, Date, Numeric, Schema
 from privfit.schema.column import OTHER, Feature
 from privfit.schema.quantities import Quantity
 
-MOST_INTERCEPTS = 6  # in a sentence
+MOST_INTERCEPTS = 6  # the largest number of intercepts in a sentence
 
 
 def weights_of(model: Published, most_classes: int | None = None) -> WeightTable:
@@ -29,7 +30,7 @@ def weights_of(model: Published, most_classes: int | None = None) -> WeightTable
     model : Published
         The model.
     most_classes : int, optional
-        If every class has a score: at most this many classes, the first ones.
+        If every class has a score: the largest number of classes to show, the first ones.
 
     Returns
     -------
@@ -61,7 +62,7 @@ def weights_of(model: Published, most_classes: int | None = None) -> WeightTable
 def _of_classes(
     model: Published, schema: Schema | None, tables: Sequence[Sequence[Weight]], own: dict[Any, float]
 ) -> WeightTable:
-    """Return a line of weights for each class, with the intercepts by class."""
+    """Return the table of a model with a score for each class, with the intercepts by class."""
     compared = ", compared with the mean of all classes," if model.link is SOFTMAX else ""
     doubled = "Where the scores of two classes differ by 0.69, one is twice as probable as the other."
     start = f"The intercepts are the scores of a record with {_start(model, schema)}"
@@ -139,14 +140,15 @@ def _of_the_norm(model: Published) -> list[str]:
 
 def _spoken_for(model: Published, schema: Schema | None, positive: Any) -> list[str]:
     if model.link.predicts_classes:
-        return [f"Positive weights speak for {printable(str(positive))}."]
+        return [f"Positive weights favour {printable(str(positive))}."]
     if "quantile" in model.settings:
         share = f"{100.0 * model.settings['quantile']:g}%"
         return [f"The prediction is the number that {share} of such records are expected to stay below."]
     if model.unit_rows:
         number = "e to the power of the score" if model.link is LOG else "the score"
         return [f"{_predicted(schema).capitalize()} is {number}."]
-    return [f"The rate ratio is by what {_predicted(schema)} is multiplied."] * (model.link is LOG)
+    ratio = f"The rate ratio is the factor by which {_predicted(schema)} is multiplied."
+    return [ratio] * (model.link is LOG)
 
 
 def _of_the_intercept(model: Published, schema: Schema | None, intercept: float) -> str:
@@ -160,7 +162,7 @@ def _of_the_intercept(model: Published, schema: Schema | None, intercept: float)
 
 
 def _unsigned(number: float) -> str:
-    """Return a number as the table shows weights, without a plus: 18850, not 1.885e+04."""
+    """Return a number as the table shows weights, without a plus: 18,850, not 1.885e+04."""
     return signed(number).removeprefix("+")
 
 
@@ -174,7 +176,7 @@ def _exp(x: float) -> float:
 def _tables(
     model: Published, schema: Schema | None, shown: ShownScores
 ) -> tuple[list[list[Weight]], list[float]]:
-    """Return the rows of each score, and what has to be added to its intercept."""
+    """Return the rows of each score, and the number to add to its intercept."""
     if schema is not None:
         curves = curves_in(schema, shown)
         stretches = {name: curve.stretches for name, curve in curves.items()}
@@ -198,7 +200,7 @@ def _in_words(
     raw: Sequence[float],
     ends: Sequence[float],
 ) -> tuple[list[Weight], float]:
-    """Return a row for each level of each column, and what the references add to every score.
+    """Return a row for each level of each column, and the amounts that references add to every score.
 
     The weights of a column's categories have no meaning by themselves: one category applies to each record,
     so adding a number to all of them and subtracting it from the intercept changes no score. Differences from
@@ -228,7 +230,7 @@ def _in_words(
                 fact.name,
                 level,
                 weight - base + 0.0,
-                fact.step(level) + _until(fact, end_of[level]),
+                in_words(fact, level) + _until(fact, end_of[level]),
                 reference,
             )
             for level, weight in own.items()
@@ -242,8 +244,9 @@ def _until(fact: Feature, end: float) -> str:
         return ""
     low, high = fact.ends
     value = low + end * (high - low)
-    written = datetime.date.fromordinal(round(value)) if isinstance(fact, Date) else f"{value:.6g}"
-    return f", all of that by {written}"
+    if isinstance(fact, Date):
+        return f", all of that by {datetime.date.fromordinal(round(value))}"
+    return with_separators(f", all of that by {value:.6g}")
 
 
 def _over_ranges(model: Published, raw: Sequence[float]) -> tuple[list[Weight], float]:
@@ -251,7 +254,7 @@ def _over_ranges(model: Published, raw: Sequence[float]) -> tuple[list[Weight], 
     assert model.bounds is not None
     low, high = (side.tolist() for side in model.bounds)
     rows = [
-        Weight(name, "", weight * (end - start) + 0.0, f"from {start:.6g} to {end:.6g}")
+        Weight(name, "", weight * (end - start) + 0.0, with_separators(f"from {start:.6g} to {end:.6g}"))
         for name, weight, start, end in zip(_names(model), raw, low, high, strict=True)
     ]
     return rows, math.fsum(weight * start for weight, start in zip(raw, low, strict=True))

@@ -13,8 +13,8 @@ from privfit.penalties.penalty import Vector
 RADII = 1e-60, 1e60  # the smallest and the largest radius
 RADIUS_SHARE = (
     1.0 - 2.0**-40
-)  # how much of the radius a projected point uses, so that every way to add up holds it
-MOST_NEWTON_STEPS = 100  # about ten are taken
+)  # share of the radius at which points are projected, so that rounding of norms never excludes them
+MOST_NEWTON_STEPS = 100  # usually about ten are enough
 
 
 @dataclass(frozen=True)

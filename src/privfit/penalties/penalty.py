@@ -29,7 +29,7 @@ class Penalty(Protocol):
 
     @property
     def is_constraint(self) -> bool:
-        """Whether the weights must stay in a set; solvers that do not call `nearest` refuse that."""
+        """Whether the weights must stay in a set; solvers that do not call `nearest` refuse this."""
         ...
 
     @property

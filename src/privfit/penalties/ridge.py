@@ -37,7 +37,7 @@ class Ridge:
 
     @property
     def is_cone(self) -> bool:
-        """Whether the set, which is all weights, holds all multiples of what it holds: yes."""
+        """Whether the set contains all multiples of its points: yes, because it contains all weights."""
         return True
 
     def value(self, w: Vector) -> float:

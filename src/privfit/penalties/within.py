@@ -34,7 +34,7 @@ class Within(Ridge):
 
     @property
     def is_cone(self) -> bool:
-        """Whether the set holds all multiples of the weights that it holds."""
+        """Whether the set contains all multiples of its points."""
         return self.constraint.is_cone
 
     def retargeted(self, center: float, scale: float) -> Ridge:

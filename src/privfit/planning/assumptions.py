@@ -18,14 +18,14 @@ from privfit.schema.curve import MOST_EDGES
 from privfit.schema.curved import Curved
 
 OF_CLASSES, OF_NUMBERS = ("logistic", "svm"), ("linear", "huber")
-POSITIVES, AUC, R2 = 0.5, 0.8, 0.5  # if nothing is said
-MOST_SIMULATED_CELLS = 200_000_000  # of one simulated table, which takes 800 MB
-LARGEST_AUC = 0.9995  # that can be assumed; with more, labels would be certain
+POSITIVES, AUC, R2 = 0.5, 0.8, 0.5  # defaults
+MOST_SIMULATED_CELLS = 200_000_000  # the largest number of cells of one simulated table, which takes 800 MB
+LARGEST_AUC = 0.9995  # the largest AUC that can be assumed; above it, labels would be certain
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """The assumptions about a table and its target, and how models are fitted to it.
+    """The assumptions about a table, about its target, and about the fits.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Assumptions:
     n_features, numbers : int, and int or None
         Number of encoded columns, and how many of them are numbers; None for half of them.
     target : Target
-        What is predicted, and how well a model without privacy predicts it.
+        The target, and how well a model without privacy predicts it.
     model : str
         The kind of model.
     rows_per_person : int
@@ -87,7 +87,8 @@ class Assumptions:
             of_person = None if schema.identifier is None else schema.identifier.rows_per_person
             rows_per_person = of_person if rows_per_person is None else rows_per_person
             if n is None and schema.records is not None:
-                n = schema.records // (rows_per_person or 1)  # the schema declares rows
+                # the schema declares the number of rows, not of people
+                n = schema.records // (rows_per_person or 1)
             classes, model = _by_label(schema, classes, positives, model)
         if n_features is None:
             raise ValueError("Give the number of encoded columns, such as n_features=20, or a schema.")
@@ -114,11 +115,12 @@ class Assumptions:
     def check_size(self, n: int) -> None:
         """Raise ValueError if there are too many people to simulate."""
         check_whole("n", n, 10)
-        cells = self.n_features * self.rows_per_person
-        if n * cells > MOST_SIMULATED_CELLS:
+        cells_per_person = self.n_features * self.rows_per_person
+        if n * cells_per_person > MOST_SIMULATED_CELLS:
+            most = MOST_SIMULATED_CELLS // cells_per_person
             raise ValueError(
-                f"{n:,} x {cells} cells are too many to simulate; plan for "
-                f"{MOST_SIMULATED_CELLS // cells:,} people: with more people the model only gets better."
+                f"{n:,} x {cells_per_person} cells are too many to simulate; plan for {most:,} people: with "
+                "more people the model only gets better."
             )
 
 

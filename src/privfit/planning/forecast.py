@@ -1,4 +1,4 @@
-"""Forecasts of private models of tables of a given shape, by training on simulated tables."""
+"""Forecasts of private models for tables of a given shape, by training on simulated tables."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from privfit.schema import Schema
 CONFIDENCE = 0.9  # probability that the score of one fit is within the stated range
 WIDEST = 80  # characters of a line
 CAUTION = (
-    "Simulated tables, trained with the real solver. Your table will differ: how well a model without "
-    "privacy does, and how strongly columns are correlated, is not known beforehand."
+    "Simulated tables, trained with the real solver. Your table will differ: nobody knows beforehand how "
+    "well a model without privacy does, and how strongly columns are correlated."
 )
 
 Progress = Callable[[int, int], None]
@@ -127,7 +127,7 @@ class Plan:
         Returns
         -------
         plan : dict
-            Of the attributes; a score that does not exist is None.
+            The attributes by name; a score that does not exist is None.
         """
         plain = asdict(self) | {"positives": self.positives, "majority": self.majority}
         plain["shares"] = None if self.shares is None else list(self.shares)
@@ -143,7 +143,7 @@ class Plan:
         Returns
         -------
         rows : list of tuples of str
-            As many entries each.
+            Rows with the same number of entries.
         """
         names = {"auc": "AUC", "log_loss": "log loss"}
         if self.shares is None:

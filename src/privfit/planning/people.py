@@ -15,9 +15,10 @@ from privfit.planning.targets import Numbers
 from privfit.schema import Schema
 
 FEWEST_PEOPLE = 100
-MOST_TRIED_CELLS = 50_000_000  # of a table that is tried; five fits of it take about a minute on two cores
-STEPS_PER_DOUBLING = 2  # forecasts of tables closer in size than one step cannot be told apart
-STRIDE = 2 * STEPS_PER_DOUBLING  # steps from one table to the next on the way up
+# the largest number of cells of a tried table; five fits take about a minute on two cores
+MOST_TRIED_CELLS = 50_000_000
+STEPS_PER_DOUBLING = 2  # forecasts for tables that differ by less than a step are equal within their errors
+STRIDE = 2 * STEPS_PER_DOUBLING  # steps from one table to the next while the size increases
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class PeopleNeeded:
         Returns
         -------
         answer : dict
-            Of the attributes.
+            The attributes by name.
         """
         return {
             "n": self.n,
@@ -105,8 +106,8 @@ def people_needed(
     positives, auc, model, runs, seed, classes, r2, rows_per_person, curves, schema
         The same as in `plan`. The AUC, or the R², without privacy is that of a model of 20,000 people.
     progress : callable, optional
-        Called as progress(done, total) after each fit; `total` is the most that may still be needed, and
-        falls as the search goes on.
+        Called as progress(done, total) after each fit; `total` is the largest number that may still be
+        needed; it falls during the search.
 
     Returns
     -------
@@ -134,9 +135,9 @@ def people_needed(
     score = wanted_r2 if of_numbers else accuracy
     if score is None or (accuracy is not None and wanted_r2 is not None):
         needed = "wanted_r2, of a model of numbers" if of_numbers else "accuracy, of a model of classes"
-        raise ValueError(f"Say what is wanted: {needed}, and nothing else.")
-    cells = assumed.n_features * assumed.rows_per_person
-    reference = min(MOST_TRIED_CELLS // cells, REFERENCE)
+        raise ValueError(f"Give exactly one aim: {needed}.")
+    cells_per_person = assumed.n_features * assumed.rows_per_person
+    reference = min(MOST_TRIED_CELLS // cells_per_person, REFERENCE)
     scene = Scene.of(assumed, reference)
     best = scene.reference(reference)
     if not 0.0 < score < best:
@@ -150,7 +151,7 @@ def people_needed(
             f"{scene.constant:.0%} of the commonest label the same model without privacy is right about "
             f"{best:.3f}; ask for less, or assume a larger auc."
         )
-    doublings = math.log2(MOST_TRIED_CELLS / cells / FEWEST_PEOPLE)
+    doublings = math.log2(MOST_TRIED_CELLS / cells_per_person / FEWEST_PEOPLE)
     sizes = [
         int(round(FEWEST_PEOPLE * 2.0 ** (k / STEPS_PER_DOUBLING), -1))
         for k in range(int(doublings * STEPS_PER_DOUBLING) + 1)
@@ -170,7 +171,7 @@ def people_needed(
         tried[sizes[k]] = scene.mean_score(sizes[k], epsilon, tick)
         return tried[sizes[k]] >= score
 
-    # first upwards in large strides, because large tables take longest; then bisection
+    # first increase the size in large strides, because large tables take longest; then bisect
     low, high = -1, 0
     halvings = STRIDE.bit_length() - 1
     while not enough(high, math.ceil((len(sizes) - 1 - high) / STRIDE) + halvings):

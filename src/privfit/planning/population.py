@@ -20,12 +20,13 @@ from scipy.special import ndtri
 Vector = NDArray[np.float64]
 Table = NDArray[np.float32]
 
-MOST_CAUSES = 50  # common causes; the variance that later ones would explain is independent in each column
+# the largest number of common causes; the variance of further causes is independent in each column
+MOST_CAUSES = 50
 RAREST, COMMONEST = 0.02, 0.5  # shares of yes in yes/no columns
 SPREAD = 6.0  # standard deviations between the declared bounds of a number
-CURVE_POWER = 3.0  # with curves, numbers are shown to the model raised to this power
-SHARED_VARIANCE = 0.5  # share of the variance of causes that rows of a person have in common
-JUDGED_ON = 20_000  # people from whom the standard deviations of columns are estimated
+CURVE_POWER = 3.0  # with curves, the model gets numbers raised to this power
+SHARED_VARIANCE = 0.5  # the share of the variance of causes that the rows of a person have in common
+JUDGED_ON = 20_000  # number of people from whom the standard deviations of columns are estimated
 SMALLEST_SPREAD = 1e-3  # of a column, so that rarer yes/no columns are not scaled up
 
 
@@ -45,7 +46,7 @@ class Population:
     classes : array of shape (n_classes, n_causes)
         The difference between the mean causes of each class and those of all people.
     power : float
-        Numbers are shown to the model raised to this power.
+        The model gets numbers raised to this power.
     """
 
     loadings: Table
@@ -67,7 +68,8 @@ class Population:
     ) -> Self:
         """Make a population with classes of these shares, if any; by default half the columns are numbers."""
         causes = 1.0 / np.arange(1.0, n_features + 1.0)
-        parts = np.sqrt((causes / causes.sum())[:MOST_CAUSES])  # each cause's, as a standard deviation
+        # the standard deviation that each cause explains
+        parts = np.sqrt((causes / causes.sum())[:MOST_CAUSES])
         loadings = rng.standard_normal((len(parts), n_features)) * parts[:, None]
         loadings *= np.sqrt((parts**2).sum() / (loadings**2).sum(axis=0))
         yes = np.exp(rng.uniform(np.log(RAREST), np.log(COMMONEST), n_features))
@@ -100,7 +102,7 @@ class Population:
     def features(self, n: int, rng: np.random.Generator, rows: int = 1, shift: Vector | None = None) -> Table:
         """Draw the features of n people, all between 0 and 1; a person's rows have causes in common.
 
-        `shift` is added to the causes of each row. Columns are measured in their standard deviation then.
+        `shift` is added to the causes of each row. Columns are then in units of their standard deviation.
         """
         causes = rng.standard_normal((n, len(self.loadings)), dtype=np.float32)
         if rows > 1:
@@ -123,11 +125,11 @@ class Population:
         return np.where(self.is_number, numbers, drawn > self.thresholds).astype(np.float32)
 
     def scores(self, features: Table) -> Vector:
-        """Return the scores that numbers hang on."""
+        """Return the scores on which targets that are numbers depend."""
         return (features @ self.weights).astype(np.float64) - self.center
 
     def shown(self, features: Table) -> Table:
-        """Return the features as the table has them."""
+        """Return the features in the form of the table."""
         if self.power == 1.0:
             return features
         return np.where(self.is_number, features ** np.float32(self.power), features)

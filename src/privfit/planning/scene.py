@@ -1,4 +1,4 @@
-"""A simulated population with test people, and models that are fitted to other people of it."""
+"""A simulated population: models are trained on some people and tested on others."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ from privfit.planning.population import Population, Table
 from privfit.planning.targets import Classes
 from privfit.schema import Label, NumberLabel, Numeric, Schema
 
-TESTED_ON, MOST_TESTED = 20_000, 40_000_000  # number of test people, and most cells of their table
-# Number of people for training the model without privacy, and most cells; more people hardly improve it.
+# number of test people, and the largest number of cells of their table
+TESTED_ON, MOST_TESTED = 20_000, 40_000_000
+# The number of people on whom the model without privacy is trained, and the largest number of cells of their
+# table. More people hardly improve the model.
 REFERENCE, MOST_REFERRED = 20_000, 20_000_000
 FIRST_STRENGTH, WEAKEST, STRONGEST = 2.0, 0.01, 1000.0  # of the dependence between targets and columns
 HALVINGS = 5  # bisection steps for the strength, from an interval of a factor of two
@@ -52,7 +54,8 @@ class Scene:
         """Return a scene in which the model without privacy, trained on n people, is as good as assumed.
 
         The assumption is about a fitted model, not about the best possible rule, which is better if there are
-        few people and many columns. So the strength of the dependence is increased until it is met.
+        few people and many columns. So the strength of the dependence is increased until the model is as good
+        as assumed.
         """
         rng = np.random.default_rng([assumed.seed, assumed.n_features])
         target = assumed.target
@@ -92,7 +95,7 @@ class Scene:
         return self.assumed.target.constant(self.tests[1])
 
     def quality(self, fitted: Any) -> float:
-        """Return the score of a fitted model about which the assumption is."""
+        """Return the score of a fitted model that the assumption is about."""
         return self.assumed.target.quality(fitted, self._shown(self.tests[0]), self.tests[1])
 
     def scores_of(self, fitted: Any) -> dict[str, float]:
@@ -104,11 +107,11 @@ class Scene:
         return self.scores_of(fitted)[self.assumed.target.score]
 
     def reference(self, n: int) -> float:
-        """Return the score of the model without privacy, from as many people."""
+        """Return the score of the model without privacy, trained on n people."""
         return self.score_of(self.reference_model(n))
 
     def reference_model(self, n: int) -> Any:
-        """Fit the model without privacy to n people, regularised as scikit-learn's is by default."""
+        """Fit the model without privacy to n people, with scikit-learn's default regularisation."""
         return self._fit(n, 0, solver="nonprivate", alpha=1.0 / n)
 
     def warm_up(self) -> None:
@@ -116,7 +119,7 @@ class Scene:
         self._fit(1_000, 0)
 
     def scores(self, n: int, epsilon: float, tick: Quiet) -> list[dict[str, float]]:
-        """Return the scores of as many private fits as `runs` says, each to other people."""
+        """Return the scores of `runs` private fits, each to other people."""
         found = []
         for run in range(self.assumed.runs):
             seed = self.assumed.seed + run
@@ -133,7 +136,7 @@ class Scene:
         return time.perf_counter() - started
 
     def mean_score(self, n: int, epsilon: float, tick: Quiet) -> float:
-        """Return the mean score of as many private fits as `runs` says."""
+        """Return the mean score of `runs` private fits."""
         return float(np.mean([found[self.assumed.target.score] for found in self.scores(n, epsilon, tick)]))
 
     def _fit(self, n: int, run: int, **settings: Any) -> Any:
@@ -143,7 +146,7 @@ class Scene:
         declared: dict[str, Any] = {"delta": assumed.delta, "n_records": n} | assumed.target.settings
         given: dict[str, Any] = {}
         if rows > 1:
-            del declared["n_records"]  # it is bought
+            del declared["n_records"]  # the fit buys it
             declared["rows_per_person"], given["groups"] = rows, np.repeat(np.arange(n), rows)
         if self._schema is None:
             declared["feature_bounds"] = (0.0, 1.0)
@@ -152,13 +155,13 @@ class Scene:
             declared.pop("classes", None)
             declared.pop("target_bounds", None)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are about people's data, and these are simulated
+            warnings.simplefilter("ignore")  # warnings about people's data, but these people are simulated
             estimator = MODELS[assumed.model].estimator(**declared, **settings)
             return estimator.fit(self._shown(self.population.shown(features)), y, **given)
 
     @property
     def _schema(self) -> Schema | None:
-        """The schema of the columns, along which scores may bend; None if they may not."""
+        """The schema of the columns, which may have curves; None without curves."""
         if not self.assumed.curves:
             return None
         columns = [
@@ -171,7 +174,7 @@ class Scene:
         return Schema(columns, NumberLabel("target", *target.settings["target_bounds"]))
 
     def _shown(self, features: Table) -> Any:
-        """Return the features as a fit takes them: by name if there is a schema."""
+        """Return the features in the form that a fit takes: by name if there is a schema."""
         if self._schema is None:
             return features
         return {str(j): column for j, column in enumerate(features.T)}

@@ -30,17 +30,17 @@ class Target(ABC):
     @property
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """The settings of an estimator that declare it."""
+        """The settings of an estimator that declare the target."""
 
     @abstractmethod
     def draw(
         self, population: Population, strength: float, n: int, rng: np.random.Generator, rows: int = 1
     ) -> tuple[Table, NDArray[Any]]:
-        """Draw the features and targets of n people, which go together so strongly."""
+        """Draw the features and targets of n people, with a dependence of this strength."""
 
     @abstractmethod
     def quality(self, fitted: Any, X: Any, y: Any) -> float:
-        """Return of a fitted model what was assumed of the one without privacy."""
+        """Return the score of a fitted model that is assumed for the model without privacy."""
 
     @abstractmethod
     def constant(self, y: NDArray[Any]) -> float:
@@ -79,7 +79,7 @@ class Classes(Target):
         return population.features(n, rng, rows, strength * population.classes[y]), y
 
     def quality(self, fitted: Any, X: Any, y: Any) -> float:
-        """Return the AUC, of several classes the mean of each class against the rest."""
+        """Return the AUC; with several classes, the mean of each class against the rest."""
         if len(self.shares) == 2:
             return float(roc_auc_score(y, fitted.decision_function(X)))
         scores = fitted.predict_proba if hasattr(fitted, "predict_proba") else fitted.decision_function
@@ -87,7 +87,7 @@ class Classes(Target):
         return float(np.mean([roc_auc_score(y == k, found[:, k]) for k in present]))
 
     def constant(self, y: NDArray[Any]) -> float:
-        """Return the share of the commonest class."""
+        """Return the share of the most frequent class."""
         return float(np.bincount(y).max() / len(y))
 
     def scores_of(self, fitted: Any, X: Any, y: Any) -> dict[str, float]:
@@ -140,7 +140,7 @@ class Numbers(Target):
 
 
 def shares_of(classes: int | Sequence[float]) -> tuple[float, ...]:
-    """Return the shares of classes that are all as frequent, or those given, or refuse them."""
+    """Return equal shares for a number of classes, or the given shares; raise if they are invalid."""
     if isinstance(classes, int | np.integer) and not isinstance(classes, bool) and classes >= 2:
         return (1.0 / int(classes),) * int(classes)
     try:

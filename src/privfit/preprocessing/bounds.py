@@ -30,9 +30,9 @@ _BOTTOMS = np.concatenate([-_POWERS[:0:-1], [0.0], _POWERS[:-1]])
 _TOPS = np.concatenate([-_POWERS[-2::-1], [0.0], _POWERS[1:]])
 _EDGES = np.concatenate([np.nextafter(-_POWERS[-2::-1], -np.inf), _POWERS[:-1]])
 
-_VISIBLE_DEVIATIONS = 5.0  # standard deviations; one bin of pure noise in 3.5 million reaches it
-_VISIBLE_DEVIATIONS_INSIDE = 2.0  # the same inside the right power of two, where an error does little harm
-_PARTS = 16  # of the linear grid in a power of two; with more parts, each holds fewer records
+_VISIBLE_DEVIATIONS = 5.0  # standard deviations; one of 3.5 million bins of pure noise exceeds it
+_VISIBLE_DEVIATIONS_INSIDE = 2.0  # the same inside the right power of two, where errors do little harm
+_PARTS = 16  # parts of the linear grid in a power of two; with more parts, each holds fewer records
 
 
 class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type: ignore[misc]  # untyped
@@ -182,7 +182,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         return self
 
     def _buy(self, curator: Curator, budget: float) -> tuple[Vector, Vector, NDArray[np.bool_]]:
-        """Return low and high bounds, and which columns they could not be told of."""
+        """Return low and high bounds, and which columns have no visible bin."""
         p = curator.n_features
         coarse = curator.measure(Histograms(np.tile(_EDGES, (p, 1))), budget / 2)
         bins = coarse.value.reshape(p, -1)
@@ -195,7 +195,7 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
         grid = np.where((first == last)[:, None], whole, np.hstack(ends))
         fine = curator.measure(Histograms(grid[:, 1:-1]), budget / 2)
         bins = fine.value.reshape(p, -1)
-        noise = fine.sigma * np.sqrt(np.arange(1, bins.shape[1] + 1))  # of the sum of so many bins
+        noise = fine.sigma * np.sqrt(np.arange(1, bins.shape[1] + 1))  # the noise of sums of bins
         begin, end = self._ends(bins, _VISIBLE_DEVIATIONS_INSIDE * noise)
         columns = np.arange(p)
         low, high = grid[columns, begin], grid[columns, end + 1]
@@ -205,8 +205,8 @@ class PrivateBounds(OneToOneFeatureMixin, TransformerMixin, PrivateFit):  # type
     def _ends(self, bins: Vector, doubt: Vector) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the bins of each row that hold the two quantiles.
 
-        They are the first bins from either end at which the count exceeds the share beyond the quantile, and
-        `doubt`.
+        Each is the first bin, counted from its end, at which the sum of counts exceeds both the share beyond
+        the quantile and `doubt`.
         """
         total = bins.sum(axis=1, keepdims=True)
         shares = (self.quantiles[0], 1.0 - self.quantiles[1])

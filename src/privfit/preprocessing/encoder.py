@@ -17,13 +17,12 @@ from privfit.schema.frames import columns_of, opened
 class SchemaEncoder(TransformerMixin, PickledForOneVersion):  # type: ignore[misc]  # scikit-learn is untyped
     """Rescale numbers to [0, 1] and one-hot encode categories, learning nothing from the data.
 
-    Guarantee: each encoded row is a function of what was written in that row and the schema (claim C1 of
-    docs/privacy.md), so encoding before a private fit costs no privacy. The value of a cell does not depend
-    on how its column is stored: 1, 1.0, "01" and True are the same. Numbers are clipped to their bounds, and
-    a missing number becomes the middle of its range. A missing or unknown category leaves its block of
-    indicators at zero, unless the schema declares ``missing`` or ``fill``. There are no warnings, because a
-    warning would reveal something about the records. Columns whose dtype cannot hold what the schema
-    declares raise an error.
+    Guarantee: each encoded row depends only on that row and on the schema (claim C1 of docs/privacy.md), so
+    encoding before a private fit costs no privacy. The value of a cell does not depend on how its column is
+    stored: 1, 1.0, "01" and True are the same. Numbers are clipped to their bounds, and a missing number
+    becomes the middle of its range. A missing or unknown category leaves its block of indicators at zero,
+    unless the schema declares ``missing`` or ``fill``. There are no warnings, because a warning would reveal
+    something about the records. Columns whose dtype cannot hold what the schema declares raise an error.
 
     Parameters
     ----------

@@ -28,12 +28,12 @@ def json_schema(version: int = VERSION) -> dict[str, Any]:
     Parameters
     ----------
     version : {1, 2}
-        Of the format. This privfit writes version 2 and reads both.
+        The version of the format. This privfit writes version 2 and reads both.
 
     Returns
     -------
     schema : dict
-        Of draft 2020-12.
+        It follows draft 2020-12.
     """
     text = files("privfit.publication").joinpath(_SCHEMAS[version]).read_text(encoding="utf-8")
     schema: dict[str, Any] = json.loads(text)
@@ -51,12 +51,12 @@ def to_json(model: Published) -> str:
     Returns
     -------
     text : str
-        JSON; numbers are written so that they are read back bit for bit.
+        A JSON document. Numbers that are read from it are equal bit for bit.
 
     Raises
     ------
     ValueError
-        If a name or label is not valid Unicode, so that no file could hold it.
+        If a name or label is not valid Unicode, because a file could not hold it.
     """
     bounds = None if model.bounds is None else [side.tolist() for side in model.bounds]
     written = {
@@ -119,7 +119,7 @@ def from_json(text: str) -> Published:
 
 
 def parsed(text: str) -> Any:
-    """Read JSON that all programs read alike.
+    """Read JSON, and refuse JSON that other programs may read differently.
 
     Parameters
     ----------
@@ -129,12 +129,12 @@ def parsed(text: str) -> Any:
     Returns
     -------
     written : object
-        Without NaN, infinities, repeated keys and halves of surrogate pairs.
+        The value. It has no NaN, infinities, repeated keys or halves of surrogate pairs.
 
     Raises
     ------
     ValueError
-        If it is not such JSON; the message completes a sentence that begins with the file's name.
+        If the text is not such JSON; the message completes a sentence that begins with the file's name.
     """
     try:
         written = json.loads(
@@ -154,7 +154,7 @@ def parsed(text: str) -> Any:
 
 
 def check_against(schema: dict[str, Any], written: Any) -> None:
-    """Raise ValueError unless a document is as a JSON Schema says.
+    """Raise ValueError unless a document follows a JSON Schema.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def check_against(schema: dict[str, Any], written: Any) -> None:
     Raises
     ------
     ValueError
-        If it is not; the message completes a sentence that begins with the file's name.
+        If it does not; the message completes a sentence that begins with the file's name.
     """
     from jsonschema import Draft202012Validator  # imported late: only reading a file needs it
 
@@ -208,7 +208,7 @@ def _whole(written: str) -> int:
 
 
 def _with_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the pairs as a dictionary. Of two equal keys one program takes the first, another the last."""
+    """Return the pairs as a dictionary. Programs differ in which of two equal keys counts, so raise."""
     distinct = dict(pairs)
     if len(distinct) < len(pairs):
         raise _Ambiguous("it names a key twice in one place.")
@@ -231,7 +231,7 @@ def _checked(written: dict[str, Any]) -> Published:
     clip = prepared["clip"]
     bounds = None if clip is None else (_numbers("low", clip["low"]), _numbers("high", clip["high"]))
     if bounds is not None and not (len(bounds[0]) == len(bounds[1]) == n_columns):
-        raise ValueError("its bounds are not as many as its weights.")
+        raise ValueError("it does not have one pair of bounds for each weight.")
     if bounds is not None and (bounds[0] > bounds[1]).any():
         raise ValueError("a lower bound in it is above the upper one.")
     names, columns = (
@@ -239,7 +239,7 @@ def _checked(written: dict[str, Any]) -> Published:
     )
     named = names if columns is None else columns
     if named is not None and len(named) != n_columns:
-        raise ValueError("its feature names are not as many as its weights.")
+        raise ValueError("it does not have one feature name for each weight.")
     covariance = written.get("covariance")
     model = Published(
         kind=written["kind"],

@@ -21,7 +21,7 @@ _BEYOND = 2.0  # temporary value of missing cells, which differs from all number
 
 
 def frame_encoder(model: Published) -> ColumnTransformer:
-    """Return what makes the model's features of the raw columns of a frame.
+    """Return a transformer from the raw columns of a frame to the model's features.
 
     Parameters
     ----------
@@ -31,13 +31,14 @@ def frame_encoder(model: Published) -> ColumnTransformer:
     Returns
     -------
     encoder : ColumnTransformer
-        One part for each column, numbered from 0, because scikit-learn takes not every name of a column for
-        the name of a part; columns that it does not know are left out.
+        It has one part for each column. Parts are named by their numbers, because scikit-learn does not
+        accept every name of a column as the name of a part. The encoder leaves out columns that are not in
+        the schema.
     """
     columns = raw_columns_of(model)
     names = [f"column {j}" for j in range(len(columns))]
     encoder = ColumnTransformer([(name, "passthrough", [j]) for j, name in enumerate(names)])
-    encoder.fit(np.zeros((1, len(names))))  # it learns how many columns there are
+    encoder.fit(np.zeros((1, len(names))))  # fitted only so that it knows the number of columns
     parts = [
         (name, make_pipeline(*_named(column)), [column.name])
         for name, column in zip(names, columns, strict=True)
@@ -58,7 +59,7 @@ def _named(column: RawColumn) -> list[Any]:
 
 
 def _number(column: RawColumn) -> list[Any]:
-    assert column.ends is not None  # asked for only then
+    assert column.ends is not None  # because the caller has checked it
     low, high = column.ends
     steps: list[Any] = [] if column.words is None else [_places(column, np.array(column.words))]
     steps += [_scale(np.array([low]), np.array([high - low])), _between_0_and_1(1)]
@@ -73,7 +74,7 @@ def _number(column: RawColumn) -> list[Any]:
 
 
 def _pieces(column: RawColumn) -> list[Any]:
-    """Return what cuts a number between 0 and 1 into the pieces of a curve, if the column has one."""
+    """Return steps that divide a number between 0 and 1 into the pieces of a curve, if there is one."""
     if column.pieces is None:
         return []
     starts, lengths = column.pieces
@@ -82,9 +83,9 @@ def _pieces(column: RawColumn) -> list[Any]:
 
 
 def _indicators(column: RawColumn) -> list[Any]:
-    """Return what makes indicators of categories, with one for gaps or a category for them if there is."""
+    """Return steps from categories to indicators. Missing cells get an indicator or a category."""
     words = np.array(column.words)
-    # scikit-learn takes numbers in rising order only, and any order of text
+    # scikit-learn needs numbers in rising order, but takes text in any order
     order = np.arange(len(words)) if column.is_text else np.argsort(words)
     steps: list[Any] = []
     if column.missing is None or not column.missing.any():
@@ -109,7 +110,7 @@ def _one_hot(values: Any, unknown: str) -> OneHotEncoder:
 
 
 def _places(column: RawColumn, values: Any) -> OrdinalEncoder:
-    """Return what numbers the words; a gap is not a number, unless the schema refuses it."""
+    """Return an encoder of words as numbers. A missing cell becomes NaN, unless the schema refuses it."""
     if not column.is_text and (np.diff(values) < 0.0).any():
         raise ValueError(
             f"Column {column.name!r} has numbers for levels in an order that does not rise, which "

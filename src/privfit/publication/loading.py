@@ -16,12 +16,12 @@ LONGEST_REASON = 500  # characters of a refusal
 
 
 def load(path: str | Path) -> Any:
-    """Read a model that `save` wrote. Nothing in the file is run, and nothing in it is trusted.
+    """Read a model that `save` wrote. No code in the file is run, and everything in it is checked.
 
     Parameters
     ----------
     path : str or Path
-        Of a model file.
+        The model file.
 
     Returns
     -------
@@ -36,13 +36,13 @@ def load(path: str | Path) -> Any:
         statement = statement_from_dict(facts.privacy, facts.evidence)
         if facts.kind not in MODELS:
             known = ", ".join(sorted(MODELS))
-            raise ValueError(f"its kind of model is none of those that this privfit has: {known}.")
+            raise ValueError(f"its kind of model must be one of those that this privfit has: {known}.")
         estimator = MODELS[facts.kind].estimator
         if facts.link is not MODELS[facts.kind].link.for_scores(facts.target.outputs):
             raise ValueError(f"models of the kind {facts.kind!r} do not have the link {facts.link.name!r}.")
         schema = None if facts.schema is None else _schema(facts)
         if schema is not None and schema.identifier is not None:
-            # files of earlier versions assume it of every table
+            # earlier versions made this assumption for every table
             others = tuple(a for a in statement.assumptions if a != ONE_RECORD_EACH)
             statement = replace(statement, assumptions=others)
         declaring = estimator._declaring(facts.target)
@@ -57,7 +57,7 @@ def load(path: str | Path) -> Any:
     except UnicodeDecodeError:
         raise ValueError(f"{path} is no model file: it is not text.") from None
     except ValueError as error:
-        reason = str(error)  # which may quote a name as long as the file
+        reason = str(error)  # it may quote a name that is as long as the file
         short = reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}..."
         raise ValueError(f"{path} is no model file: {short}") from None
 

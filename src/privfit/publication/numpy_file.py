@@ -10,7 +10,7 @@ from privfit.models.published import Published
 from privfit.publication import numpy_links, numpy_rows
 from privfit.publication.plain import without_idle_clipping
 
-_SOURCE = '''"""Predicts as a model that privfit published; needs NumPy only.
+_SOURCE = '''"""Makes the predictions of a model that privfit published; needs NumPy only.
 
 {promise}
 """
@@ -37,14 +37,14 @@ def {scorer}(X):
 def numpy_source(model: Published) -> str:
     """Return the source of a module that predicts.
 
-    It has `predict` and, for labels, `decision_function` and `predict_proba` as the model has them. They
-    take a 2-d array; with a schema, a dict of raw columns or a list of dicts, which `encode` makes
-    numbers of. Cells are texts, numbers, truth values, dates or missing.
+    The module has `predict` and, for labels, `decision_function` and `predict_proba` if the model has them.
+    They take a 2-d array or, with a schema, a dict of raw columns or a list of dicts, which `encode` turns
+    into numbers. Cells are texts, numbers, booleans, dates or missing.
 
     Parameters
     ----------
     model : Published
-        What is to be written.
+        The model.
 
     Returns
     -------
@@ -78,7 +78,7 @@ def numpy_source(model: Published) -> str:
 
 
 def _weights(model: Published) -> list[Any]:
-    """Return what a table of columns is multiplied with: a list, or for several scores a list of lists."""
+    """Return the weights by which columns are multiplied: a list or, for several scores, a list of lists."""
     one = model.target.outputs == 1
     numbers: list[Any] = (model.weights[0] if one else model.weights.T).tolist()
     return numbers
@@ -119,9 +119,9 @@ def write_numpy(model: Published, path: str | Path) -> None:
     Parameters
     ----------
     model : Published
-        What is to be written.
+        The model.
     path : str or Path
-        Of the file, which is replaced if it exists.
+        The file, which is replaced if it exists.
     """
     Path(path).write_text(numpy_source(model), encoding="utf-8")
 
@@ -133,5 +133,5 @@ def _promise(model: Published) -> str:
 
 
 def _literal(value: object) -> str:
-    """Return a Python string that holds JSON: no name or label can become code."""
+    """Return a Python string that holds JSON, so that no name or label can become code."""
     return repr(json.dumps(value))

@@ -1,4 +1,4 @@
-"""The part of a NumPy file that makes predictions of scores, which is what the link says."""
+"""The part of a NumPy file that turns scores into predictions, which depends on the link."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _NUMBERS = '''def predict({rows}):
 
 
 def scoring(model: Published) -> dict[str, str]:
-    """Return what the function that scores rows is called, and what its docstring says.
+    """Return the name of the function that scores rows, and the words of its docstring.
 
     Parameters
     ----------
     model : Published
-        What is to be written.
+        The model.
 
     Returns
     -------
     words : dict
-        By the names of the templates.
+        The words by their names in the templates.
     """
     if not model.link.predicts_classes:
         return {"scorer": "score_rows", "score": "the score", "meaning": ""}
@@ -49,21 +49,21 @@ def scoring(model: Published) -> dict[str, str]:
 
 
 def predictions(model: Published, rows: str, gap: str) -> str:
-    """Return the source of `predict` and, where there are probabilities, of `predict_proba`.
+    """Return the source of `predict` and, if the model has probabilities, of `predict_proba`.
 
     Parameters
     ----------
     model : Published
-        What is to be written.
+        The model.
     rows : str
-        The name of their argument.
+        The name of the functions' argument.
     gap : str
-        What stands between two functions.
+        The empty lines between two functions.
 
     Returns
     -------
     source : str
-        Python.
+        The source.
     """
     if not model.link.predicts_classes:
         score = f"score_rows({rows})"

@@ -12,10 +12,10 @@ from privfit.schema.cells import reading
 from privfit.schema.column import Feature
 from privfit.schema.curved import Curved
 
-SOURCE = r'''"""Predicts as a model that privfit published; needs NumPy only. {promise}"""
+SOURCE = r'''"""Makes the predictions of a model that privfit published; needs NumPy only. {promise}"""
 import datetime, decimal, json, numbers, re
 import numpy as np
-MODEL = json.loads({model})  # columns are what a schema says in public
+MODEL = json.loads({model})  # its columns hold public facts of the schema
 CLASSES, WEIGHTS, COLUMNS = np.array(MODEL["classes"]), np.array(MODEL["weights"]), MODEL["columns"]
 NUMBER = re.compile(r"[+-]?(?:([0-9]+)|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity|nan)", re.I)
 
@@ -67,7 +67,7 @@ def {scorer}(rows):
 
 
 def columns_of(model: Published) -> dict[str, dict[str, Any]]:
-    """Return what the file has to know about every raw column, as JSON can hold it.
+    """Return the facts about every raw column that the file needs, in a form that JSON can hold.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def columns_of(model: Published) -> dict[str, dict[str, Any]]:
     Returns
     -------
     columns : dict of dict
-        By name: how many features there are, which of them a missing cell sets and to what (None: it is
-        refused), and how cells are read.
+        For each name: the number of features, the feature that a missing cell sets and its value (None if
+        missing cells are refused), and how cells are read.
     """
     schema = Schema.from_dict(model.schema or {})
     return {fact.name: _column(fact) for fact in schema.features}
@@ -90,7 +90,7 @@ def _column(fact: Feature) -> dict[str, Any]:
 
 
 def _entry(fact: Feature, cell: Any) -> tuple[int, float] | tuple[list[int], list[float]]:
-    """Return the feature that a cell sets, and to what; of a curve, all features."""
+    """Return the feature that a cell sets, and its value; for a curve, all features and values."""
     (row,) = encoded_alone(fact, [cell])
     if isinstance(fact, Curved) and fact.shape is not None:
         return list(range(len(row))), row.tolist()
@@ -103,8 +103,8 @@ def _reading(fact: Feature) -> dict[str, Any]:
     if words is not None:
         words = (*words, "false", "true") if isinstance(fact, Boolean) else words
         return {"words": [(reading(word), _entry(fact, word)) for word in words]}
-    assert isinstance(fact, Numeric | Date)  # no other type is left
-    # where pieces begin between the bounds, and how long they are: one without a curve
+    assert isinstance(fact, Numeric | Date)  # because all other types were handled
+    # the start and the length of each piece, as shares of the range; one piece without a curve
     starts, lengths = pieces_of(fact) or ([0.0], [1.0])
     low, high = fact.ends
     scale = {"low": low, "high": high, "span": high - low, "pieces": [*zip(starts, lengths, strict=True)]}

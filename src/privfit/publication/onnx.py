@@ -13,7 +13,7 @@ from privfit.models.published import Published, Vector
 from privfit.publication.plain import without_idle_clipping
 from privfit.publication.raw_columns import RawColumn, raw_columns_of
 
-OPSETS = {"": 17, "ai.onnx.ml": 2}  # old enough for runtimes of 2022
+OPSETS = {"": 17, "ai.onnx.ml": 2}  # runtimes of 2022 can read these versions
 IR_VERSION = 8
 
 
@@ -23,23 +23,23 @@ def to_onnx(model: Published, *, encoded: bool = False) -> bytes:
     Parameters
     ----------
     model : Published
-        What is to be converted.
+        The model.
     encoded : bool
-        Of a model with a schema: whether to take encoded columns as one input, instead of raw ones.
+        For a model with a schema: whether the graph takes encoded columns as one input, instead of raw ones.
 
     Returns
     -------
     graph : bytes
         The input is `X`, doubles of shape (n, number of columns). With a schema there is an input of shape
-        (n, 1) for every raw column, by its name: doubles, with NaN for gaps, or strings, with "" for them.
-        Outputs are `label` and, of shape (n, number of classes), `probabilities` or, if the model has none,
-        `scores`; of a model that predicts numbers the output is `prediction`. A cell that the schema
-        refuses makes them NaN, because a graph cannot refuse.
+        (n, 1) for every raw column, by its name: doubles, with NaN for missing cells, or strings, with "" for
+        missing cells. The outputs are `label` and, of shape (n, number of classes), `probabilities` or, if
+        the model has none, `scores`. A model that predicts numbers has the output `prediction`. If the schema
+        refuses a cell, the outputs of its row are NaN, because a graph cannot raise an error.
 
     Raises
     ------
     ValueError
-        If there is a raw column that ONNX cannot read, which is a date; or onnx is not installed.
+        If a raw column is a date, which ONNX cannot read, or if onnx is not installed.
     """
     graph = _Graph()
     if model.schema is None or encoded:
@@ -53,7 +53,7 @@ def to_onnx(model: Published, *, encoded: bool = False) -> bytes:
 
 
 class _Graph:
-    """A graph in the making; what nodes return is the name of their output."""
+    """A graph to which nodes are added. Methods that add something return the name of its output."""
 
     def __init__(self) -> None:
         try:
@@ -138,7 +138,7 @@ def _zero(graph: _Graph) -> Any:
 
 
 def _listed(graph: _Graph, cell: str, column: RawColumn, missing: Vector) -> str:
-    """Return the features of a column of words: those of the word, or those of a missing cell."""
+    """Return the features of a column of words: the features of the word, or those of a missing cell."""
     assert column.words is not None
     values: NDArray[np.float64] = np.arange(float(len(column.words)))
     if column.is_text:
@@ -157,7 +157,7 @@ def _listed(graph: _Graph, cell: str, column: RawColumn, missing: Vector) -> str
 
 
 def _scored(graph: _Graph, model: Published, features: str) -> None:
-    """Add what `Preparation.scores` computes, and the outputs that the link makes of it."""
+    """Add the scores, as `Preparation.scores` computes them, and the outputs that the link derives."""
     if model.bounds is not None:
         low, high = (graph.constant(side) for side in model.bounds)
         features = graph.node("Min", [graph.node("Max", [features, low]), high])
@@ -168,7 +168,7 @@ def _scored(graph: _Graph, model: Published, features: str) -> None:
         norm = graph.node("ReduceSum", [squares, graph.constant([1], np.int64)], keepdims=1)
         if model.has_intercept:
             norm = graph.node("Add", [norm, graph.constant(1.0)])
-        # a row of zeros has the score zero, whatever it is divided by
+        # not 0, by which a row of zeros would be divided; its score is 0 in any case
         norm = graph.node("Max", [norm, graph.constant(np.finfo(float).tiny)])
         score = graph.node("Div", [score, graph.node("Sqrt", [norm])])
     if model.target.outputs > 1:

@@ -1,4 +1,4 @@
-"""The model as plain scikit-learn: nothing of ours is needed to load it, and converters know its parts."""
+"""The model as plain scikit-learn, which loads without privfit and which other converters can read."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from privfit.publication.frame import frame_encoder
 def to_sklearn(model: Published, *, encoded: bool = False) -> Any:
     """Return a fitted estimator, or a pipeline with the preprocessing, that predicts the same.
 
-    A model with a schema becomes a pipeline that takes raw frames of pandas whose cells are stored as what
-    they are: numbers as numbers, words as the schema writes them. Clipping is done by a MinMaxScaler that
-    clips, and the weights are those of columns between 0 and 1.
+    A model with a schema becomes a pipeline that takes raw frames of pandas. Their numbers must be stored as
+    numbers, and their words as the schema writes them. A MinMaxScaler clips the columns and maps them to [0,
+    1], and the weights are for these columns.
 
     Parameters
     ----------
     model : Published
-        What is to be converted.
+        The model.
     encoded : bool
-        Of a model with a schema: whether to take the encoded table instead of raw frames:
+        For a model with a schema: whether to take the encoded table instead of raw frames:
         `privfit.schema.encode(table, model.schema_, sparse=False, dtype=numpy.float64)`.
 
     Returns
     -------
     estimator : LogisticRegression, SGDClassifier, LinearRegression, PoissonRegressor or Pipeline
-        It takes dense arrays where columns are clipped, because scikit-learn's scaler does.
+        If columns are clipped it takes dense arrays only, because scikit-learn's scaler does.
 
     Raises
     ------
     ValueError
-        If raw frames have a column that scikit-learn cannot read: a date, or levels that are falling numbers.
+        If scikit-learn cannot read a raw column: a date, or levels that are numbers in falling order.
     """
     if model.schema is None or encoded:
         steps = _of_numbers(model)
@@ -51,7 +51,7 @@ def to_sklearn(model: Published, *, encoded: bool = False) -> Any:
 
 
 def without_idle_clipping(model: Published) -> Published:
-    """Return a model with a schema without bounds that no encoded column can pass.
+    """Return a model with a schema without the bounds that never clip an encoded column.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def without_idle_clipping(model: Published) -> Published:
     Returns
     -------
     model : Published
-        It predicts the same.
+        A model with the same predictions.
     """
     if model.bounds is None or (model.bounds[0] > 0.0).any() or (model.bounds[1] < 1.0).any():
         return model
@@ -93,7 +93,7 @@ def _clip(low: Vector, high: Vector) -> MinMaxScaler:
 
 
 def _unit_rows(model: Published) -> list[Any]:
-    """Return what clips the columns and scales rows to norm 1, a one for the intercept in front included."""
+    """Return steps that clip the columns and scale rows to norm 1, with a 1 for the intercept in front."""
     p = model.n_columns
     low, high = model.bounds or (np.zeros(p), np.ones(p))
     first: Any = None if model.bounds is None else _clip(low, high)
@@ -104,7 +104,7 @@ def _unit_rows(model: Published) -> list[Any]:
 
 
 def _undo(low: Vector, width: Vector) -> StandardScaler:
-    """Return what takes columns between 0 and 1 back to their own scale, because norms are taken there."""
+    """Return a step from columns between 0 and 1 back to their own scale, in which norms are computed."""
     scaler = StandardScaler()
     scaler.scale_ = 1.0 / np.where(width > 0.0, width, np.finfo(float).tiny)
     scaler.mean_, scaler.var_ = -low * scaler.scale_, scaler.scale_**2
@@ -113,12 +113,12 @@ def _undo(low: Vector, width: Vector) -> StandardScaler:
 
 
 def _with_ones(clip: MinMaxScaler | None, n_features: int) -> ColumnTransformer:
-    """Return what puts a column of ones in front: the first column times 0, plus 1.
+    """Return a step that adds a column of ones in front, computed as the first column times 0, plus 1.
 
     PolynomialFeatures would be shorter, but its conversion to ONNX mixes single and double precision.
     """
     parts = [("one", MinMaxScaler(), [0]), ("features", "passthrough", list(range(n_features)))]
-    column = ColumnTransformer(parts).fit(np.zeros((2, n_features)))  # it learns how many columns there are
+    column = ColumnTransformer(parts).fit(np.zeros((2, n_features)))  # sets the number of columns
     ones = column.named_transformers_["one"]
     ones.scale_, ones.min_ = np.zeros(1), np.ones(1)
     if clip is not None:
@@ -145,7 +145,7 @@ def _last_step(model: Published, weights: Matrix, intercepts: Vector) -> Any:
     else:
         estimator.coef_, estimator.intercept_ = weights[0], float(intercepts[0])
         if isinstance(estimator, PoissonRegressor):
-            estimator._base_loss = estimator._get_loss()  # where it keeps its link once it is fitted
+            estimator._base_loss = estimator._get_loss()  # a fitted estimator stores its link here
     return estimator
 
 

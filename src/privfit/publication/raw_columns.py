@@ -1,4 +1,4 @@
-"""Raw columns in programs without privfit: what their cells may be, and how these are encoded."""
+"""Raw columns in programs without privfit: the values of their cells, and the features of each value."""
 
 from __future__ import annotations
 
@@ -126,8 +126,8 @@ def encoded_alone(fact: Feature, cells: Sequence[Any]) -> NDArray[np.float64]:
 def pieces_of(fact: Feature) -> tuple[Vector, Vector] | None:
     """Return the pieces of a curve.
 
-    A number that lies between the ends of its column, as 0 to 1, becomes one feature for each piece: how much
-    of the piece's way it has gone, between 0 and 1.
+    A number between the bounds of its column becomes one feature for each piece. It is 0 below the piece, 1
+    above it, and rises linearly within it. Bounds and pieces are mapped to [0, 1].
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def pieces_of(fact: Feature) -> tuple[Vector, Vector] | None:
     Returns
     -------
     starts, lengths : pair of arrays, or None
-        Where the pieces begin between the ends, and how long they are; None for a column without a curve.
+        The start and the length of each piece, as shares of the range; None for a column without a curve.
     """
     if not isinstance(fact, Curved) or fact.shape is None:
         return None
@@ -157,7 +157,7 @@ def listed(fact: Feature) -> tuple[str, ...] | None:
     Returns
     -------
     words : tuple of str, or None
-        As the schema writes them.
+        The words as the schema writes them; None if the column does not list any.
     """
     match fact:
         case Categorical(categories=words) | Ordinal(order=words) | Boolean(words=words):
@@ -167,7 +167,7 @@ def listed(fact: Feature) -> tuple[str, ...] | None:
 
 
 def _stored(fact: Feature) -> tuple[str, ...] | tuple[float, ...] | None:
-    """Return the words as a column has them that is stored as what it is."""
+    """Return the words as stored in a column: numbers if all words are numbers, otherwise text."""
     words = listed(fact)
     if words is None:
         return None

@@ -41,5 +41,5 @@ class PeopleCount:
 def persons_of(problem: Problem) -> Persons:
     """Return which records belong to which person; raise ValueError if that is not known."""
     if problem.persons is None:
-        raise ValueError("Questions about people need records of which it is known whose they are.")
+        raise ValueError("Questions about people need records with the ids of people.")
     return problem.persons

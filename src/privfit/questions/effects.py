@@ -111,7 +111,7 @@ class EffectCurvature:
 
 @dataclass(frozen=True)
 class EffectSpread:
-    """The sum of f^2 r^2 (z, bias)(z, bias)', the squares of what records add to the gradient (Q33).
+    """The sum of f^2 r^2 (z, bias)(z, bias)', the squares of the records' shares of the gradient (Q33).
 
     r is the slope of a record's loss, clipped to `slope` in size after records with large means have been
     shrunk. The matrix is released as a `triangle`.
@@ -182,7 +182,7 @@ class PersonSpread:
         """Return the triangle. Sensitivity, for a whole person: the square of the longest G, and rounding."""
         _check(of, self.mean)
         if of.problem.loss.outputs > 1:
-            raise ValueError("squared scores of people are known of losses with one output only")
+            raise ValueError("squared scores of people are available for losses with one output only")
         longest = self.longest(of)
         bound = product_bound(longest, of.problem.n_weights)
         finish = partial(released, radius=longest)
@@ -226,7 +226,7 @@ def _probabilities(of: Point) -> FloatArray:
     p[np.arange(len(p)), of.problem.targets.astype(np.intp)] += 1.0
     p = np.fmax(p, 0.0)
     total = np.zeros(len(p))
-    for output in p.T:  # one after the other, so that a record's sum depends on it alone
+    for output in p.T:  # one after the other, so that a record's sum depends on that record alone
         total += output
     with np.errstate(invalid="ignore"):
         return np.nan_to_num(p / total[:, None])
@@ -244,6 +244,6 @@ def _check(of: Point, mean: float) -> None:
     if is_softmax(loss) and mean == math.inf:
         return
     if loss.outputs > 1:
-        raise ValueError("the sums for effects of several classes are known of the softmax loss only")
+        raise ValueError("the sums for effects of several classes are available for the softmax loss only")
     if loss.second_derivative is None:
         raise ValueError(f"the second derivative of the loss {loss.name!r} is not known")

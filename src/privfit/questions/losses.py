@@ -76,7 +76,7 @@ class ChangesOfLoss:
 
         def change(v: FloatArray) -> float:
             here, there = of.along(of.w - v).rise_sums(1.0, 1, self.clip)
-            return float(there - here)  # for each record, one of the two rises is 0
+            return float(there - here)  # for each record, one of the two differences is 0
 
         changes = bound + rise_slack(bound)
         count = len(self.candidates)

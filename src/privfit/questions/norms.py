@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
     from privfit.engine.table import Table
 
 
-ROWS_AT_A_TIME = 2**16  # that are counted; any other number gives the same counts
+ROWS_AT_A_TIME = 2**16  # the number of rows that are counted at a time; it does not change the counts
 
 
 @dataclass(frozen=True, eq=False)

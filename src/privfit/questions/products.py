@@ -29,7 +29,7 @@ def triangle(matrix: FloatArray) -> FloatArray:
 
 
 def symmetric(vector: FloatArray) -> FloatArray:
-    """Return the symmetric matrix of such a vector."""
+    """Return the symmetric matrix whose `triangle` is this vector."""
     d = math.isqrt(2 * len(vector))
     matrix = np.zeros((d, d))
     matrix[np.triu_indices(d)] = vector
@@ -111,7 +111,7 @@ class HessianAt:
     def bounded(self, of: Problem) -> Bounded:
         """Return the triangle. Sensitivity: the square of `radius`, and rounding."""
         if of.loss.outputs > 1:
-            raise ValueError("the curvature is known of losses with one output only")
+            raise ValueError("the curvature is available for losses with one output only")
         if not 0.0 < self.window < math.inf:
             raise ValueError(f"window must be positive and finite, got {self.window!r}")
         bound, finish = product_bound(self.radius, of.table.n_weights), partial(released, radius=self.radius)

@@ -13,7 +13,7 @@ class Question(Protocol):
 
     @property
     def what(self) -> str:
-        """What is asked, as the ledger records it."""
+        """The name of the question in the ledger."""
         ...
 
     def bounded(self, of: Any) -> Bounded | Scores:

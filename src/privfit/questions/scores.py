@@ -17,7 +17,7 @@ if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third 
     from privfit.engine.table import Table
 
 SHARE_GRID = 2.0**-20  # sums of 2^32 multiples of it, each at most 1, are exact in float64
-RECORDS_AT_ONCE = 8192  # whose weighted shares are in memory at a time
+RECORDS_AT_ONCE = 8192  # the number of records whose weighted shares are in memory at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +83,6 @@ class ScoreSums:
 
 
 def _on_grid(values: FloatArray) -> FloatArray:
-    """Round to the grid. No entry exceeds the share or factor of which it is a part, which is on the grid."""
+    """Round to the grid. No entry exceeds its share or factor, because shares and factors are on the grid."""
     rounded: FloatArray = np.round(values / SHARE_GRID) * SHARE_GRID
     return rounded

@@ -46,6 +46,6 @@ class SlopeCounts:
     def bounded(self, of: Point) -> Bounded:
         """Return the counts. Sensitivity: 1."""
         if of.problem.loss.outputs > 1:
-            raise ValueError("slopes are counted of losses with one output only")
+            raise ValueError("slopes are counted for losses with one output only")
         self.checked()
         return Bounded(lambda: self.counts(of), 1.0, "Q20")

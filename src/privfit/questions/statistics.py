@@ -47,7 +47,7 @@ class SufficientStatistics:
     def bounded(self, of: Problem) -> Bounded:
         """Return the sums. Sensitivity: the length of (radius^2, radius * bound), and rounding."""
         if of.loss.outputs > 1:
-            raise ValueError("sufficient statistics are known of losses with one output only")
+            raise ValueError("sufficient statistics are available for losses with one output only")
         if not 0.0 < self.bound < math.inf:
             raise ValueError(f"bound must be positive and finite, got {self.bound!r}")
         squares = product_bound(self.radius, of.table.n_weights)

@@ -1,4 +1,4 @@
-"""Scores of the vertices of an L1 ball: along which column, and which way, the loss falls fastest."""
+"""Scores of the vertices of an L1 ball, which tell the column and the direction of the steepest descent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class VerticesAt:
     def bounded(self, of: Problem) -> Scores:
         """Return the scores. One pass over the data."""
         if of.loss.outputs > 1:
-            raise ValueError("the corners of an L1 ball are scored for losses with one output only")
+            raise ValueError("the vertices of an L1 ball are scored for losses with one output only")
         columns = of.table.n_columns
 
         def sums() -> FloatArray:

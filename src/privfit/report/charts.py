@@ -1,4 +1,4 @@
-"""Tables, and bar charts without scripts, which are tables with filled cells in the page's colours."""
+"""Tables, and bar charts that need no scripts: tables whose cells are filled with the page's colours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page about a model, with its sections in the order in which readers ask."""
+"""The page about a model. Its sections are in the order of the questions that readers ask."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from privfit.accounting.amounts import written_up
 from privfit.accounting.group import for_records
 from privfit.models.published import SEEDED, Published
 from privfit.models.registry import title_of
+from privfit.models.separators import with_separators
 from privfit.models.summary_words import SPENDING_WORDS
 from privfit.models.targets import Classes, Counts, Interval, TwoLabels
 from privfit.models.weight_table import WeightTable
@@ -31,7 +32,7 @@ CARD_FIELDS = (
     "Known limits",
 )
 LEAST_CHANCE_IN_WORDS = 1e-12  # smaller probabilities are not written as "1 in ..."
-RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # numbers of records for which the page states the promise
+RECORDS_OF_A_PERSON = (1, 2, 5, 10)  # the page states the promise to a person with so many records
 IN_ONE_ROW = 5  # facts at the top of the page; more of them are too narrow for whole words
 
 
@@ -245,7 +246,8 @@ def _predicted(model: Published) -> dict[str, str]:
         case Interval(low=low, high=high):
             quantile = model.settings.get("quantile")
             number = "a number" if quantile is None else f"the {quantile:g} quantile of a number"
-            return {"Predicts": f"{number}; the fit clipped targets to {low:.6g} and {high:.6g}"}
+            clipped = with_separators(f"the fit clipped targets to {low:.6g} and {high:.6g}")
+            return {"Predicts": f"{number}; {clipped}"}
         case Counts(largest=largest):
             return {"Predicts": f"the mean of a count; the fit clipped counts to {largest:,.6g}"}
         case TwoLabels(classes=classes) | Classes(classes=classes):

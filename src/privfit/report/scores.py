@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from privfit.models.published import Published
+from privfit.models.separators import with_separators
 from privfit.report.charts import table
 from privfit.report.titles import score_title
 
@@ -58,7 +59,7 @@ def scores_block(scores: Mapping[str, Any] | None) -> str:
     rows = [
         (
             score_title(name),
-            f"{score['value']:.3f}" if score.get("known", True) else "unknown",
+            _number(score["value"]) if score.get("known", True) else "unknown",
             *(_range(score[where]) for where in ("interval", "population")),
         )
         for name, score in scores.items()
@@ -82,4 +83,8 @@ def _of_classes(scores: Mapping[str, Any]) -> str:
 
 
 def _range(interval: Sequence[float]) -> str:
-    return f"{interval[0]:.3f} to {interval[1]:.3f}"
+    return f"{_number(interval[0])} to {_number(interval[1])}"
+
+
+def _number(value: float) -> str:
+    return with_separators(f"{value:.3f}")

@@ -44,7 +44,7 @@ def origin_of(privacy: Mapping[str, Any]) -> Origin:
 def promise_of(privacy: Mapping[str, Any]) -> Promise | None:
     """Return the promise of a release, or None if there is none or the file does not state it.
 
-    Scores of earlier versions state only epsilon and delta, which are read as the promise of one release.
+    Earlier versions wrote only epsilon and delta of scores. These are read as the promise of one release.
     """
     if privacy.get("promise") is not None:
         return promises.from_dict(privacy["promise"])
@@ -58,7 +58,7 @@ def _ledger(privacy: Mapping[str, Any]) -> str:
     if privacy["account"] is not None:
         kept = promises.from_dict(privacy["account"])
         return f"It promises {in_words(kept)} for this model and everything else that it ever pays for."
-    words = "None. So nothing limits the total of all releases about the same records."
+    words = "None. So nothing limits the total privacy loss of all releases about the same records."
     family = None if privacy["family"] is None else FamilyTotal(**privacy["family"])
     if family is None or family.is_single:
         return words

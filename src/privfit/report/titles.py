@@ -1,4 +1,4 @@
-"""Titles of scores, which are the same in a console, in a notebook and on a page."""
+"""Titles of scores. Consoles, notebooks and pages use the same titles."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ CLASSES_SIDE_BY_SIDE = 6  # with more classes, all charts but the first are coll
 
 
 def weights_section(model: Published, weights: WeightTable) -> str:
-    """Return the weights as bars and as a table: of the class whose odds are spoken of, or of each class."""
+    """Return the weights as bars and as a table: those of the positive class, or those of each class."""
     *meaning, of_the_intercept = map(escape, weights.meaning)
     curves = curves_of(model)
-    # what has a picture needs no bars
+    # columns with a picture get no bars
     barred = weights.with_lines(
         line for line in weights.lines if not (line[0].is_number and line[0].column in curves)
     )
@@ -58,7 +58,7 @@ def _directions(model: Published, weights: WeightTable) -> str:
         first = escape(str(model.classes[0]))
         return (
             f"The charts compare each class with <b>{first}</b>, because only differences between classes "
-            f"have intervals: dots to the right speak for the class, dots to the left for <b>{first}</b>."
+            f"have intervals: dots to the right favour the class, dots to the left favour <b>{first}</b>."
         )
     if weights.classes:
         return "Bars to the right raise the score of the class, bars to the left lower it."
@@ -66,7 +66,7 @@ def _directions(model: Published, weights: WeightTable) -> str:
     marks = "bars" if model.inference is None else "dots"
     if not others:
         return f"{marks.capitalize()} to the right raise the prediction, {marks} to the left lower it."
-    return f"Their {marks} go to the right; {marks} to the left speak for <b>{escape(str(others[0]))}</b>."
+    return f"Their {marks} go to the right; {marks} to the left favour <b>{escape(str(others[0]))}</b>."
 
 
 def _doubled(model: Published, weights: WeightTable) -> str:

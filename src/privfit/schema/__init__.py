@@ -1,4 +1,4 @@
-"""Schemas: public facts about a table, which alone decide how it is encoded."""
+"""Schemas: public facts about a table. They alone decide how it is encoded."""
 
 from privfit.schema.column import Identifier, Ignored
 from privfit.schema.encoding import encode

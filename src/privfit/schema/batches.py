@@ -32,8 +32,9 @@ from privfit.schema.files import (
 from privfit.schema.parts import common_types, concatenated, in_types
 from privfit.schema.queries import is_query, is_relation, query_reader, relation_reader, rows_of_batch
 
-CSV_BLOCK = 2**22  # bytes that are parsed at a time; a record must fit into them
-CELLS_OF_A_BATCH = 2**21  # approximately, for sources other than CSV; wide tables have few rows in a batch
+CSV_BLOCK = 2**22  # bytes that are parsed at a time; a record must not be longer
+# about so many cells for sources other than CSV, so batches of wide tables have few rows
+CELLS_OF_A_BATCH = 2**21
 
 Names = Sequence[str] | None
 
@@ -47,9 +48,9 @@ class Batches:
     Parameters
     ----------
     read : callable
-        A function of names of columns (None for all) and of a callback that gets the number of further bytes
-        read: of files as they are stored, of others as they are in memory. It returns an iterator over Arrow
-        tables with those columns that exist.
+        A function of names of columns (None for all) and of a callback, which gets the number of further
+        bytes that were read. For files these are bytes on disk, for other sources bytes in memory. It returns
+        an iterator over Arrow tables with those of the columns that exist.
     name : str
         The name of the table in messages.
     size : int
@@ -71,7 +72,7 @@ class Batches:
     ) -> Any:
         """Return all rows as one Arrow table, after applying this function to each batch.
 
-        The metadata of the result of a query state that it is one.
+        If the table is the result of a query, its metadata say so.
         """
         tables = [stored_as(table) for table in self.read(names, on_read)]
         table = concatenated(tables, [self.name] * len(tables))
@@ -141,9 +142,9 @@ def _of_files(sources: Sequence[Source], names: Names, on_read: OnRead) -> Itera
         refuse_what_is_no_table(source)
     empty = [_empty(source, names) for source in sources]
     types = common_types(empty, [shown(source) for source in sources])
-    yield in_types(empty[0], types)  # so that types are known, and refused, even if there are no rows
+    yield in_types(empty[0], types)  # gives the types even if there are no rows, so that they can be refused
     if len(set(types.names)) < len(types.names):
-        return  # whoever asked refuses a name that stands there twice
+        return  # the caller refuses names that occur twice
     for source in sources:
         read = _of_csv if is_csv(source) else _of_parquet
         for table in read(source, names, on_read):
@@ -162,7 +163,7 @@ def _empty(source: Source, names: Names) -> Any:
     with not_told():
         empty = parquet.read_schema(fspath(source)).empty_table()
         numbers = [j for j, name in enumerate(empty.column_names) if names is None or name in names]
-        return empty.select(numbers)  # by number, because a name may stand there twice
+        return empty.select(numbers)  # by number, because a name may occur twice
     raise not_a_parquet(source)
 
 
@@ -171,7 +172,7 @@ def _of_csv(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
     from pyarrow import csv as arrow_csv
 
     read_options = arrow_csv.ReadOptions(block_size=CSV_BLOCK)
-    # the message of an error quotes the line, and is not to be kept
+    # Arrow's message quotes the line, so it is dropped
     with not_told(), csv_stream(source, on_read) as stream:
         reader = arrow_csv.open_csv(stream, read_options=read_options, **csv_options(source, names))
         for batch in reader:
@@ -185,10 +186,10 @@ def _of_parquet(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
     from pyarrow import parquet
 
     assert not isinstance(source, CsvText)
-    # the message of an error may quote a cell, and names that are no text raise a UnicodeDecodeError
+    # Arrow's message may quote a cell; invalid names raise a UnicodeDecodeError
     with (
         not_told(),
-        # small reads, because a group of rows may be as large as the file
+        # read a few rows at a time, because one row group may be as large as the file
         parquet.ParquetFile(fspath(source), pre_buffer=False, buffer_size=2**20) as file,
     ):
         size, n_rows, done = Path(source).stat().st_size, file.metadata.num_rows, 0
@@ -197,7 +198,7 @@ def _of_parquet(source: Source, names: Names, on_read: OnRead) -> Iterator[Any]:
             table = pyarrow.Table.from_batches([batch])
             table.validate(
                 full=True
-            )  # text that is no UTF-8, codes without a category: reading checks neither
+            )  # finds text that is not UTF-8 and codes without a category, which reading does not check
             share = size / max(n_rows, len(table), 1)  # a damaged file may say that it has no rows
             on_read(int(share * (done + len(table))) - int(share * done))
             done += len(table)

@@ -24,7 +24,7 @@ _NUMBER = re.compile(
 ISO_DATE = re.compile(r"(?P<Y>\d{4})-(?P<m>\d{2})-(?P<d>\d{2})(?:[T ].*)?", re.ASCII | re.DOTALL)
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 _TRUTH = {"true": 1, "false": 0}
-_LONGEST_WHOLE = 400  # characters; a longer number is infinite to a float, and slow to read exactly
+_LONGEST_WHOLE = 400  # characters; a longer number is infinite as a float, and slow to read exactly
 
 
 def reading(cell: Any) -> int | float | str | None:
@@ -39,9 +39,9 @@ def reading(cell: Any) -> int | float | str | None:
         return _reading_of_text(cell)
     if isinstance(cell, bytes):
         return _reading_of_text(cell.decode("utf-8", errors="replace"))
-    if isinstance(cell, np.timedelta64):  # calls itself an integer
+    if isinstance(cell, np.timedelta64):  # NumPy counts it as an integer
         return None
-    if type(cell) is int or isinstance(cell, Integral | np.bool_):  # the first is faster
+    if type(cell) is int or isinstance(cell, Integral | np.bool_):  # the first test is faster
         return _whole(int(cell))
     if isinstance(cell, Real):
         return _real(_float(cell))
@@ -63,7 +63,7 @@ def day(cell: Any, pattern: re.Pattern[str] | None = None) -> float:
     Text must hold a date in ISO format, or match `pattern`, with groups Y, m and d. The time of day is
     ignored, and the date is that of the time zone in which it was written.
     """
-    if isinstance(cell, datetime.date):  # so is a datetime, and so is what pandas calls not a time
+    if isinstance(cell, datetime.date):  # also a datetime, and pandas.NaT
         return float(cell.toordinal()) if cell == cell else math.nan
     if isinstance(cell, np.datetime64):
         return math.nan if np.isnat(cell) else float(cell.astype("datetime64[D]").astype(np.int64) + EPOCH)
@@ -77,7 +77,7 @@ def day(cell: Any, pattern: re.Pattern[str] | None = None) -> float:
         return math.nan
     try:
         return float(datetime.date(int(match["Y"]), int(match["m"]), int(match["d"])).toordinal())
-    except ValueError:  # the 31st of February
+    except ValueError:  # for example the 31st of February
         return math.nan
 
 

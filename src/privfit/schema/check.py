@@ -1,4 +1,4 @@
-"""Compare a table with its schema: counts by column of what does not fit, without quoting a value."""
+"""Compare a table with its schema: count the cells of each column that do not fit, without quoting any."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Checking:
                 continue
             try:
                 (column,) = columns_of(table, [fact])
-            except (TypeError, ValueError) as refusal:  # by its dtype or shape
+            except (TypeError, ValueError) as refusal:  # its dtype or shape cannot be read
                 self._seen[fact.name] = Finding(fact.name, f"cannot be read: {refusal}")
                 continue
             if isinstance(fact, Identifier):

@@ -82,7 +82,7 @@ class Feature(Column, ABC):
     name : str
         The column's name.
     unit : str
-        What one of the column's numbers is, for people who read the weights.
+        The unit of the column's numbers, such as "years", which is shown with the weights.
     missing : {"fill", "indicator", "refuse"}
         How to handle a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
         its own, or the table is refused.
@@ -199,7 +199,7 @@ class Scale(Feature):
     name : str
         The column's name.
     unit : str
-        What one of the column's numbers is, for people who read the weights.
+        The unit of the column's numbers, such as "years", which is shown with the weights.
     missing : {"fill", "indicator", "refuse"}
         How to handle a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
         its own, or the table is refused.
@@ -236,7 +236,7 @@ class Scale(Feature):
         """The ends in words."""
 
     def step(self, level: str) -> str:
-        """Say from where to where the number goes; a cell without one counts as the lowest, and more."""
+        """Return the two compared values; the indicator of missing cells compares with the lowest."""
         low, high = self.span
         if level:
             return f"missing or not readable, instead of {low} {self.unit}".rstrip()

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Numbers = NDArray[np.float64]
 
-MOST_EDGES = 100  # of one column; noise and a picture could not show more
+MOST_EDGES = 100  # per column; with more, noise would hide the shape, and a picture could not show it
 # Edges distinguish sizes down to this many halvings of a column's largest size. With few edges there are
 # fewer halvings: FIRST_HALVINGS, plus one for each edge.
 HALVINGS = 10
@@ -24,16 +24,16 @@ ROUNDING = 0.1  # an edge may be moved by this share of the way to the next one,
 
 @dataclass(frozen=True)
 class Curve:
-    """The shape that a column of numbers with a curve adds to a score: linear between public knots.
+    """A piecewise linear function of a column of numbers, with public knots, that is added to a score.
 
-    A column with k pieces becomes k features. Feature j is how much of the way from knot j to knot j + 1 a
-    number has gone: 0 up to knot j, 1 from knot j + 1 on, and linear in between. The weight of a feature is
-    therefore how much the score changes between two knots, and the sum of the weights up to a knot is the
-    height of the curve there. A curve with no knots but the two ends is the plain column.
+    A column with k pieces becomes k features. Feature j is 0 up to knot j, 1 from knot j + 1 on, and linear
+    in between. So the weight of a feature is the change of the score between two knots, and the sum
+    of the weights up to a knot is the height of the curve there. A curve with no knots but the two ends is
+    the plain column.
 
-    Stable, for whoever draws, exports or explains a curve: the attribute `knots`, and the methods `heights`
-    and `at`. A fitted curve is nothing but the pairs of `knots` and `heights`, with straight lines between
-    them and constant beyond its ends: ``np.interp(readings, knots, heights)``.
+    The attribute `knots` and the methods `heights` and `at` will not change, so programs that draw, export or
+    explain curves may use them. A fitted curve is given by the pairs of `knots` and `heights`, with straight
+    lines between them, and is constant beyond its ends: ``np.interp(readings, knots, heights)``.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Curve:
 
     @cached_property
     def _places(self) -> Numbers:
-        """Where the knots are on the way from the lowest to the highest."""
+        """The positions of the knots, as shares of the range."""
         low, high = self.knots[0], self.knots[-1]
         return (np.array(self.knots) - low) / (high - low)
 
@@ -83,8 +83,8 @@ class Curve:
         features : array of shape (n, n_pieces)
             Numbers in [0, 1].
         """
-        # in the numbers' own precision: a number at a knot has gone nothing of the piece that begins there,
-        # and a trace of it would hide the size of the piece's other values from whoever asks for sizes
+        # Computed in the numbers' own precision, so that a number at a knot gives exactly 0 in the piece that
+        # begins there. A tiny positive value instead would distort the histogram of the piece's sizes.
         places = self._places.astype(scaled.dtype)
         lengths = np.maximum(np.diff(places), np.finfo(places.dtype).tiny)
         features = np.empty((len(scaled), self.n_pieces)) if out is None else out
@@ -99,29 +99,29 @@ class Curve:
         Parameters
         ----------
         weights : array of shape (n_pieces,)
-            Of its features.
+            The weights of its features.
 
         Returns
         -------
         heights : array of shape (n_pieces + 1,)
-            What the column adds to the score, compared with the lowest declared value.
+            The amount that the column adds to the score, compared with the lowest declared value.
         """
         return np.append(0.0, np.cumsum(weights, dtype=np.float64))
 
     def at(self, readings: ArrayLike, weights: ArrayLike) -> Numbers:
-        """Return what numbers in the column's own units add to the score.
+        """Return the amounts that numbers in the column's own units add to the score.
 
         Parameters
         ----------
         readings : array
             Numbers; those beyond the ends count as the nearer one.
         weights : array of shape (n_pieces,)
-            Of its features.
+            The weights of its features.
 
         Returns
         -------
         added : array
-            Of the shape of `readings`.
+            An array of the shape of `readings`.
         """
         return np.interp(np.asarray(readings, dtype=np.float64), self.knots, self.heights(weights))
 
@@ -129,23 +129,23 @@ class Curve:
 def edges_between(low: float, high: float, count: int, *, whole: bool = False) -> tuple[float, ...]:
     """Return about this many edges between two public bounds, computed from the bounds alone.
 
-    Amounts and counts are often concentrated near 0, ages and dates are not, and the data may not be read to
-    decide it. So the edges are quantiles of an assumed mixture: half of the numbers are uniform between the
-    bounds, and the logarithms of the other half are uniform, down to some halvings of the largest size.
+    Amounts and counts are often concentrated near 0, while ages and dates are not. The data may not be read
+    to decide this. So the edges are quantiles of an assumed mixture: half of the numbers are uniform between
+    the bounds, and the logarithms of the other half are uniform, down to some halvings of the largest size.
 
     Parameters
     ----------
     low, high : float
         The bounds.
     count : int
-        How many edges are wanted.
+        The wanted number of edges.
     whole : bool
         Whether they must be whole numbers.
 
     Returns
     -------
     edges : tuple of float
-        Ascending, between the bounds; fewer where rounding makes some equal.
+        Edges in ascending order between the bounds; fewer than wanted if rounding makes some equal.
     """
     width, halvings = high - low, min(FIRST_HALVINGS + count, HALVINGS)
     points, below = [np.linspace(low, high, 257)], []

@@ -11,7 +11,7 @@ from typing import Any, Self
 from privfit.schema.column import OTHER, Scale
 from privfit.schema.curve import MOST_EDGES, Curve, edges_between
 
-EDGES_WITHOUT_BUDGET = 10  # of a curve without a declared number of edges, if no fit decides the number
+EDGES_WITHOUT_BUDGET = 10  # number of edges of a curve for which neither the schema nor a fit decides it
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Curved(Scale):
     name : str
         The column's name.
     unit : str
-        What one of the column's numbers is, for people who read the weights.
+        The unit of the column's numbers, such as "years", which is shown with the weights.
     missing : {"fill", "indicator", "refuse"}
         How to handle a cell that is missing or does not fit: it counts as `fill`, or has an indicator of
         its own, or the table is refused.
@@ -35,7 +35,8 @@ class Curved(Scale):
     curve : bool, int or sequence, optional
         Whether the column has a curve, which may bend at public edges. True: the privacy budget of the fit
         decides the number of edges. A number: this many edges. A sequence: these edges, between the bounds.
-        False: no curve, for any setting `curves` of the estimator. None, the default: as that setting says.
+        False: no curve, for any setting `curves` of the estimator. None, the default: the setting `curves`
+        decides.
     """
 
     _: KW_ONLY
@@ -83,7 +84,7 @@ class Curved(Scale):
 
     @property
     def is_undecided(self) -> bool:
-        """Whether there is a curve whose number of edges a fit has to decide."""
+        """Whether there is a curve and a fit has to decide its number of edges."""
         return self.curve is True
 
     def with_edges(self, count: int) -> Self:
@@ -118,8 +119,8 @@ class Curved(Scale):
     def shape(self) -> Curve | None:
         """The curve, or None for a plain column.
 
-        A curve whose number of edges is undecided has `EDGES_WITHOUT_BUDGET` of them here; that of a fitted
-        model is decided.
+        A curve whose number of edges is undecided has `EDGES_WITHOUT_BUDGET` of them here. In a fitted model
+        the number is decided.
         """
         decided = self.with_edges(EDGES_WITHOUT_BUDGET)
         if not decided.curve:
@@ -155,7 +156,7 @@ class Curved(Scale):
         return (*pieces, f"{self.name}={OTHER}") if self.has_indicator else pieces
 
     def step(self, level: str) -> str:
-        """Say from where to where the number goes; a cell without one counts as the lowest, and more."""
+        """Return the two compared values; the indicator of missing cells compares with the lowest."""
         if self.shape is None or level == OTHER:
             return super().step(level)
         return f"from {level} {self.unit}".rstrip()

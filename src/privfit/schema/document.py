@@ -32,7 +32,7 @@ TYPES: dict[str, type[Column]] = {
 }
 LABEL_TYPES: dict[str, type[AnyLabel]] = {"classes": Label, "number": NumberLabel, "count": CountLabel}
 TYPE_NAMES = {kind: name for name, kind in TYPES.items()}
-PUBLIC_FACTS = ("records", "taken_from_data")  # of the table as a whole
+PUBLIC_FACTS = ("records", "taken_from_data")  # keys of the table as a whole
 
 Fact = TypeVar("Fact", bound=Column)
 
@@ -46,7 +46,7 @@ _LONG_KEY = re.compile(rf"(?<![\w.\"'-]){_PART}(?:[ \t]*\.[ \t]*{_PART}){{{_MOST
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
-    """Return the document that TOML text stands for."""
+    """Parse TOML text."""
     if _LONG_KEY.search(text):
         raise ValueError(f"{source} has a key of more than {_MOST_PARTS} parts; shorten it.")
     try:
@@ -146,7 +146,7 @@ def document(
         whole["taken_from_data"] = True
     kinds = {kind: name for name, kind in LABEL_TYPES.items()}
     said = _table(label) if isinstance(label, Label) else _table(label, type=kinds[type(label)])
-    if isinstance(label, Label) and label.one_against_rest is not None:  # which says these two
+    if isinstance(label, Label) and label.one_against_rest is not None:  # it implies these two
         said = {key: value for key, value in said.items() if key not in ("classes", "positive")}
     return {
         **whole,

@@ -83,7 +83,7 @@ _BLANKS: dict[str, dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class _Guess:
-    """A type, what is known of its keys, and a remark."""
+    """A type, the known values of its keys, and a remark."""
 
     type: str
     known: Mapping[str, Any] = field(default_factory=dict)
@@ -153,7 +153,7 @@ def _by_dtype(dtype: Any) -> _Guess:
     return _Guess(types[kind], remark=remark)
 
 
-# -- what the records give away -----------------------------------------------------------------------------
+# -- guesses that read the records ---------------------------------------------------------------------------
 
 
 def _by_cells(guess: _Guess, column: Any) -> _Guess:
@@ -210,7 +210,7 @@ def _ends(low: Any, high: Any) -> dict[str, Any]:
 
 
 def _of_label(guess: _Guess, column: Any, label_type: str) -> dict[str, Any]:
-    """Return the keys of a label that its cells give away."""
+    """Return the keys of a label that its cells reveal."""
     if label_type == "classes":
         return {"classes": _classes(column)}
     found = _by_cells(guess, column).known

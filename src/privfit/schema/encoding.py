@@ -17,7 +17,8 @@ from privfit.schema.frames import columns_of, opened
 from privfit.schema.schema import Schema
 from privfit.schema.stored import readings
 
-_ENTRIES_AT_ONCE = 2**20  # in a block of rows when columns are divided at edges; it fits into the cache
+# entries in a block of rows while columns are divided at edges; a block fits into the cache
+_ENTRIES_AT_ONCE = 2**20
 
 
 def encode(
@@ -61,7 +62,7 @@ def encoded(
     sparse: bool | None = None,
     dtype: type[np.floating[Any]] = np.float32,
 ) -> csr_matrix | NDArray[Any]:
-    """Do what `encode` does with the columns of a table, in the order of a schema that has no curves.
+    """Encode the columns of a table like `encode`, in the order of a schema that has no curves.
 
     `columns_of` has checked that their types can hold what the schema declares.
     """

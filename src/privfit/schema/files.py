@@ -21,9 +21,10 @@ from typing import Any, BinaryIO
 _DELIMITERS = (",", ";", "\t", "|")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 _PARQUET = (".parquet", ".pq")
-_LONGEST_HEADER = 1 << 26  # bytes, for millions of columns; a packed file may unpack to a line without end
+# bytes, enough for millions of columns; a packed file may unpack to an endless line
+_LONGEST_HEADER = 1 << 26
 
-OnRead = Callable[[int], None]  # is told how many bytes more were read
+OnRead = Callable[[int], None]  # gets the number of further bytes that were read
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def header_of(source: Source, names: Sequence[str] | None = None) -> tuple[list[
     delimiter = max(_DELIMITERS, key=lambda mark: (len(wanted & set(headers[mark])), len(headers[mark])))
     header = headers[delimiter]
     if any("\n" in name or "\r" in name for name in header):
-        # a quotation that stays open would make records part of a name, and names are public
+        # an open quotation would make records part of a name, and names are public
         raise ValueError(f"The first line of {shown(source)} has an open quotation; a name must be one line.")
     if not any(header) or len(set(header)) < len(header):
         raise ValueError(
@@ -124,7 +125,7 @@ def shown(source: Source) -> str:
 
 
 def _is_directory(path: str | PathLike[str]) -> bool:
-    with suppress(OSError, ValueError):  # a text that is no path is refused later
+    with suppress(OSError, ValueError):  # other code refuses a text that is not a path
         return bool(fspath(path)) and Path(path).is_dir()
     return False
 
@@ -194,7 +195,7 @@ def _first_line(source: Source) -> bytes:
 
 def _headers(line: bytes) -> dict[str, list[str]]:
     """Return the names for each possible delimiter; empty if the line is no text."""
-    with suppress(UnicodeDecodeError, csv.Error):  # the first of which holds the line
+    with suppress(UnicodeDecodeError, csv.Error):  # the first error holds the line
         lines = line.decode("utf-8-sig")
         return {
             mark: next(csv.reader(io.StringIO(lines, newline=""), delimiter=mark), []) for mark in _DELIMITERS
@@ -236,7 +237,8 @@ def csv_options(source: Source, names: Sequence[str] | None) -> dict[str, Any]:
         "parse_options": arrow_csv.ParseOptions(
             delimiter=delimiter,
             newlines_in_values=True,
-            ignore_empty_lines=len(header) > 1,  # else an empty line is a record whose cell is missing
+            # with one column, an empty line is a record whose cell is missing
+            ignore_empty_lines=len(header) > 1,
         ),
         "convert_options": arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(kept, pyarrow.large_binary()),

@@ -16,7 +16,7 @@ FOR_THE_CUSTODIAN = (
 class Verdict(StrEnum):
     """The consequence of a finding.
 
-    "provided for": the schema says how such values are handled. "warning": it is worth a warning. "refusal":
+    "provided for": the schema says how such values are handled. "warning": they warn. "refusal":
     the commands `train`, `evaluate` and `predict` refuse the table.
     """
 
@@ -34,7 +34,7 @@ _HEADINGS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """Something in a column that the schema does not expect.
+    """A fact about a column that the schema does not expect.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Findings:
 
     @property
     def warnings(self) -> tuple[Finding, ...]:
-        """The findings of which they warn."""
+        """The findings for which these commands print a warning."""
         return tuple(self._with(Verdict.WARNING))
 
     def _with(self, verdict: Verdict) -> Iterable[Finding]:

@@ -1,4 +1,4 @@
-"""Get columns out of tables of any form: frames of pandas and polars, Arrow tables, arrays, rows, files.
+"""Read columns from tables of any form: frames of pandas and polars, Arrow tables, arrays, rows, files.
 
 Tables that cannot be read are refused here, by the shape of the table, the schema and the dtypes of the
 columns. No cell is read, so no message can reveal one.
@@ -31,7 +31,7 @@ _NUMBERS = (int, float, Decimal, np.bool_, np.integer, np.floating)
 _TEXT = (str, bytes)
 _DATES = (datetime.date, np.datetime64)
 _ANYTHING = (object, np.object_, NoneType)
-_ROWS = (list, tuple, np.ndarray, Sequence)  # the first two come first because their check is faster
+_ROWS = (list, tuple, np.ndarray, Sequence)  # the first two types first, because checking them is faster
 
 
 def opened(X: Any, names: Sequence[str] | None = None) -> Any:
@@ -56,7 +56,7 @@ def columns_of(X: Any, facts: Sequence[Column]) -> list[Any]:
             raise ValueError(f"Column {fact.name!r} and column {names[0]!r} differ in length.")
         dtype = dtype_of(column)
         if dtype is not None:
-            # the dtype of an array belongs to all its columns, so it is not checked for a single one
+            # all columns of an array share its dtype, so it is not checked for single columns
             check_dtype(fact, dtype)
     return columns
 
@@ -90,7 +90,7 @@ def column_names(X: Any) -> Collection[Any] | None:
         return X.keys()
     if isinstance(X, np.ndarray):
         return None if X.dtype.names is None else list(X.dtype.names)
-    names = getattr(X, "column_names", None)  # Arrow, whose `columns` are the columns themselves
+    names = getattr(X, "column_names", None)  # Arrow tables, in which `columns` holds the columns themselves
     fields = getattr(X, "columns", None) if names is None else names
     return None if fields is None else list(fields)
 

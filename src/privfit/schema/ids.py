@@ -49,7 +49,7 @@ class IdCounts:
 def repeated_ids(table: Any, schema: Schema) -> bool:
     """Return whether two records of a table have the same id.
 
-    The answer is exact and not paid for, so it is for the custodian only.
+    The answer is exact, and no ledger is charged for it, so it is for the custodian only.
 
     Parameters
     ----------
@@ -61,8 +61,8 @@ def repeated_ids(table: Any, schema: Schema) -> bool:
     Returns
     -------
     repeated : bool
-        False if the schema declares no id or the table does not have that column. Records without an id
-        repeat none.
+        False if the schema declares no id or the table does not have that column. Records without an id do
+        not count.
     """
     declared = schema.identifier
     if declared is None:
@@ -83,7 +83,7 @@ def id_counts(column: Any) -> IdCounts:
 
 def listed(column: Any) -> list[Any]:
     """Return the cells of a column, one by one."""
-    for method in ("to_pylist", "to_list", "tolist"):  # Arrow; polars and pandas; NumPy
+    for method in ("to_pylist", "to_list", "tolist"):  # of Arrow, of polars and pandas, of NumPy
         if hasattr(column, method):
             listed: list[Any] = getattr(column, method)()
             return listed
@@ -126,7 +126,7 @@ def as_comparable(column: Any) -> Any:
             column = column.cast(pyarrow.int8())
         if str(column.type) in _TEXTS:
             column = column.cast(pyarrow.large_string())
-    except Exception:  # cells of several types, or bytes that are no text; what Arrow says would quote one
+    except Exception:  # cells of several types, or bytes that are not text; Arrow's message quotes one
         return None
     kinds = ("integer", "floating", "decimal", "large_string", "fixed_size_binary", "null")
     return column if any(getattr(types, f"is_{kind}")(column.type) for kind in kinds) else None
@@ -160,7 +160,7 @@ def _as_whole_numbers(texts: Any) -> Any:
     from pyarrow import compute
 
     if compute.all(compute.utf8_is_decimal(texts)).as_py():
-        with suppress(pyarrow.ArrowInvalid):  # more than 18 digits, or none of ASCII's
+        with suppress(pyarrow.ArrowInvalid):  # more than 18 digits, or digits beyond ASCII
             return texts.cast(pyarrow.int64())
     return texts
 

@@ -71,7 +71,7 @@ class AnyLabel(Column, ABC):
 
     @abstractmethod
     def targets(self, readings: Numbers) -> NDArray[Any]:
-        """Return what fits take, of what `read` returned.
+        """Return the targets of a fit, given the numbers that `read` returned.
 
         Parameters
         ----------
@@ -136,8 +136,8 @@ class Label(AnyLabel):
             )
         if self.positive is not None and len(classes) > 2:
             raise ValueError(
-                f"positive of {owner} names the one of two classes whose odds are spoken of, and it has "
-                f"{len(classes)} classes; remove positive, or declare one_against_rest."
+                f"positive of {owner} names one of two classes, and it has {len(classes)} classes; remove "
+                "positive, or declare one_against_rest."
             )
         if self.positive is not None and not any(
             type(value) is type(self.positive) and value == self.positive for value in classes
@@ -152,7 +152,7 @@ class Label(AnyLabel):
         rest, one = words_of([f"not {self.one_against_rest}", self.one_against_rest], owner)
         if tuple(self.classes) not in ((), (rest, one)) or self.positive not in (None, one):
             raise ValueError(
-                f"one_against_rest of {owner} says what its classes are, and which is positive; remove "
+                f"one_against_rest of {owner} determines its classes, and which is positive; remove "
                 "classes and positive."
             )
         object.__setattr__(self, "classes", (rest, one))
@@ -165,17 +165,17 @@ class Label(AnyLabel):
 
     @property
     def drops_misfits(self) -> bool:
-        """False, because another label may be a class that was forgotten."""
+        """False, because another label may be a class that the schema forgot."""
         return False
 
     @property
     def misfit(self) -> str:
-        """What a label that does not fit is."""
+        """The description of a label that does not fit."""
         return "none of the declared classes"
 
     @property
     def reads_given(self) -> bool:
-        """Whether missing labels are dropped, or one label is told from the rest."""
+        """Whether missing labels are dropped, or one label is compared with all others."""
         return self.drops or self.one_against_rest is not None
 
     @cached_property
@@ -192,7 +192,7 @@ class Label(AnyLabel):
         return self.places.of_numbers(numbers)
 
     def targets(self, readings: Numbers) -> NDArray[Any]:
-        """Return what fits take, of what `read` returned.
+        """Return the targets of a fit, given the numbers that `read` returned.
 
         Parameters
         ----------

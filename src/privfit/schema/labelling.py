@@ -69,7 +69,8 @@ def read_labels(
 ) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
     """Return the labels of the records that have one, and which records these are (None: all).
 
-    If no record has one, that is refused unless `may_be_none`: other parts of the table may have some.
+    If no record has a label, raise an error unless `may_be_none`, because other parts of the table may have
+    some.
     """
     cells = stored(column)
     numbers = read_stored(label, cells)

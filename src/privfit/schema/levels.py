@@ -24,19 +24,19 @@ class Categorical(Feature):
     name : str
         The column's name.
     categories : sequence of str
-        The list; integers are kept as they are written. What reads as a number or a truth value is compared
-        as a number, because tables store it in many ways: 1, 1.0, "01" and True are one category, and a list
-        with two of them is refused.
+        The list; integers are kept as they are written. Numbers and truth values are compared as numbers,
+        because tables store them in many ways: 1, 1.0, "01" and True are one category, and a list with two of
+        them is refused.
     unit : str
-        What the categories are, for people who read the weights.
+        The unit or kind of the categories, which is shown with the weights.
     missing : {"fill", "indicator", "refuse"}
         How to handle a cell that is missing or not on the list: it counts as `fill`, or shares the
         indicator "other" ("other (not listed)" if "other" is a category), or the table is refused.
     fill : str, optional
         A category for such cells; by default all their indicators are zero.
     reference : str, optional
-        The category with which the others are compared where weights are shown; by default the first of the
-        list. It changes nothing that is fitted.
+        The category with which the others are compared when weights are shown; by default the first of the
+        list. It does not change the fit.
     """
 
     categories: Sequence[str]
@@ -75,7 +75,7 @@ class Categorical(Feature):
 
     @cached_property
     def places(self) -> Places:
-        """Where on the list a cell stands."""
+        """The lookup of a cell's position on the list."""
         return Places(self.categories)
 
     def read(self, cell: Any) -> float:
@@ -87,7 +87,7 @@ class Categorical(Feature):
         return self.places.of_numbers(numbers)
 
     def step(self, level: str) -> str:
-        """Say instead of what a category applies; levels that are none are those of other cells."""
+        """Return in words which category a level replaces; a level may stand for other cells."""
         if level == self.reference_level:
             return "reference"
         words = f"instead of {self.reference_level} {self.unit}".rstrip()
@@ -103,9 +103,9 @@ class Ordinal(Scale):
     name : str
         The column's name.
     order : sequence of str
-        The levels, the lowest first; they lie equally far apart. They are read as categories are.
+        The levels, the lowest first. They are encoded at equal distances, and read like categories.
     unit : str
-        What the levels are, for people who read the weights.
+        The unit or kind of the levels, which is shown with the weights.
     missing : {"fill", "indicator", "refuse"}
         How to handle a cell that is missing or none of the levels: it counts as `fill`, or has an
         indicator of its own, or the table is refused.
@@ -132,7 +132,7 @@ class Ordinal(Scale):
 
     @cached_property
     def places(self) -> Places:
-        """Where in the order a cell stands."""
+        """The lookup of a cell's position in the order."""
         return Places(self.order)
 
     def read(self, cell: Any) -> float:
@@ -158,12 +158,12 @@ class Boolean(Scale):
     name : str
         The column's name.
     words : pair of str
-        What stands for false and for true, besides these; ["no", "yes"] for example.
+        Two more words for false and true, such as ["no", "yes"].
     unit : str
-        What is true or false, for people who read the weights.
+        The unit or kind of the value, which is shown with the weights.
     missing : {"fill", "indicator", "refuse"}
-        How to handle a cell that says neither: it counts as `fill`, or has an indicator of its own, or the
-        table is refused.
+        How to handle a cell that is neither true nor false: it counts as `fill`, or has an indicator of its
+        own, or the table is refused.
     fill : bool, optional
         A public value for such cells; by default they count as half true.
     monotone : {"", "up", "down"}
@@ -189,7 +189,7 @@ class Boolean(Scale):
 
     @cached_property
     def places(self) -> Places:
-        """0 for what is false and 1 for what is true."""
+        """The lookup of a truth value: 0 for false and 1 for true."""
         return Places((*self.words, *_TRUTHS), (0, 1, 0, 1))
 
     def read(self, cell: Any) -> float:
@@ -197,7 +197,7 @@ class Boolean(Scale):
         return self.places.of(cell)
 
     def read_numbers(self, numbers: Numbers) -> Numbers:
-        """Only 0 and 1 are truth values, or numbers that are words."""
+        """Only 0 and 1, and words that are numbers, are truth values."""
         return self.places.of_numbers(numbers)
 
     @property

@@ -33,18 +33,19 @@ class Numeric(Curved):
     low, high : float
         The bounds. Numbers beyond them count as the nearer one.
     unit : str
-        What one of them is, "years" or "$". A cell of text may have it before or after its number.
+        The unit of the numbers, such as "years" or "$". A cell of text may have it before or after the
+        number.
     missing : {"fill", "indicator", "refuse"}
-        How to handle a cell that says no number: it counts as `fill`, or has an indicator of its own, or
+        How to handle a cell without a number: it counts as `fill`, or has an indicator of its own, or
         the table is refused.
     fill : float, optional
         A public number for such cells; by default the middle between the bounds.
     thousands : str
-        What may stand between groups of three digits: a comma, a space, "'" or "_"; or a point, if `decimal`
-        is a comma. With a point the column must be text, because a library that took 1.234 for a decimal
-        number has lost what it says.
+        The mark between groups of three digits: a comma, a space, "'" or "_"; or a point, if `decimal` is a
+        comma. With a point the column must be text, because a library that reads 1.234 as a decimal number
+        loses the original text.
     decimal : {".", ","}
-        What stands before the decimals of a number in text. A point does in either case, unless it groups
+        The decimal mark of numbers in text. A point is always read as a decimal mark, unless it groups
         digits.
     monotone : {"", "up", "down"}
         Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
@@ -52,7 +53,8 @@ class Numeric(Curved):
     curve : bool, int or sequence of float, optional
         Whether the column has a curve, which may bend at public edges. True: the privacy budget of the fit
         decides the number of edges. A number: this many edges. A sequence: these edges, between the bounds.
-        False: no curve, for any setting `curves` of the estimator. None, the default: as that setting says.
+        False: no curve, for any setting `curves` of the estimator. None, the default: the setting `curves`
+        decides.
     """
 
     low: float
@@ -97,7 +99,7 @@ class Numeric(Curved):
         return float(self.low), float(self.high)
 
     def read(self, cell: Any) -> float:
-        """Return the number that a cell says, NaN if it says none."""
+        """Return the number in a cell; NaN if there is none."""
         grouped = text_with_point(cell) if self.points_group_digits else None
         said = reading(cell) if grouped is None else grouped
         if isinstance(said, str) and (self.unit or self.thousands or self.decimal != "."):
@@ -106,22 +108,22 @@ class Numeric(Curved):
 
     @property
     def points_group_digits(self) -> bool:
-        """Whether the text 1.234 says one thousand two hundred and thirty-four."""
+        """Whether the text 1.234 means one thousand two hundred and thirty-four."""
         return self.thousands == "."
 
     @property
     def decimal_marks(self) -> tuple[str, str]:
-        """Decimal marks, and what they are in Python; a point that should group digits is then none."""
+        """Decimal marks, and their replacements; a point that should group digits becomes invalid."""
         return (",.", ".,") if self.points_group_digits else (self.decimal, ".")
 
     @property
     def grouped(self) -> str:
-        """What a number with grouping marks looks like, as a regular expression."""
+        """A regular expression for numbers with grouping marks."""
         decimal = "," if self.points_group_digits else f".{self.decimal}"
         return rf"[+-]?[0-9]{{1,3}}(?:{re.escape(self.thousands)}[0-9]{{3}})+(?:[{decimal}][0-9]*)?"
 
     def _bare(self, text: str) -> str:
-        """Take unit and grouping marks out of a text that is no number as it is, and put a decimal point."""
+        """Remove unit and grouping marks from a text, and use a point as the decimal mark."""
         sign, body = (text[0], text[1:]) if text[0] in "+-" else ("", text)
         if self.unit:
             body = body.strip().removeprefix(self.unit).removesuffix(self.unit).strip()
@@ -130,7 +132,7 @@ class Numeric(Curved):
         return sign + body.translate(str.maketrans(*self.decimal_marks))
 
     def read_numbers(self, numbers: Numbers) -> Numbers:
-        """Numbers are what they are."""
+        """Return the numbers as they are."""
         return numbers
 
     @property
@@ -161,18 +163,19 @@ class Integer(Numeric):
     low, high : int
         The bounds. Numbers beyond them count as the nearer one.
     unit : str
-        What one of them is, "years" or "$". A cell of text may have it before or after its number.
+        The unit of the numbers, such as "years" or "$". A cell of text may have it before or after the
+        number.
     missing : {"fill", "indicator", "refuse"}
-        How to handle a cell that says no whole number: it counts as `fill`, or has an indicator of its own,
+        How to handle a cell without a whole number: it counts as `fill`, or has an indicator of its own,
         or the table is refused.
     fill : int, optional
         A public number for such cells; by default the middle between the bounds.
     thousands : str
-        What may stand between groups of three digits: a comma, a space, "'" or "_"; or a point, if `decimal`
-        is a comma. With a point the column must be text, because a library that took 1.234 for a decimal
-        number has lost what it says.
+        The mark between groups of three digits: a comma, a space, "'" or "_"; or a point, if `decimal` is a
+        comma. With a point the column must be text, because a library that reads 1.234 as a decimal number
+        loses the original text.
     decimal : {".", ","}
-        What stands before the decimals of a number in text. A point does in either case, unless it groups
+        The decimal mark of numbers in text. A point is always read as a decimal mark, unless it groups
         digits.
     monotone : {"", "up", "down"}
         Whether a higher value may only raise ("up"), or only lower, the score of the positive class or the
@@ -180,7 +183,8 @@ class Integer(Numeric):
     curve : bool, int or sequence of int, optional
         Whether the column has a curve, which may bend at public edges. True: the privacy budget of the fit
         decides the number of edges. A number: this many edges. A sequence: these edges, between the bounds.
-        False: no curve, for any setting `curves` of the estimator. None, the default: as that setting says.
+        False: no curve, for any setting `curves` of the estimator. None, the default: the setting `curves`
+        decides.
     """
 
     low: int
@@ -195,7 +199,7 @@ class Integer(Numeric):
         object.__setattr__(self, "high", int(self.high))
 
     def read(self, cell: Any) -> float:
-        """Return the whole number that a cell says, NaN if it says none."""
+        """Return the whole number in a cell; NaN if there is none."""
         said = super().read(cell)
         return said if math.isinf(said) or said == said // 1 else math.nan
 
@@ -222,24 +226,25 @@ class Date(Curved):
     name : str
         The column's name.
     low, high : datetime.date, or str in ISO format
-        The first and the last day. Days before and after count as the nearer one.
+        The first and the last day. Days beyond them count as the nearer one.
     unit : str
         Not used: a date's unit is the day.
     missing : {"fill", "indicator", "refuse"}
-        How to handle a cell that says no date: it counts as `fill`, or has an indicator of its own, or
+        How to handle a cell without a date: it counts as `fill`, or has an indicator of its own, or
         the table is refused.
     fill : datetime.date, or str in ISO format, optional
         A public day for such cells; by default the middle.
     format : str
-        How text says a date, besides 2026-05-27: %d, %m and %Y with a mark between them, as in "%d.%m.%Y".
-        A time of day after it, and the time zone, are left alone.
+        A format of dates in text, besides 2026-05-27: %d, %m and %Y with a mark between them, as in
+        "%d.%m.%Y". A time of day after the date, and the time zone, are ignored.
     monotone : {"", "up", "down"}
         Whether a later day may only raise ("up"), or only lower, the score of the positive class or the
         predicted number. A curve then only rises, or only falls.
     curve : bool, int or sequence of datetime.date, optional
         Whether the column has a curve, which may bend at public edges. True: the privacy budget of the fit
         decides the number of edges. A number: this many edges. A sequence: these edges, between the bounds.
-        False: no curve, for any setting `curves` of the estimator. None, the default: as that setting says.
+        False: no curve, for any setting `curves` of the estimator. None, the default: the setting `curves`
+        decides.
     """
 
     low: datetime.date
@@ -283,12 +288,12 @@ class Date(Curved):
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """How texts say a date, as regular expressions with groups Y, m and d."""
+        """Regular expressions for dates in text, with groups Y, m and d."""
         own = _pattern(self.format)
         return (ISO_DATE.pattern,) if own is None else (ISO_DATE.pattern, own.pattern)
 
     def read(self, cell: Any) -> float:
-        """Return the day that a cell says, NaN if it says none."""
+        """Return the day in a cell; NaN if there is none."""
         return day(cell, _pattern(self.format))
 
     def read_numbers(self, numbers: Numbers) -> Numbers:
@@ -296,7 +301,7 @@ class Date(Curved):
         return np.full(len(numbers), np.nan)
 
     def read_days(self, days: Numbers) -> Numbers:
-        """Days are what they are."""
+        """Return the days as they are."""
         return days
 
     @property
@@ -320,7 +325,7 @@ class Date(Curved):
 
 @cache
 def _pattern(format: str) -> re.Pattern[str] | None:
-    """Return what a date in this format looks like, with groups Y, m and d; None if it is no format."""
+    """Return a regular expression for dates in this format, with groups Y, m and d; None if it is invalid."""
     parts = re.fullmatch(r"%([Ymd])([-/. ])%([Ymd])([-/. ])%([Ymd])", format)
     if parts is None or {parts[1], parts[3], parts[5]} != {"Y", "m", "d"} or format == "%Y-%d-%m":
         return None

@@ -1,8 +1,8 @@
-"""Tables of several files, put under one another.
+"""Concatenate tables that are stored in several files.
 
 Files may store a column differently: a writer that guesses types stores whole numbers as doubles where a cell
-is missing. Such columns are brought to a common type only in ways that change nothing of what a cell reads as
-(claim C1 of docs/privacy.md); all others are refused, by types alone.
+is missing. Such columns are converted to a common type only if no cell changes its value (claim C1 of
+docs/privacy.md). Other combinations of types are refused, and only types decide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def concatenated(tables: Sequence[Any], sources: Sequence[str]) -> Any:
     tables : sequence of pyarrow.Table
         The parts.
     sources : sequence of str
-        What messages call them.
+        The names of the parts in messages.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def concatenated(tables: Sequence[Any], sources: Sequence[str]) -> Any:
 
 
 def under_one_another(columns: Sequence[Any]) -> Any:
-    """Return the parts of a column as one column; Arrow's if there are several.
+    """Return the parts of a column as one column; if there are several, as a column of Arrow.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def common_types(tables: Sequence[Any], sources: Sequence[str]) -> Any:
     tables : sequence of pyarrow.Table
         The parts, which may have no rows.
     sources : sequence of str
-        What messages call them.
+        The names of the parts in messages.
 
     Returns
     -------
@@ -118,7 +118,7 @@ def in_types(table: Any, types: Any) -> Any:
     table : pyarrow.Table
         Some rows.
     types : pyarrow.Schema
-        What `common_types` returned.
+        The types that `common_types` returned.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def in_types(table: Any, types: Any) -> Any:
 
     names = types.names
     if table.column_names == names and len(set(names)) < len(names):
-        return table  # whoever asks for a name that is there twice is told so
+        return table  # the caller raises an error for names that occur twice
     columns = [_cast(table.column(field.name), field.type) for field in types]
     return pyarrow.table(columns, names=names)
 
@@ -143,12 +143,12 @@ def _cast(part: Any, common: Any) -> Any:
         return part
     if types.is_dictionary(part.type):
         part = part.cast(part.type.value_type)
-    # not safe: where a double cannot hold an integer it is the nearest one, and no error tells of the cell
+    # safe=False: if a double cannot hold an integer, the nearest is used; an error would be about a cell
     return part.cast(common, safe=False)
 
 
 def _common(one: Any, other: Any) -> Any:
-    """Return a type in which cells of both read as they do in their own, or None."""
+    """Return a type in which the cells of both types keep their values, or None."""
     import pyarrow
     from pyarrow import types
 

@@ -19,7 +19,7 @@ from scipy import sparse
 from privfit.schema.ids import as_comparable, key_of, listed
 
 NOBODY = -1  # the person number of records without an id
-RECORDS_AT_ONCE = 4096  # whose contents are in memory as bytes at a time
+RECORDS_AT_ONCE = 4096  # the number of records whose contents are in memory as bytes at a time
 _KEY = b"which records of a person are used"  # public, and the same for every table
 
 

@@ -24,12 +24,12 @@ class Quantity(AnyLabel):
     name : str
         The column's name.
     unit : str
-        What one of them is, "days" or "$". A cell of text may have it before or after its number.
+        The unit of the numbers, such as "days" or "$". A cell of text may have it before or after the number.
     missing : {"refuse", "drop"}
         How to handle a record whose label is missing or does not fit: the table is refused, or the record
         is left out of fits and scores.
     thousands, decimal : str
-        Marks in numbers that are text, as those of `Numeric`.
+        Marks in numbers that are text, as in `Numeric`.
     """
 
     _: KW_ONLY
@@ -50,7 +50,7 @@ class Quantity(AnyLabel):
 
     @property
     def drops_misfits(self) -> bool:
-        """Whether records whose label says no number are left out: always with those that have none."""
+        """Whether records whose label is not a number are left out, too: whenever missing labels are."""
         return self.drops
 
     @property
@@ -70,7 +70,7 @@ class Quantity(AnyLabel):
         return Numeric(self.name, low, high, unit=self.unit, thousands=self.thousands, decimal=self.decimal)
 
     def read(self, cell: Any) -> float:
-        """Return the number that a cell says, NaN if it says none that fits."""
+        """Return the number in a cell; NaN if there is none, or if it does not fit."""
         return float(self.read_numbers(np.array([self.as_column.read(cell)]))[0])
 
     def read_numbers(self, numbers: Numbers) -> Numbers:
@@ -78,7 +78,7 @@ class Quantity(AnyLabel):
         return np.where(np.isfinite(numbers), numbers, np.nan)
 
     def targets(self, readings: Numbers) -> NDArray[Any]:
-        """Return what fits take, of what `read` returned.
+        """Return the targets of a fit, given the numbers that `read` returned.
 
         Parameters
         ----------
@@ -88,7 +88,7 @@ class Quantity(AnyLabel):
         Returns
         -------
         targets : array
-            The same numbers. A fit moves those beyond the bounds to the nearer one.
+            The same numbers. A fit clips them to the bounds.
         """
         return readings
 
@@ -102,15 +102,15 @@ class NumberLabel(Quantity):
     name : str
         The column's name.
     low, high : float, optional
-        Public bounds, both or neither. A fit counts numbers beyond them as the nearer one. Without them a
-        fit buys the size of the numbers from its privacy budget.
+        Public bounds, both or neither. A fit clips numbers to them. Without them a fit spends a part of its
+        privacy budget to buy the size of the numbers.
     unit : str
-        What one of them is, "days" or "$". A cell of text may have it before or after its number.
+        The unit of the numbers, such as "days" or "$". A cell of text may have it before or after the number.
     missing : {"refuse", "drop"}
         How to handle a record whose label is missing or no number: the table is refused, or the record is
         left out of fits and scores.
     thousands, decimal : str
-        Marks in numbers that are text, as those of `Numeric`.
+        Marks in numbers that are text, as in `Numeric`.
 
     Examples
     --------
@@ -131,7 +131,7 @@ class NumberLabel(Quantity):
 
     @property
     def misfit(self) -> str:
-        """What a label that does not fit is."""
+        """The description of a label that does not fit."""
         return "no number"
 
     @property
@@ -149,15 +149,15 @@ class CountLabel(Quantity):
     name : str
         The column's name.
     largest : int, optional
-        A public largest count. A fit counts larger ones as this one. Without it a fit buys the size of the
-        counts from its privacy budget.
+        The largest count, if it is public. A fit clips larger counts to it. Without it a fit spends a part of
+        its privacy budget to buy the size of the counts.
     unit : str
-        What is counted, "visits". A cell of text may have it before or after its number.
+        What is counted, such as "visits". A cell of text may have it before or after the number.
     missing : {"refuse", "drop"}
         How to handle a record whose label is missing or no count: the table is refused, or the record is
         left out of fits and scores.
     thousands, decimal : str
-        Marks in numbers that are text, as those of `Numeric`.
+        Marks in numbers that are text, as in `Numeric`.
 
     Examples
     --------
@@ -177,7 +177,7 @@ class CountLabel(Quantity):
 
     @property
     def misfit(self) -> str:
-        """What a label that does not fit is."""
+        """The description of a label that does not fit."""
         return "no whole number from 0 on"
 
     @property

@@ -35,7 +35,8 @@ _EXPRESSIONS = frozenset(
     )
 )
 _OPERATORS = frozenset(("PROJECTION", "FILTER", "PARQUET_SCAN", "READ_PARQUET"))
-_OF_FILES = frozenset(("rowid", "file_row_number", "file_index", "filename"))  # not contents of a record
+# these are not contents of a record
+_OF_FILES = frozenset(("rowid", "file_row_number", "file_index", "filename"))
 _TIMES = frozenset(("current_date", "current_time", "current_timestamp", "localtime", "localtimestamp"))
 # functions that DuckDB lists as scalar and consistent, although they depend on the time or on other rows
 _NOT_OF_ONE_ROW = frozenset(("age", "current_localtime", "current_localtimestamp", "json_serialize_plan"))
@@ -82,7 +83,7 @@ def relation_reader(relation: Any, names: Sequence[str] | None, cells: int, on_r
     """Return the rows of a relation as Arrow tables of about this many cells."""
     if is_strict():
         raise PrivacyLeakError(
-            "Strict mode cannot tell what a DuckDB relation is made of; give the query as text, "
+            "Strict mode cannot see how a DuckDB relation was made; give the query as text, "
             "'duckdb:SELECT ... FROM ...', or a Parquet file."
         )
     yield from _answers(relation, names, cells, on_read)
@@ -98,7 +99,7 @@ def _answers(relation: Any, names: Sequence[str] | None, cells: int, on_read: On
     if len(present) < len(relation.columns):
         relation = relation.select(*(duckdb.ColumnExpression(name) for name in present))
     try:
-        # DuckDB 1.4 has the second name alone
+        # DuckDB 1.4 has only the second name
         read = getattr(relation, "to_arrow_reader", relation.fetch_record_batch)
         reader = read(rows_of_batch(len(present), cells))
         yield reader.schema.empty_table()
@@ -142,12 +143,12 @@ def check_rows_apart(connection: Any, text: str) -> None:
     if found is not None:
         raise PrivacyLeakError(
             f"Strict mode refuses the query, because {found} may make a row depend on other records, or "
-            f"on nothing that is kept; {_REMEDY}."
+            f"differ between two runs; {_REMEDY}."
         )
 
 
 def _in_select(connection: Any, node: dict[str, Any]) -> str | None:
-    """Return the part of a parsed SELECT that uses more than single rows; None if there is none."""
+    """Return the part of a parsed SELECT that uses more than single rows, or None."""
     if node["type"] != "SELECT_NODE":
         return str(node["type"])
     table = node["from_table"]
@@ -223,7 +224,7 @@ def _of_no_record(connection: Any, node: dict[str, Any]) -> str | None:
     known = in_files | {expression["alias"].lower() for expression in node["select_list"]}
     for names in _references([node["select_list"], node["where_clause"]]):
         if not known & set(names[:2]) or (_OF_FILES - in_files) & set(names):
-            return "what is not in the files, such as their names and the numbers of rows,"
+            return "a column that is not in the files, such as their names and the numbers of rows,"
     return None
 
 
@@ -245,14 +246,14 @@ def _constants(tree: Any) -> Iterator[str]:
             yield from _constants(part)
     elif isinstance(tree, dict):
         if tree.get("class") == "CONSTANT":
-            # DuckDB 2 has the first form
+            # DuckDB 2 uses the first form
             yield tree["literal"]["text"] if "literal" in tree else tree["value"]["value"]
         yield from _constants(list(tree.values()))
 
 
 def _is_of_one_row(connection: Any, name: str) -> bool:
     """Return whether the result of a function depends only on its arguments in one row."""
-    if name in ("read_parquet", "parquet_scan"):  # the table itself
+    if name in ("read_parquet", "parquet_scan"):  # these name the table itself
         return True
     if name.lower() in _NOT_OF_ONE_ROW:
         return False

@@ -131,7 +131,7 @@ class Schema:
         Returns
         -------
         schema : Schema
-            Of plain columns.
+            A schema without curves.
         """
         return self._with_columns(lambda column: column.without_curve())
 
@@ -162,7 +162,8 @@ class Schema:
         Returns
         -------
         schema : Schema
-            The columns that declare `curve`, be it false, keep what they declare, unless `curves` is False.
+            Columns that declare `curve`, even if it is false, keep what they declare, unless `curves` is
+            False.
         """
         if curves is None:
             return self
@@ -185,7 +186,7 @@ class Schema:
         Parameters
         ----------
         source : Schema, str or path
-            The schema, or what `from_toml` takes.
+            The schema, or an argument of `from_toml`.
 
         Returns
         -------
@@ -207,18 +208,18 @@ class Schema:
         Parameters
         ----------
         source : str or path
-            A string with more than one line is the text, because no schema fits into one line. Any other
-            names a file.
+            A string with more than one line is read as TOML text, because no schema fits into one line. Any
+            other string is the name of a file.
 
         Returns
         -------
         schema : Schema
-            What it says.
+            The schema in the file or text.
 
         Raises
         ------
         ValueError
-            If it is no TOML, or not a schema, or a draft that is not filled in; the message names the column.
+            If it is not TOML or not a schema, or if it is a draft with blanks; the message names the column.
         """
         if isinstance(source, str) and "\n" in source:
             return cls._from(document.parsed(source, "The schema"), "The schema")
@@ -230,7 +231,7 @@ class Schema:
 
     @classmethod
     def from_dict(cls, facts: Mapping[str, Any]) -> Schema:
-        """Make a schema of what `to_dict` returned.
+        """Make a schema from the dictionary that `to_dict` returned.
 
         Parameters
         ----------
@@ -255,7 +256,7 @@ class Schema:
             raise ValueError(f"{source}: {error}") from None
 
     def to_toml(self) -> str:
-        """Write the schema as TOML text, from which `from_toml` makes an equal schema.
+        """Write the schema as TOML text. `from_toml` makes an equal schema from it.
 
         Returns
         -------
@@ -265,7 +266,7 @@ class Schema:
         return document.toml(self._document())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the schema as JSON can hold it, from which `from_dict` makes an equal schema.
+        """Return the schema in a form that JSON can hold. `from_dict` makes an equal schema from it.
 
         Returns
         -------
@@ -294,8 +295,8 @@ class Schema:
         Parameters
         ----------
         table : data frame, pyarrow table, path or list of paths
-            A path is that of a CSV or Parquet file, or of a directory of Parquet files. Of CSV files, which
-            have no dtypes, the first line is read.
+            A path is that of a CSV or Parquet file, or of a directory of Parquet files. CSV files have no
+            dtypes, so only their first line is read.
         label : str, optional
             The column to predict.
         label_type : {"classes", "number", "count"}
@@ -310,7 +311,7 @@ class Schema:
         Returns
         -------
         text : str
-            TOML with comments. `from_toml` refuses it until what is left blank is filled in.
+            TOML with comments. `from_toml` refuses it until all blanks are filled in.
         """
         from privfit.schema.draft import drafted
 

@@ -1,4 +1,4 @@
-"""Advice for the custodian: what to write into the schema so that values fit that do not fit now."""
+"""Advice for the custodian: entries of the schema with which more values would fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from privfit.schema.numbers import Date, Numeric
 from privfit.schema.quantities import Quantity
 from privfit.schema.tally import Tally
 
-_MOST_TRIED = 1000  # different values that are tried for a remedy
+_MOST_TRIED = 1000  # the largest number of different values that are tried
 _OTHER_MINUS = re.compile(
     "[\N{MINUS SIGN}\N{EN DASH}\N{NON-BREAKING HYPHEN}\N{FULLWIDTH HYPHEN-MINUS}](?=.*[0-9])"
 )
@@ -27,7 +27,7 @@ _FORMATS = ("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%Y/%m/%d", "%d-%m-%Y", "%Y.%m.%
 
 
 def other_spelling(fact: Feature | AnyLabel, counted: Tally) -> str:
-    """Return how most of the values that do not fit are written, in the schema's words; "" if unknown."""
+    """Return the notation of most values that do not fit, as an entry of the schema; "" if unknown."""
     cells = counted.misfits(_MOST_TRIED)
     match fact.as_column if isinstance(fact, Quantity) else fact:
         case Numeric() as numbers:
@@ -48,7 +48,7 @@ def other_spelling(fact: Feature | AnyLabel, counted: Tally) -> str:
 
 
 def beside_the_number(fact: Feature | AnyLabel, counted: Tally) -> str:
-    """Return what most of the values that do not fit have beside a number: a unit, or another minus sign."""
+    """Return advice if most values that do not fit have a unit, or another minus sign, beside a number."""
     fact = fact.as_column if isinstance(fact, Quantity) else fact
     if not isinstance(fact, Numeric) or fact.unit:
         return ""

@@ -23,7 +23,7 @@ from privfit.schema.quantities import Quantity
 
 _PLAIN_WHOLE = r"[0-9]{1,15}"
 _PLAIN = r"[0-9]{1,15}(\.[0-9]*)?"
-_DIGITS = 15  # an integer with at most this many digits is exact as a float64
+_DIGITS = 15  # integers with at most this many digits are exact as float64
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def read_stored(fact: Feature | AnyLabel, cells: NDArray[Any] | Distinct | Seque
 
 
 def _once(fact: Feature | AnyLabel, column: Distinct) -> Numbers:
-    """Read every distinct cell; texts that are plain numbers all at once."""
+    """Read every distinct cell once; texts that are plain numbers are read together."""
     said = np.empty(len(column.cells))
     number = fact.as_column if isinstance(fact, Quantity) else fact
     points_group_digits = isinstance(number, Numeric) and number.points_group_digits
@@ -76,7 +76,7 @@ def _once(fact: Feature | AnyLabel, column: Distinct) -> Numbers:
 
 
 def _plain_numbers(cells: Any, pattern: str) -> tuple[NDArray[np.bool_], Numbers] | None:
-    """Return which texts are numbers written like this, and these numbers, correctly rounded."""
+    """Return which texts match the pattern of a number, and their values, correctly rounded."""
     if not is_arrow(cells):
         return None
     import pyarrow
@@ -84,7 +84,7 @@ def _plain_numbers(cells: Any, pattern: str) -> tuple[NDArray[np.bool_], Numbers
 
     if not (types.is_large_binary(cells.type) or types.is_large_string(cells.type)):
         return None
-    # integers so short are exact, as `read` has them
+    # such short integers are exact, as in `read`
     which = compute.match_substring_regex(cells, f"^-?{pattern}$").fill_null(False)
     numbers = cells.filter(which).cast(pyarrow.large_string()).cast(pyarrow.float64())
     return np.asarray(which.to_numpy(zero_copy_only=False)), np.asarray(
@@ -118,7 +118,7 @@ def stored(column: Any) -> NDArray[Any] | Distinct | Sequence[Any]:
         return _from_arrow(column)
     if hasattr(column, "to_arrow"):  # polars
         if column.dtype.is_integer():
-            return np.asarray(column.cast(float).to_numpy())  # because it has longer integers than NumPy
+            return np.asarray(column.cast(float).to_numpy())  # polars has longer integers than NumPy
         return column.to_list() if str(column.dtype) == "Object" else _from_arrow(column.to_arrow())
     if hasattr(column, "cat") and hasattr(column.cat, "codes"):  # pandas' category
         return Distinct(column.cat.categories.tolist(), column.cat.codes.to_numpy())
@@ -169,7 +169,7 @@ def coded(table: Any, on_column: Callable[[int, int], None] = lambda done, total
     table : pyarrow.Table
         The table.
     on_column : callable
-        Called with the number of columns that are done, and with that of all.
+        Called with the number of finished columns and with the number of all columns.
 
     Returns
     -------
@@ -186,19 +186,19 @@ def coded(table: Any, on_column: Callable[[int, int], None] = lambda done, total
 
 
 def numbered(table: Any, facts: Sequence[Feature]) -> Any:
-    """Return an Arrow table in which texts that all are plain numbers are stored as the numbers they say.
+    """Return an Arrow table in which columns of text with plain numbers alone are stored as numbers.
 
     Parameters
     ----------
     table : pyarrow.Table
         The table.
     facts : sequence of Feature
-        Its columns; those of numbers are looked at, unless points group digits in them.
+        Its columns. Columns of numbers are converted, unless points group digits in them.
 
     Returns
     -------
     table : pyarrow.Table
-        The same records, whose cells read the same.
+        The same records with the same values.
     """
     for fact in facts:
         if not isinstance(fact, Numeric) or fact.points_group_digits:
@@ -217,7 +217,7 @@ def numbered(table: Any, facts: Sequence[Feature]) -> Any:
 
 
 def _all_plain_numbers(cells: Any) -> Any:
-    """Return the numbers of texts if all are plain and short, as `_plain_numbers` has them; else None.
+    """Return the numbers in texts if all are plain and short, like `_plain_numbers`; otherwise None.
 
     That takes less than half of the time of a regular expression. Cells of the characters from - to 9 are
     digits, points, minus signs and slashes. With a digit first, or after a sign, they are plain numbers if
@@ -253,7 +253,7 @@ def _dictionary(column: Any) -> Any:
     if types.is_dictionary(column.type):
         if len(column.dictionary) <= len(column):
             return column
-        column = column.dictionary_decode()  # some records of a table with more cells than they have
+        column = column.dictionary_decode()  # a part of a table may have more distinct cells than records
     if types.is_string(column.type) or str(column.type) == "string_view":
         column = column.cast(pyarrow.large_string())
     elif types.is_binary(column.type) or str(column.type) == "binary_view":

@@ -28,7 +28,7 @@ from privfit.schema.queries import is_query, is_relation, rows_of_batch
 from privfit.schema.schema import Schema
 from privfit.schema.stored import coded, numbered
 
-READERS = 2  # threads that encode, while a third one reads
+READERS = 2  # number of threads that encode, while another one reads
 
 FROM_A_QUERY = (
     "the rows are the answer to a query that the custodian of the data ran, each row made of one record alone"
@@ -58,18 +58,18 @@ class Taken:
 
     @property
     def column_names(self) -> list[str]:
-        """The columns that are no features."""
+        """The columns that are not features."""
         return list(self.beside.column_names)
 
     def __getitem__(self, name: str) -> Any:
-        """Return one of the columns that are no features."""
+        """Return one of the columns that are not features."""
         return self.beside.column(name)
 
     def __len__(self) -> int:
         return int(self.features.shape[0])
 
     def without(self, name: str) -> Taken:
-        """Return the table without a column that is no feature, if it has it."""
+        """Return the table without this column, which is not a feature."""
         return replace(self, beside=self.beside.select([kept for kept in self.column_names if kept != name]))
 
     def take(self, rows: NDArray[np.intp]) -> Taken:
@@ -138,7 +138,7 @@ def take(
     source : Batches
         How to read it.
     schema : Schema
-        What it is encoded by; curves are cut later.
+        The schema that encodes the table; columns are divided at the edges of curves later.
     names : sequence of str, optional
         The columns that are read, if the source has them; by default those that a fit reads.
     dtype : numpy.float32 or numpy.float64
@@ -167,7 +167,7 @@ def take(
 
     def work(table: Any) -> tuple[Any, Matrix]:
         if table.schema not in checked:
-            columns_of(table, plain.features)  # which refuses them by type before one is read
+            columns_of(table, plain.features)  # raises for wrong types before a cell is read
             checked.append(table.schema)
         table = coded(numbered(table, plain.features))
         columns = [table.column(column.name) for column in plain.features]
@@ -183,7 +183,7 @@ def take(
 
 
 def parts_of(X: Any, schema: Schema) -> Iterator[Any]:
-    """Yield the rows of X, as tables in memory: some at a time if X is not in memory, or is Arrow's."""
+    """Yield the rows of X as tables in memory: in batches if X is not in memory, or is an Arrow table."""
     source = batches_of(X)
     if source is not None:
         tables = source.read([fact.name for fact in schema.features], lambda size: None)
@@ -198,7 +198,7 @@ def parts_of(X: Any, schema: Schema) -> Iterator[Any]:
 
 
 def without_empty(tables: Iterator[Any]) -> Iterator[Any]:
-    """Yield tables that have rows, and one without if there are no others."""
+    """Yield the tables that have rows or, if there are none, one table without rows."""
     first = next(tables)
     some = False
     for table in tables:
@@ -214,7 +214,7 @@ def _in_order(work: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]
     with ThreadPoolExecutor(READERS) as readers:
         ahead: deque[Future[Any]] = deque()
         for item in items:
-            # in the context of the caller, which decides whether messages advise commands
+            # in the caller's context, which decides whether messages advise Python or commands
             ahead.append(readers.submit(copy_context().run, work, item))
             if len(ahead) > READERS:
                 yield ahead.popleft().result()

@@ -78,7 +78,7 @@ class Tally:
 
 
 class Gathered:
-    """The tallies of a column's parts, reduced to what a check needs.
+    """The tallies of a column's parts, reduced to the counts that a check needs.
 
     Cells that do not fit are kept, each of them once. For numbers, only counts below, between and above the
     bounds are kept; for levels and classes, the count of each.
@@ -95,7 +95,7 @@ class Gathered:
     def add(self, column: Any) -> None:
         """Count the cells of one more part of the column."""
         self._parts.append(tally(self._fact, column))
-        if len(self._parts) > 1:  # a column in one part is looked at as it is
+        if len(self._parts) > 1:  # a column in one part is counted directly
             for part in self._parts:
                 self._reduce(part)
             self._parts = [self._reduced()]
@@ -135,7 +135,7 @@ class Gathered:
 
 
 def _bounds_of(fact: Feature | AnyLabel) -> tuple[float, float] | None:
-    """Return the bounds of a column of numbers or dates, or of a label that is read as one."""
+    """Return the bounds of a column of numbers or dates, or of a label that is read like such a column."""
     column = fact.as_column if isinstance(fact, Quantity) else fact
     return column.ends if isinstance(column, Numeric | Date) else None
 

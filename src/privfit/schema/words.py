@@ -26,7 +26,7 @@ class Places:
         return self._places.get(reading(cell), math.nan)
 
     def of_numbers(self, numbers: Numbers) -> Numbers:
-        """Look up numbers among the words that are numbers, each of which a float holds exactly."""
+        """Look up numbers among the words that are numbers and exact as floats."""
         listed = sorted(
             (float(said), place)
             for said, place in self._places.items()
@@ -68,7 +68,7 @@ def distinct_values(values: Iterable[Any], owner: str) -> tuple[Any, ...]:
 
 
 def refuse_words_that_read_alike(words: Sequence[str], owner: str) -> None:
-    """Refuse words that no cell can have, or that a table may store as the same cell."""
+    """Refuse words that no cell can have, and two words that a table may store as the same cell."""
     known: dict[int | float | str, str] = {}
     for word in words:
         said = reading(word)

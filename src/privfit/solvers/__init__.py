@@ -1,4 +1,4 @@
-"""Solvers: training algorithms, which ask a curator questions for a price and never see the data."""
+"""Solvers: training algorithms. They ask a curator questions for a price, and never see the data."""
 
 from privfit.solvers.adaptive import Adaptive
 from privfit.solvers.approximate_minima import ApproximateMinimaPerturbation

@@ -33,7 +33,8 @@ from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 from privfit.solvers.target_scale import scaled_targets
 from privfit.solvers.walk import PLANNED_PASSES, Walk
 
-BIAS = 0.3  # value of the intercept's column, beside features of norm 1; small, because one weight is easy
+# value of the intercept's column if features have norm 1; small, because one weight is easy to learn
+BIAS = 0.3
 
 
 @register
@@ -41,8 +42,8 @@ BIAS = 0.3  # value of the intercept's column, beside features of norm 1; small,
 class Adaptive:
     """Standardise the features privately, then take noisy gradient steps, as many as the budget allows.
 
-    This is the default, and it needs no settings. With few records, or a tiny privacy budget, no solver
-    learns much: expect little if (number of records) x sqrt(2 rho) is below 25.
+    This is the default, and it needs no settings. If (number of records) x sqrt(2 rho) is below 25, because
+    there are few records or the privacy budget is tiny, no solver learns much.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ class Adaptive:
             w, trace = calibration.w, trace + list(calibration.trace)
             decisions.append(calibration.decision)
         notes = (*features.notes, "; ".join(decisions))
-        w = walker.regulariser.nearest(w)  # calibration may have scaled it out of the constraint set
+        w = walker.regulariser.nearest(w)  # calibration may have scaled the weights out of the constraint set
         return Solution(
             walker.raw_weights(w),
             tuple(trace),

@@ -19,7 +19,7 @@ from privfit.solvers.requirements import SAMPLES_OF_RECORDS, Facts, Requirement
 
 @dataclass(frozen=True)
 class Step:
-    """What was released in one iteration, and what it cost.
+    """The released numbers of one iteration, and their price.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Solution:
-    """The released weights, how they were reached, and what was decided.
+    """The released weights, the steps to them, and the decisions of the solver.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class Solution:
     trace : tuple of Step
         The steps taken.
     notes : tuple of str
-        What was decided, in words for the statement; facts that were released or are public.
+        The decisions in words, for the statement. They follow from released or public facts.
     bounds : pair of arrays, optional
         The lowest and highest value of every column, to which the features were clipped.
     unit_rows : bool
@@ -62,7 +62,7 @@ class Solution:
     total : float, optional
         The number of records or the sum of their weights, declared or released.
     target_center, target_scale : float
-        The zero and the unit in which targets that are numbers were measured.
+        The zero and the unit of the targets in the fit, if targets are numbers.
     """
 
     w: NDArray[np.float64]
@@ -92,7 +92,7 @@ class Solver(Protocol):
     private : bool
         Whether it is differentially private; False for references without privacy.
     requires : tuple of Requirement
-        Public facts about the fit that it needs; it raises an error if one is missing.
+        The public facts about the fit that it needs. If one is missing, it raises an error.
     """
 
     name: ClassVar[str]
@@ -126,12 +126,12 @@ class Solver(Protocol):
         Parameters
         ----------
         curator : Curator
-            Answers questions for a price, which a ledger with this solver's promise pays.
+            The curator that answers questions for a price, which a ledger with this solver's promise pays.
 
         Returns
         -------
         solution : Solution
-            The weights and what else may be published about them.
+            The weights, with everything else about the fit that may be published.
         """
         ...
 
@@ -146,7 +146,7 @@ S = TypeVar("S", bound=Solver)
 
 
 def register(solver: type[S]) -> type[S]:
-    """Make a solver available under its name, and make `solve` check what the solver requires.
+    """Register a solver under its name, and let its `solve` first check its requirements.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def get_solver(solver: str | Solver) -> Solver:
     Raises
     ------
     ValueError
-        If there is no such solver; the message lists those there are.
+        If there is no such solver; the message lists the existing ones.
 
     Examples
     --------
@@ -244,7 +244,7 @@ def require(solver: Solver, facts: Facts | Curator) -> None:
     Raises
     ------
     ValueError
-        If the fit lacks something that the solver requires.
+        If the fit does not meet a requirement of the solver.
     """
     if facts.loss.outputs > 1 and (facts.penalty.is_constraint or facts.penalty.start is not None):
         raise ValueError(
@@ -270,7 +270,7 @@ def _missing(solver: Solver | type[Solver], facts: Facts | Curator) -> list[str]
 
 
 def promise_nothing(*, epsilon: float | None = None, rho: float | None = None, delta: float) -> None:
-    """Return no promise: for references without privacy."""
+    """Return None, because references without privacy promise nothing."""
 
 
 def warn_zero_model(curator: Curator, needed: float) -> None:

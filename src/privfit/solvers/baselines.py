@@ -21,8 +21,8 @@ from privfit.solvers.requirements import IN_ONE_PLACE, INTERCEPT, SMOOTH_LOSS, U
 if TYPE_CHECKING:
     from privfit.curator import Problem
 
-# Sharpness of the smooth losses that replace the hinge. Each problem starts from the minimiser of the one
-# before. The last loss exceeds the hinge by less than 1/4000 everywhere.
+# Sharpness of the smooth losses that replace the hinge. Each problem starts from the minimiser of the
+# previous one. The last loss exceeds the hinge by less than 1/4000 everywhere.
 SHARPNESSES = (1.0, 25.0, 500.0)
 LEAST_COUNT = 1e-3  # added to the count of each class, so that the logarithm of its share is finite
 
@@ -129,7 +129,7 @@ def _scaled_alike(problem: Problem, alpha: float) -> Problem:
     The curvature in a raw weight is about a quarter of the mean square of its column, plus alpha.
     """
     lowest, highest = -30, 40
-    sizes = 4.0 ** np.arange(lowest, highest + 1)  # of squares, by the bins of `Magnitudes`
+    sizes = 4.0 ** np.arange(lowest, highest + 1)  # the squares that belong to the bins of `Magnitudes`
     squares = Magnitudes(lowest, highest).sums(problem.table) @ sizes / problem.n_records + 4.0 * alpha
     scale = 1.0 / np.sqrt(np.where(squares > 0.0, squares, 1.0))
     return problem.transformed(np.zeros(len(scale)), scale)

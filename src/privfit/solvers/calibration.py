@@ -23,25 +23,29 @@ from privfit.solvers.geometry import MIN_REACH_FOR_GEOMETRY
 # then known to a tenth of its bound.
 TARGET_SHARES = 0.002, 0.03
 REACH_FOR_TARGET_SHARE = 10.0
-TINY_TABLE_SHARE = 0.5  # the same if nothing but the intercept can be learnt
+TINY_TABLE_SHARE = 0.5  # the share if only the intercept can be learnt
 # The walk starts from the mean target if it exceeds this share of its bound (a label rarer than 1 in 5),
 # because from 0 it would take too long.
 LEAST_MEAN_TO_START_FROM = 0.6
 
 CALIBRATION_STEPS = 8  # Newton steps; more steps make each of them noisier, and 8 are enough to converge
-SIZE_SHARE = 0.1  # of what is left, for the size of margins, which is needed within a factor of two
-SIZE_QUANTILE = 0.3  # share of margins above their size, which is a standard deviation if they are Gaussian
-BIN_MIDDLE = 0.75  # a size known to lie between two powers of two is estimated by the middle
+# share of what is left, for the size of margins, which is needed only within a factor of two
+SIZE_SHARE = 0.1
+# share of margins above the size; for Gaussian margins the size is then one standard deviation
+SIZE_QUANTILE = 0.3
+BIN_MIDDLE = 0.75  # a size between two powers of two is estimated by this share of the upper one
 LEAST_CALIBRATION_CLIP = 1.0  # few gradients with respect to (margin / size, 1) are longer
-CLIP_REACH = 400.0  # above this reach of what is left, clip less, because noise matters less
+CLIP_REACH = 400.0  # if the reach of what is left is larger, clip less, because noise matters less
 # The prior mean of the scale, interpolated: it falls as noise explains more of the squared weights.
 NOISE_RANGE, SCALE_RANGE = (0.5, 1.0), (1.0, 0.5)
 SCALE_DOUBT = 0.7  # prior standard deviation of the scale
 INTERCEPT_DOUBT = 0.3  # prior standard deviation of the intercept, in addition to its noise
-START_SHARE = 0.1  # of what is left, for the scale and the intercept of declared weights
+START_SHARE = 0.1  # share of what is left, for the scale and the intercept of declared weights
 LARGE_MARGIN = 2.0  # standard deviation of margins that few models exceed
-FORGETTING_FACTOR = 0.7  # of earlier steps, because the curvature was different there
-LONGEST_CALIBRATION_STEP = 0.5  # in units of the scale; a loss with a kink has little curvature far from it
+# factor for the information of earlier steps, because the curvature was different there
+FORGETTING_FACTOR = 0.7
+# in units of the scale; limits steps because a loss with a kink has little curvature far from it
+LONGEST_CALIBRATION_STEP = 0.5
 
 
 def first_weights(features: Curator, budget: float, n: float, weight: float, bias: float) -> Vector:
@@ -106,7 +110,7 @@ def calibrated(
     size: float = 0.0,
     keep: float = 0.0,
 ) -> Calibration:
-    """Spend what is left, except `keep`, on the scale of the margins z.w and the intercept.
+    """Spend the remaining budget, except `keep`, on the scale of the margins z.w and the intercept.
 
     Newton steps use the gains of a Kalman filter. They combine each noisy gradient with a prior: a scale of
     1 and the walk's intercept, each with a standard deviation (`SCALE_DOUBT`, `INTERCEPT_DOUBT`). `weight` is
@@ -117,7 +121,8 @@ def calibrated(
     margins = features.projected(w)
     size = size or margin_size(margins, math.sqrt(noise), 2.0 * float(np.linalg.norm(w[:p])), n)
     margins = margins.transformed(np.zeros(1), np.array([1.0 / size]), 1.0)
-    basis = np.zeros((margins.n_weights, features.n_weights))  # what scale and intercept change in w
+    # the change of w by the scale and by the intercept
+    basis = np.zeros((margins.n_weights, features.n_weights))
     basis[0, :p] = w[:p] / size
     basis[1:, p:] = 1.0 / bias
     explained = p * noise / max(float(w[:p] @ w[:p]), 1e-300)
@@ -155,7 +160,8 @@ def calibrated_start(features: Curator, n: float, weight: float, bias: float) ->
     """
     start = features.regulariser.start(np.zeros(features.n_weights))
     p = features.n_features
-    size = float(np.linalg.norm(start[:p])) / math.sqrt(p)  # of margins, if columns are not correlated
+    # the size of margins if columns are not correlated
+    size = float(np.linalg.norm(start[:p])) / math.sqrt(p)
     if not size or features.loss.is_scale_free:  # the scale of numbers has been bought already
         return start
     likely = min(size, LARGE_MARGIN)

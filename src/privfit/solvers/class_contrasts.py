@@ -53,12 +53,12 @@ class ClassContrasts:
 
     @cached_property
     def weights(self) -> Vector:
-        """What each direction adds to the raw weights, whose sum over the classes is 0."""
+        """The change of the raw weights along each direction; over the classes it adds up to 0."""
         return _product(self.of_columns.effects, self.of_classes)
 
     @cached_property
     def effects(self) -> Vector:
-        """What each direction adds to the differences between each class's weights and the first class's.
+        """The change, along each direction, of the differences between each class's weights and the first's.
 
         Rows are ordered by class and then by column, the intercept last.
         """

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from privfit.curator import Vector
 from privfit.penalties.regulariser import View
 
-MOST_PAIRS = 2000  # of levels, over all categories, because the time grows with the cube of their number
+MOST_PAIRS = 2000  # the largest number of pairs of levels, because the time grows with its cube
 
 
 @dataclass(frozen=True)
@@ -38,14 +38,15 @@ class Category:
 
 @dataclass(frozen=True, eq=False)
 class Contrasts:
-    """Free directions of the weights, and how they change differences from the reference levels.
+    """Free directions of the weights, and the changes of differences from reference levels along them.
 
     Parameters
     ----------
     basis : array of shape (d, q)
         Orthonormal columns in the weights of a view. Isotropic noise in the weights is isotropic in them.
     effects : array of shape (d, q)
-        What each direction adds to the raw weights, after the weights of the reference levels are set to 0.
+        The change of the raw weights along each direction, if the weights of the reference levels are set to
+        0.
     references : tuple of int
         The columns of the reference levels.
     squares : array of shape (q, q)
@@ -115,7 +116,8 @@ def contrasts_of(view: View, d: int, intercept: bool, categories: tuple[Category
     to_raw = np.stack([view.raw_weights(unit) for unit in np.eye(d)], axis=1)
     lost, moved, same = np.zeros((d, len(bound))), np.eye(d), list[Vector]()
     for k, category in enumerate(bound):
-        if category.complete:  # a constant in all its levels cannot be told from the intercept
+        # adding a constant to all of its levels has the same effect as changing the intercept
+        if category.complete:
             common = np.zeros(d)
             common[category.columns] += 1.0
             common[constant] -= 1.0

@@ -22,8 +22,8 @@ from privfit.questions.products import symmetric
 from privfit.questions.slopes import slopes_at
 
 MOMENTS_SHARE = 0.05  # of what is left, for the second moments; it raises the gradients' noise by a fortieth
-RADIUS = 2.0  # records longer than twice the typical record are clipped
-MOST_WEIGHTS = 500  # with more, second moments take longer than some 40 passes over the data
+RADIUS = 2.0  # in units of the typical norm; longer records are clipped
+MOST_WEIGHTS = 500  # with more weights, second moments take longer than some 40 passes over the data
 MIN_REACH_FOR_CURVATURE = 3000.0  # n sqrt(2 rho); below it, lower noise of gradients is worth more
 # The curvature is used if the noise on its eigenvalues, in units of their mean, is below these limits.
 # Tables with few records have a stricter limit, because hundreds of passes over them are cheap. If only few
@@ -32,9 +32,11 @@ MOST_CURVATURE_NOISE = 1.0
 MANY_RECORDS = 100_000
 MOST_CURVATURE_NOISE_FOR_FEW_RECORDS = 0.4
 MOST_CURVATURE_NOISE_FOR_FEW_STEPS = 14.0
-HALF_WINDOW = 0.5  # slopes are compared this far to both sides, because the hinge curves only at its kink
-LEAST_RELATIVE_PENALTY = 2.0**-40  # of its trace, so that rounding keeps all its eigenvalues positive
-LEAST_CURVATURE = 1e-3  # so that steps stay finite if the loss is linear
+# slopes are compared at this distance on both sides, because the hinge is curved only at its kink
+HALF_WINDOW = 0.5
+# as a share of the trace, so that all eigenvalues stay positive despite rounding
+LEAST_RELATIVE_PENALTY = 2.0**-40
+LEAST_CURVATURE = 1e-3  # a lower limit, so that steps stay finite if the loss is linear
 MARGINS = np.linspace(-3.0, 3.0, 61)  # in standard deviations, at which the mean curvature is averaged
 MARGIN_SHARES = np.exp(-0.5 * MARGINS**2) / np.exp(-0.5 * MARGINS**2).sum()
 

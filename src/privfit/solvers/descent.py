@@ -28,19 +28,20 @@ from privfit.solvers.walk import (
     iterate_weight,
 )
 
-PLANNED_STEPS = (32, 60)  # from a well to a badly known curvature
+PLANNED_STEPS = (32, 60)  # for a well known and for a badly known curvature
 # from a million records on, plan 24 steps; the check at 60% may double them
 RECORDS_FOR_FEWEST_STEPS, FEWEST_PLANNED_STEPS = 1_000_000, 24
 MOMENTUM_GROWTH = 0.25  # each gradient moves the weights by this many steps more than the last (Nesterov)
 # The descent lasts at most this many times as long as the walk would: if it took longer, a few records could
 # lead it far away.
 MOST_LONGER_SMOOTH, MOST_LONGER_KINKED = 8.0, 4.0
-LARGEST_MARGIN_CHANGE = 1.0  # of a typical margin in one step, so that the curvature stays nearly the same
+# the largest change of a typical margin in one step, so that the curvature stays nearly the same
+LARGEST_MARGIN_CHANGE = 1.0
 DOUBLING_DECIDED_AT = 0.6  # share of the planned steps after which their number may be doubled
 PARTS_OF_PLAN = 4  # the fall of the loss is measured over the last quarter of the planned steps
-LEAST_FALL_WORTH_PASSES = 1e-4  # of the loss in that time; a smaller fall is not worth more passes
+LEAST_FALL_WORTH_PASSES = 1e-4  # fall of the loss in that time; a smaller fall is not worth more passes
 CERTAIN_FALL, CERTAIN_RISE = 4.0, 3.0  # standard deviations of the noise
-CERTAIN_FALL_WITH_NOISE = 8.0  # the same if noise matters, because then most of the budget is spent already
+CERTAIN_FALL_WITH_NOISE = 8.0  # the same if noise matters, because most of the budget is then spent already
 
 
 class Descent:
@@ -79,7 +80,7 @@ class Descent:
         duration *= float(np.clip(1.0 / coarse, 1.0, most))
         self.floor = sum(self._carries(age) for age in range(self.planned)) / duration
         self.newton = self._newton()
-        self.length = 1.0  # of a step, in units of the Newton step
+        self.length = 1.0  # the length of a step, in units of the Newton step
         self.trace: list[Step] = []
         self.falls: list[tuple[float, float]] = []  # least fall of the loss in each step, and its variance
 

@@ -22,14 +22,14 @@ from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
 Selection = Literal["laplace", "exponential", "gumbel"]
 NUMBERS_WITHOUT_ALPHA = Requirement(
-    "alpha = 0 for numbers and counts, because it knows a penalty in the features' own units only",
+    "alpha = 0 for numbers and counts, because its penalty is in the features' own units only",
     lambda facts: facts.penalty.alpha == 0.0 or not isinstance(facts.loss.targets, Interval),
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class LineSearchDescent(ABC):
-    """Algorithm 1 without its prices and scores, which subclasses define.
+    """Algorithm 1. Subclasses define its prices and its scores.
 
     Parameters
     ----------

@@ -54,7 +54,7 @@ class Plan:
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonSGD(ABC):
-    """The descent without its accounting, which subclasses define.
+    """The descent. Subclasses define its accounting.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ class PoissonSGD(ABC):
         """Charge for all steps that the budget buys, open the data once, and take the steps."""
         n = curator.n_records
         if n is not None and self.plan(n, curator.epsilon, curator.delta).steps == 0:
-            return Solution(np.zeros(curator.n_weights))  # known before anything is charged
+            return Solution(np.zeros(curator.n_weights))  # this is known before anything is charged
         release = open_release(curator, why=f"{self.name}, noisy sums over Poisson samples", claim=self.claim)
         return self.walk(curator, release, self.plan(release.n, release.epsilon, release.delta))
 
@@ -117,7 +117,8 @@ class PoissonSGD(ABC):
             sample = problem.sampled(lambda count: noise.poisson_rows(count, plan.probability))
             g = noise.gaussian(asked(GradientAt(w, self.clip), sample).look(), sigma)
             w = w - step * (g / expected + curator.regulariser.gradient(w))
-        trace = tuple(Step(t + 1, step, 0.0, 0.0, sigma) for t in range(plan.steps))  # priced together
+        # all steps have one price together
+        trace = tuple(Step(t + 1, step, 0.0, 0.0, sigma) for t in range(plan.steps))
         note = (
             f"{plan.steps} steps on samples of {expected:.0f} records on average, with noise of "
             f"{plan.noise_multiplier:.3g} times the clipping threshold"
@@ -181,7 +182,7 @@ class SGDMA(PoissonSGD):
 class SGDAdv(PoissonSGD):
     """SGD priced by amplification and advanced composition, after Bassily, Smith & Thakurta (2014).
 
-    Use it to see what a sharp accountant is worth: of an epsilon of 0.8, this one wastes nine tenths.
+    Use it to see how much a sharp accountant gains: at an epsilon of 0.8, this one wastes nine tenths of it.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Private Frank-Wolfe: each step goes towards the vertex of an L1 ball towards which the loss falls fastest.
 
 Talwar, Thakurta & Zhang (2015); for sparse tables Raff, Khanna & Lu (2023). A step chooses one of 2 p
-vertices and measures one number, so its noise grows with log p. That of a noisy gradient grows with sqrt(p).
+vertices and measures one number, so its noise grows with log p. The noise of a noisy gradient grows with
+sqrt(p).
 """
 
 from __future__ import annotations
@@ -27,10 +28,11 @@ from privfit.solvers.requirements import (
     Requirement,
 )
 
-INTERCEPT_SHARE = 0.1  # of a step's price, for the intercept, which all slopes depend on
-MEAN_SQUARE = 1 / 7  # of a chosen column in [-1, 1], such as a 0/1 column that is 1 in every seventh record
+INTERCEPT_SHARE = 0.1  # share of a step's price for the intercept, on which all slopes depend
+# assumed mean square of a chosen column, such as a 0/1 column that is 1 in every seventh record
+MEAN_SQUARE = 1 / 7
 FEWEST_STEPS, MOST_STEPS = 6, 200  # with 200 steps, each changes a margin by 1/200 of the radius
-LARGEST_INTERCEPT = 20.0  # in size; larger ones come from noise, because no label is rarer than e^-20
+LARGEST_INTERCEPT = 20.0  # larger intercepts come from noise, because no label is rarer than e^-20
 
 
 @register

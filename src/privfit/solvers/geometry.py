@@ -20,28 +20,31 @@ from privfit.solvers import kit
 from privfit.solvers.base import BudgetWarning
 from privfit.solvers.walk import gradient_clip
 
-Exponents = NDArray[np.intp]  # of powers of two
+Exponents = NDArray[np.intp]  # exponents of powers of two
 
-SCALE_SHARE = 0.02  # scales are needed within a factor of two only
-MOST_SCALE_SHARE = 0.15  # for scales that noise hides, if targets are numbers and no bounds are declared
-NORM_SHARES = (0.007, 0.05)  # a quantile of norms is needed within a fifth only; more if the reach is small
-MOMENT_SHARES = (0.06, 0.2)  # more if the reach is small
+SCALE_SHARE = 0.02  # share of the budget; scales are needed within a factor of two only
+# the largest share, for scales that noise hides, if targets are numbers and no bounds are declared
+MOST_SCALE_SHARE = 0.15
+# least and largest share, the latter for a small reach; norms are needed within a fifth only
+NORM_SHARES = (0.007, 0.05)
+MOMENT_SHARES = (0.06, 0.2)  # least and largest share, the latter for a small reach
 MIN_REACH_FOR_GEOMETRY = 15.0  # n sqrt(2 rho); below it, noise hides everything about the features
 CURVE_WEIGHT = 0.5  # weight of second moments relative to first moments; .3 to 1 give similar results
 MOST_NOISE_OF_MOMENTS = 1.25  # in units of a column's mean second moment; with more, moments are not bought
 NOISE_FLOOR, VARIANCE_FLOOR = 2.0, 0.1  # shares of its noise, and of the mean variance, added to a variance
 LOWEST_MAGNITUDE = -30  # exponent of the first bin of Magnitudes
-LONG_RECORDS_REACH = 450.0  # above it records far longer than the median are clipped less
+LONG_RECORDS_REACH = 450.0  # reach above which records that are far longer than the median are clipped less
 LONG_RECORDS = 0.1, 1.5  # at most this share of records is clipped, and none below 1.5 times the typical norm
 TAIL_SHARE = 0.02  # share of a column's visible values that may lie beyond its scale
 VISIBLE_DEVIATIONS = 5.0  # standard deviations that one bin of pure noise in 3.5 million reaches
-COLUMNS_AT_ONCE = 2**14  # whose bins are looked through together, so that wide tables need little memory
-NORM_GRID = 2.0 ** (-np.arange(25) / 4)  # edges of norms, each a fifth below the last, down to 1/64
+# the number of columns whose bins are processed together, so that wide tables need little memory
+COLUMNS_AT_ONCE = 2**14
+NORM_GRID = 2.0 ** (-np.arange(25) / 4)  # edges of norms, each 16% below the previous one, down to 1/64
 
 
 @dataclass(frozen=True)
 class Features:
-    """Features in [-1, 1], and what is public about their signs.
+    """Features in [-1, 1], and public facts about their signs.
 
     `roots` is 1 for columns that cannot be negative, and 0 for the others (see `Moments`). After
     standardising, a record of norm 1 is `longer` times as long as a typical one.
@@ -89,7 +92,7 @@ def _private_sizes(
     if shared.any():
         together = _in_units(bins[shared], units[shared])
         common = top_bin(together[None], VISIBLE_DEVIATIONS * counts.sigma * math.sqrt(shared.sum()))[0]
-        # one unit if nothing is known
+        # a scale of 1 if nothing is known
         powers = np.where(shared, units + (exponents[common] if common >= 0 else 0), powers)
     return np.exp2(powers.astype(np.float64)), shared
 
@@ -132,7 +135,7 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
     """
     if curator.bounds is not None:
         low, high = curator.bounds
-        # shifting [low, high] to start at 0 needs an intercept, and does not help if 0 is inside
+        # shifting [low, high] to begin at 0 needs an intercept, and does not help if 0 lies inside
         shift = np.where((low < 0.0) & (high > 0.0) | (not curator.intercept), 0.0, low)
         sizes = widest = np.maximum(np.abs(low - shift), np.abs(high - shift))
         if curator.reach(n, budget) > MIN_REACH_FOR_GEOMETRY:
@@ -153,7 +156,8 @@ def bounded(curator: Curator, budget: float, n: float) -> Features:
         notes.append(f"{shared.sum()} columns share one scale because the noise hides theirs")
         warnings.warn(
             f"The privacy budget could not resolve the scale of {shared.sum()} of {len(sizes)} columns, "
-            "which share one now; declare feature_bounds=(low, high) and each is scaled by its own.",
+            "which share one scale now; declare feature_bounds=(low, high), and each column is scaled by "
+            "its own bounds.",
             BudgetWarning,
             stacklevel=4,
         )
@@ -176,7 +180,7 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
         typical = _quantile(curator.measure(Norms(edges), rho_norm), edges, 0.5, n)
         share = float(np.clip((25.0 / reach) ** 2, *MOMENT_SHARES))
         noise = typical * math.sqrt(1.0 + CURVE_WEIGHT**2) / (reach * math.sqrt(share))
-        bought = "of the features only the typical norm was bought: moments would have been too noisy"
+        bought = "only the typical norm of the features was bought, because moments would have been too noisy"
         if noise < MOST_NOISE_OF_MOMENTS * typical**2 / p:
             center, scale = _moments(features, typical, share * budget, rho_norm, n)
             spread = curator.transformed(center, scale).measure(Norms(2.0 * edges), rho_norm)
@@ -184,7 +188,8 @@ def standardised(features: Features, budget: float, n: float, bias: float) -> Fe
             if reach > LONG_RECORDS_REACH:
                 above, times = LONG_RECORDS
                 clip = gradient_clip(reach / math.sqrt(p * curator.loss.free_outputs))
-                heard = times * math.sqrt(max(1.0, clip))  # a larger gradient clip clips long records less
+                # with a larger gradient clip, long records are clipped less
+                heard = times * math.sqrt(max(1.0, clip))
                 longer = max(1.0, _quantile(spread, 2.0 * edges, above, n) / (heard * typical))
                 typical *= longer
             bought = "the features were centred and scaled by private moments"
@@ -210,7 +215,7 @@ def _moments(
     mean = np.clip(sums.value[:p] / n, roots - 1.0, 1.0)
     curve = sums.value[p:] / (weight * n)
     noise_mean, noise_curve = sums.sigma / n, sums.sigma / (weight * n)
-    center = mean if curator.intercept else np.zeros(p)  # without an intercept nothing can be centred
+    center = mean if curator.intercept else np.zeros(p)  # without an intercept, features cannot be centred
     variance = np.maximum(curve + roots * mean - center * center, 0.0)
     noise = np.hypot((roots - 2.0 * center) * noise_mean, noise_curve)
     return center, 1.0 / np.sqrt(variance + NOISE_FLOOR * noise + VARIANCE_FLOOR * variance.mean())

@@ -15,7 +15,8 @@ from privfit.solvers.kit import check_positive, check_whole, total_weight
 from privfit.solvers.numbers import in_bought_units
 from privfit.solvers.requirements import POSITIVE_DELTA, Requirement
 
-NOISE_PER_WEIGHT = 0.5  # how far noise alone may move a weight over all steps; .3 to 1 give similar results
+# distance by which noise alone may move a weight over all steps; .3 to 1 give similar results
+NOISE_PER_WEIGHT = 0.5
 
 
 @register
@@ -32,7 +33,7 @@ class GradientDescent:
     steps : int
         Number of steps, each one pass over the data.
     step : float
-        The largest step size. Steps are shorter if this many of them would collect too much noise.
+        The largest step size. Steps are shorter if noise would move the weights too far in this many steps.
     clip : float
         Clipping threshold of a record's gradient norm.
     """

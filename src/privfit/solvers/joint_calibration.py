@@ -1,7 +1,7 @@
 """Calibration of several outputs: one scale for the margins of all classes, and an intercept for each.
 
-It does for several outputs what `privfit.solvers.calibration` does for one. All outputs share one scale, so
-there are few numbers to fit.
+This is `privfit.solvers.calibration` for several outputs. All outputs share one scale, so there are few
+numbers to fit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from privfit.solvers.output_curvature import gaussian_margins, mean_hessian
 def jointly_calibrated(
     features: Curator, w: Vector, n: float, weight: float, bias: float, noise: float, taken: int
 ) -> Calibration:
-    """Spend what is left on the scale of the margins z.w and on the intercepts.
+    """Spend the remaining budget on the scale of the margins z.w and on the intercepts.
 
     It takes Newton steps with the gains of a Kalman filter, like `calibration.calibrated` for one output.
     """
@@ -50,7 +50,7 @@ def jointly_calibrated(
     ]
     doubt = np.diag(np.array(doubts) ** -2.0)
     clip = loss.joint_slope * max(LEAST_CALIBRATION_CLIP, margins.reach(weight) / CLIP_REACH)
-    draws = gaussian_margins(own.T @ own / square)  # of margins of size 1
+    draws = gaussian_margins(own.T @ own / square)  # draws of margins of size 1
     information, trace = np.zeros_like(doubt), []
     for t in range(CALIBRATION_STEPS):
         g = margins.measure(

@@ -29,7 +29,7 @@ def number_of_records(curator: Curator) -> float:
 
 
 def counted(curator: Curator, budget: float, question: Count | PeopleCount | WeightSum) -> Measurement:
-    """Buy a count, and pay more for it if it is small; still more if means are divided by it."""
+    """Buy a count; pay more for a small count, and still more if means are divided by it."""
     divides = curator.loss.is_scale_free and not isinstance(question, PeopleCount)
     most, wanted = COUNT_RULE_FOR_NUMBERS if divides else (MOST_RHO_SHARE_OF_COUNT, COUNT_REACH)
     count = curator.measure(question, RHO_SHARE_OF_COUNT * budget)
@@ -96,7 +96,7 @@ def check_share(solver: Any, *names: str) -> None:
 
 
 def check_choice(solver: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse a setting that is none of the choices."""
+    """Raise an error unless a setting is one of the choices."""
     value = getattr(solver, name)
     if value not in choices:
         raise ValueError(f"{name} must be one of {choices}, got {value!r}.")

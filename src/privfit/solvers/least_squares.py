@@ -16,8 +16,9 @@ from privfit.questions.products import symmetric
 
 RADIUS = 1.5  # rows are clipped to this norm, in units of the typical norm
 LARGEST_TARGET = 3.0  # targets are clipped to this distance from their centre, in units of their scale
-RIDGE_FACTOR = 1.25  # times the expected largest eigenvalue of the noise
-MOST_WEIGHTS_PER_REACH = 0.005  # d^1.5 / reach, up to which one release is as accurate as dozens of passes
+RIDGE_FACTOR = 1.25  # in units of the expected largest eigenvalue of the noise
+# the largest d^1.5 / reach for which one release is as accurate as dozens of passes
+MOST_WEIGHTS_PER_REACH = 0.005
 
 
 def is_enough(features: Curator, n: float) -> bool:
@@ -28,13 +29,13 @@ def is_enough(features: Curator, n: float) -> bool:
 
 
 def least_squares(features: Curator, n: float) -> Vector:
-    """Spend what is left on the sums, and return the ridge solution."""
+    """Spend the remaining budget on the sums, and return the ridge solution."""
     d = features.n_weights
     sums = features.measure(SufficientStatistics(RADIUS, LARGEST_TARGET), features.remaining)
     products = sums.value[-d:]
     values, vectors = np.linalg.eigh(symmetric(sums.value[:-d]))
     edge = sums.sigma * math.sqrt(2.0 * d)  # the largest eigenvalue of pure noise (Wigner's semicircle)
-    surely = max(values[0] - edge, 0.0)  # the least eigenvalue of the exact matrix is at least this
+    surely = max(values[0] - edge, 0.0)  # a lower bound on the least eigenvalue of the exact matrix
     ridge = max(RIDGE_FACTOR * edge - surely, 0.0)
     penalty = n * np.stack([features.regulariser.gradient(e) for e in np.eye(d)])
     noisy = (vectors * values) @ vectors.T + penalty + ridge * np.eye(d)

@@ -30,27 +30,29 @@ from privfit.solvers.output_curvature import mean_of_outputs
 from privfit.solvers.requirements import POSITIVE_DELTA, SMOOTH_LOSS, UNCONSTRAINED, Requirement
 from privfit.solvers.walk import gradient_clip
 
-MOST_COLUMNS = 2000  # the matrix has the square of this many numbers, and eigenvectors take the cube in time
+# the matrix has the square of this number of entries, and the time for eigenvectors grows with its cube
+MOST_COLUMNS = 2000
 MATRIX_SHARE = 0.05  # of what is left after the statistics of the features, for each matrix
 REFRESH_AT = 0.3  # share of the steps after which the curvature is measured again, for all later steps
 CURVATURE_WINDOW = 2.0  # curvature is averaged over this range of predictions, about the length of a step
 NOISE_PER_WEIGHT = 1.5  # how far noise may move a weight over all steps, in a direction without curvature
-FEWEST_AND_MOST_STEPS = (12, 100)  # a dozen converge, although the bound X'X/4 makes steps shorter
+# a dozen steps are enough to converge, although the bound X'X/4 makes steps shorter
+FEWEST_AND_MOST_STEPS = (12, 100)
 AVERAGE_FROM = 0.6  # share of the steps before which iterates are not averaged
 
 FEW_COLUMNS = Requirement(
-    f"at most {MOST_COLUMNS} columns, because it asks for a number for every two of them",
+    f"at most {MOST_COLUMNS} columns, because it asks for a number for each pair of columns",
     lambda facts: facts.n_features is None or facts.n_features <= MOST_COLUMNS,
 )
 NO_COUNTS = Requirement(
-    "labels or numbers, because no bound of the curvature for counts is small enough to step by",
+    "labels or numbers, because for counts no bound on the curvature is small enough for useful steps",
     lambda facts: facts.loss.targets != AMOUNTS,
 )
 
 
 @dataclass(frozen=True)
 class Curvature:
-    """Eigenvalues and eigenvectors of the Hessian of the mean loss, raised to what noise could hide."""
+    """Eigenvectors of the mean loss's Hessian, and eigenvalues raised to the largest that noise hides."""
 
     values: Vector
     vectors: NDArray[np.float64]
@@ -130,7 +132,7 @@ def newton_steps(features: Curator, n: float, w: Vector) -> tuple[Vector, tuple[
     loss, d, matrix_rho = features.loss, features.n_weights, MATRIX_SHARE * features.remaining
     carried = features.reach(n)
     clip = gradient_clip(carried / math.sqrt(d * loss.free_outputs))
-    radius = max(1.0, clip)  # records are clipped no more than in gradients, because steps would overshoot
+    radius = max(1.0, clip)  # if records were clipped more than in gradients, steps would overshoot
     clip *= loss.joint_slope
     # The hinge has curvature at its kink only, so its curvature at these weights does not hold one step
     # further. The bound by the smoothed hinge is so cautious that the largest number of steps is needed.

@@ -1,4 +1,4 @@
-"""How solvers fit numbers and amounts: in a private unit, which the default solver updates on the way."""
+"""Fits of numbers and amounts, in a private unit, which the default solver updates during the fit."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from privfit.solvers.residual_walk import ResidualWalk
 from privfit.solvers.target_scale import ScaledTargets, scaled_targets
 from privfit.solvers.walk import PLANNED_PASSES
 
-NEGLIGIBLE_SHARE = 1e-6  # of the budget, which rounding may leave over
-LARGE_PREDICTION = 1.0  # standard deviation of logarithms of means that few models of amounts exceed
+NEGLIGIBLE_SHARE = 1e-6  # share of the budget that rounding may leave
+LARGE_PREDICTION = 1.0  # standard deviation of the logarithms of means; few models of amounts exceed it
 ONE_RELEASE = "least squares were computed from one noisy release of all products"
 
 
@@ -53,9 +53,11 @@ def walk_start(features: Curator) -> Vector:
     if features.penalty.start is None:
         return start
     weights = start[: features.n_features]
-    size = float(np.linalg.norm(weights)) / math.sqrt(len(weights))  # of predictions, if uncorrelated
+    # the size of predictions, if columns are uncorrelated
+    size = float(np.linalg.norm(weights)) / math.sqrt(len(weights))
     weights = weights * min(1.0, LARGE_PREDICTION / max(size, 1e-300))
-    return features.regulariser.nearest(np.append(weights, 0.0))  # the unit of the amounts is their mean
+    # the intercept is 0, because the unit of the amounts is their mean
+    return features.regulariser.nearest(np.append(weights, 0.0))
 
 
 def fitted_numbers(

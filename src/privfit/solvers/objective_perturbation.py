@@ -35,9 +35,10 @@ if TYPE_CHECKING:
     from privfit.curator import Problem
 
 LONGEST_UNIT_ROW = 1.0 + 2.0**-20  # the largest norm, after rounding, of a row scaled to norm 1
-MOST_CURVATURE = 1.0  # of epsilon; with more, the objective would be too flat to be minimised
-GRADIENT_PRECISION = 2.0**-44  # relative to the summands; rounding errors are a hundred times smaller
-HALF_STEP = 2.0**-40  # of the grid that Gaussian noise is rounded to, in units of sigma (N2)
+MOST_CURVATURE = 1.0  # share of epsilon; with more, the objective would be too flat to be minimised
+# gradient norm relative to the summands; rounding errors are a hundred times smaller
+GRADIENT_PRECISION = 2.0**-44
+HALF_STEP = 2.0**-40  # half a step of the grid to which Gaussian noise is rounded, in units of sigma (N2)
 MAX_ITER = 10_000
 
 

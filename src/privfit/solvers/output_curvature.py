@@ -2,8 +2,8 @@
 
 The second derivatives of a record's loss are the Kronecker product of a matrix over outputs, D, and of zz'.
 One private matrix of second moments G therefore serves all outputs: the mean is taken to be the mean of D,
-over margins that are Gaussian with the covariance W'GW, times G. Of the softmax it is at most
-1/2 (I - 11'/K) times G.
+over margins that are Gaussian with the covariance W'GW, times G. For the softmax it is at most 1/2 (I -
+11'/K) times G.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ from privfit.solvers.curvature import Newton as NewtonOfOne
 
 Matrix = NDArray[np.float64]
 
-DRAWS = 128  # of margins, and as many with the opposite sign; an error of a few percent is small enough
-MANY_OUTPUTS, FEWEST_DRAWS = 100, 8  # with more outputs fewer draws, because time grows with their square
+DRAWS = 128  # number of draws of margins, with as many of opposite sign; errors of a few percent do no harm
+# with more outputs there are fewer draws, because time grows with the square of their number
+MANY_OUTPUTS, FEWEST_DRAWS = 100, 8
 
 
 def gaussian_margins(covariance: Matrix) -> Matrix:
-    """Return public draws of Gaussian margins, a row each, with each draw's opposite."""
+    """Return public draws of Gaussian margins, one in each row, with the negative of each draw."""
     outputs = len(covariance)
     count = int(np.clip(DRAWS * (MANY_OUTPUTS / outputs) ** 2, FEWEST_DRAWS, DRAWS))
     draws = np.random.default_rng(0).standard_normal((count, outputs))
@@ -46,7 +47,8 @@ def mean_hessian(loss: Loss, scores: Matrix, offsets: Vector, scale: float = 1.0
     targets = typical[np.arange(rows) % len(typical)]
     predictions = scale * scores + offsets
     hessian, along = np.empty((outputs + 1, outputs + 1)), np.zeros_like(scores)
-    for k in range(outputs):  # one column of D after the other, because all of them for all rows are many
+    # one column of D after the other, because all columns together would need much memory
+    for k in range(outputs):
         side = np.zeros(outputs)
         side[k] = HALF_WINDOW
         rise = output_slopes_at(loss, predictions + side, targets)
@@ -72,7 +74,7 @@ def mean_of_outputs(loss: Loss, moments: Matrix, w: Vector, n_features: int) -> 
     spread = own.T @ moments @ own
     outputs = len(spread)
     spread += max(0.0, 1.0 - float(np.trace(spread)) / outputs) * np.eye(outputs)
-    bias = math.sqrt(max(float(moments[-1, -1]), 0.0))  # what the intercept's column holds
+    bias = math.sqrt(max(float(moments[-1, -1]), 0.0))  # the value of the intercept's column
     offsets = bias * np.sum(w[n_features:], axis=0)
     return mean_hessian(loss, gaussian_margins(spread), offsets)[1:, 1:]
 

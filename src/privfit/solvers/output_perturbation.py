@@ -43,8 +43,8 @@ MOST_SQUARED = 4.0 * (1.0 + FADE) ** 3 / (27.0 * FADE**2)
 class OutputPerturbation:
     """Full-batch gradient descent whose last point is released with Gaussian noise.
 
-    Use it as a baseline. The noise is calibrated to a record that has the largest possible gradient in every
-    step, which no record has. Noisy gradient descent needs far less noise.
+    Use it as a baseline. The noise is calibrated to a record with the largest possible gradient in every
+    step. No real record has such gradients. Noisy gradient descent needs far less noise.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ class OutputPerturbation:
 
     @property
     def _longest_row(self) -> float:
-        return self.radius * (1.0 + 2.0**-19)  # twice the rounding that Table.with_rows_of allows itself
+        return self.radius * (1.0 + 2.0**-19)  # twice the rounding error that Table.with_rows_of allows
 
     def _step(self, loss: Loss, alpha: float) -> float:
         """Return the step size; the longest is that at which gradient steps do not increase distances."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from privfit.remedies import remedy
 from privfit.solvers.people import are_people_clipped
 
-if TYPE_CHECKING:  # they import this module
+if TYPE_CHECKING:  # these modules import this one
     from privfit.curator import Curator
     from privfit.solvers.base import Solver
     from privfit.solvers.requirements import Facts
@@ -26,7 +26,7 @@ GEOMETRY = SIZES + CLIP + NORMS + MOMENTS + NORMS + NORMS  # the norms change tw
 LAST_LOOK = 1  # for second moments, or for the scale of margins or residuals
 START = 1  # for the margins of declared weights
 ANGLES = 1  # for the angles between records of a person
-FEWEST_STEPS = 4  # with fewer, a model is no better than a constant on most tables
+FEWEST_STEPS = 4  # with fewer steps, a model is no better than a constant on most tables
 
 
 def passes_of_a_step(facts: Facts | Curator) -> int:
@@ -51,7 +51,7 @@ def least_passes(facts: Facts | Curator) -> int:
 
 
 def most_steps(max_passes: int | None, facts: Facts | Curator) -> int:
-    """Return how many steps fit into a number of passes; without a limit, the most that are ever taken."""
+    """Return how many steps fit into a number of passes; without a limit, the largest number of steps."""
     if max_passes is None:
         return MOST_PASSES
     return min((max_passes - passes_before_steps(facts)) // passes_of_a_step(facts), MOST_PASSES)

@@ -15,7 +15,7 @@ MOST_RECORDS = 64  # per person; with more, the angles between records would nee
 
 
 def records_heard(relation: Relation) -> int:
-    """Return how far one person can move a sum of gradients, in units of the clip."""
+    """Return the sensitivity of a sum of gradients to one person, in units of the clip."""
     return 1 if are_people_clipped(relation) else relation.records_per_person
 
 

@@ -1,4 +1,4 @@
-"""PrivGene: a genetic algorithm that chooses the fittest privately (Zhang et al. 2013)."""
+"""PrivGene: a genetic algorithm that privately chooses the fittest weight vectors (Zhang et al. 2013)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from privfit.solvers.requirements import (
     Requirement,
 )
 
-FEWEST_GENERATIONS, MOST_GENERATIONS = 8, 200  # generations; after 200 a mutation has shrunk to 1/30000
+# numbers of generations; after 200 a mutation has shrunk to 1/30000
+FEWEST_GENERATIONS, MOST_GENERATIONS = 8, 200
 
 
 @register

@@ -16,12 +16,13 @@ from privfit.questions.question import asked
 if TYPE_CHECKING:
     from privfit.curator import Problem
 
-EPSILON_SHARE_OF_COUNT = 0.01  # for the number of records, which then has an error of a few hundred / epsilon
+# share for the number of records, which then has an error of a few hundred / epsilon
+EPSILON_SHARE_OF_COUNT = 0.01
 
 
 @dataclass(frozen=True)
 class Release:
-    """The records, and the (epsilon, delta)-DP that one mechanism may spend on them (add/remove).
+    """The records, and the epsilon and delta that one mechanism may spend on them (add/remove).
 
     `n` is public: it was declared, or bought with a share of epsilon.
     """

@@ -16,7 +16,7 @@ from privfit.penalties import Penalty
 
 @dataclass(frozen=True)
 class Facts:
-    """What is public about a fit before the data are read; a `Curator` has the same attributes.
+    """The public facts about a fit before the data are read; a `Curator` has the same attributes.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ BOUNDED_SLOPE = Requirement(
     "a loss whose slope is bounded (a Lipschitz loss)", lambda facts: facts.loss.lipschitz < math.inf
 )
 SMOOTH_LOSS = Requirement(
-    "a smooth loss, or the hinge, which it rounds at its kink",
+    "a smooth loss, or the hinge, whose kink it smooths",
     lambda facts: facts.loss.smoothness < math.inf or facts.loss.smooth_stand_in is not None,
 )
 OWN_LOSS = Requirement(
@@ -85,7 +85,7 @@ UNWEIGHTED = Requirement("records without weights", lambda facts: not facts.weig
 UNCONSTRAINED = Requirement(
     "weights that may be any numbers (no constraint set)", lambda facts: not facts.penalty.is_constraint
 )
-NO_START = Requirement("to start where it wants (no start=)", lambda facts: facts.penalty.start is None)
+NO_START = Requirement("a start of its own (no start=)", lambda facts: facts.penalty.start is None)
 ONE_RECORD_EACH = Requirement(
     "people who have one record each, as its proof assumes",
     lambda facts: facts.relation.is_one_record_each,
@@ -103,12 +103,12 @@ LABELS_ONLY = Requirement(
     lambda facts: facts.loss.targets == TWO_LABELS,
 )
 LABELS_NOT_NUMBERS = Requirement(
-    "targets that are labels, because its settings are in units that suit no number",
+    "targets that are labels, because the units of its settings do not suit numbers",
     lambda facts: not isinstance(facts.loss.targets, Interval),
 )
 PLAIN = (ONE_OUTPUT, UNWEIGHTED, UNCONSTRAINED, NO_START)  # for solvers that support none of these
 LABELS_AS_PROVED = Requirement(
-    "targets that are two labels, for which alone its proof was written and tested",
+    "targets that are two labels, because its proof is for two labels only",
     lambda facts: facts.loss.targets == TWO_LABELS,
 )
 # for solvers with a privacy proof of their own

@@ -20,8 +20,8 @@ from privfit.solvers.people import gradient_at
 from privfit.solvers.target_scale import SCALE_TAIL, ScaledTargets, residual_size
 from privfit.solvers.walk import Walk, iterate_weight
 
-MEASURE_AT = 1 / 3  # of the walk; after that the residuals hardly become smaller
-MEASURE_SHARE = 0.02  # of what is left then
+MEASURE_AT = 1 / 3  # share of the walk after which the residuals hardly become smaller
+MEASURE_SHARE = 0.02  # share of what is left then
 MEASURE_REACH = 15.0  # the least reach of that share at which residuals can be told from noise
 SIZE_EDGES = np.exp2(np.arange(-16.0, 5.0) / 4.0)  # edges of sizes, in units of the size at the start
 STABLE_STEP = 2.0  # stable for a curvature of 1, which is that of residuals of size 1 and records of norm 1
@@ -30,7 +30,7 @@ NOISE_DEVIATIONS = 2.0  # weights whose square is within this many deviations of
 INTERCEPT_DOUBT = 0.05  # prior standard deviation of the intercept, in addition to the noise of the centre
 # Share of what is left for the mean residual of amounts: (LAST_REACH / reach)^2, within these limits.
 LAST_SHARES, LAST_REACH = (0.02, 0.15), 40.0
-LARGEST_ERROR = 0.15  # of that mean; residuals are clipped so that its noise is no larger
+LARGEST_ERROR = 0.15  # the largest error of that mean; residuals are clipped so that its noise is no larger
 MOST_MEAN_CHANGE = 1.5  # the largest factor by which the mean of the predictions is changed
 
 
@@ -58,7 +58,7 @@ class ResidualWalk(Walk):
         self.records, self.bias, self.error = records, bias, scaled.error
         self.step = min(STABLE_STEP, self.length)
         self.curvature, self.farthest = MEAN_RESIDUAL_CURVATURE, scaled.farthest
-        self.unit = 1.0  # of the weights, in units of the scale at the start
+        self.unit = 1.0  # the unit of the weights, in units of the scale at the start
 
     def run(self) -> Vector:
         """Return the weighted mean of the iterates, shrunk by the expected size of the noise."""

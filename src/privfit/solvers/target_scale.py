@@ -23,7 +23,7 @@ from privfit.solvers.geometry import VISIBLE_DEVIATIONS, top_bin
 
 MAGNITUDES = -60, 80  # range of exponents of two for sizes of undeclared targets
 LIKELY_MAGNITUDES = -10, 24  # exponents among which the likeliest is chosen if none is above the noise
-FIRST_SIZE_SHARE, MOST_SIZE_SHARE = 0.01, 0.2  # of the budget, for the size of undeclared targets
+FIRST_SIZE_SHARE, MOST_SIZE_SHARE = 0.01, 0.2  # shares of the budget for the size of undeclared targets
 SIZE_TAIL = 0.002  # share of the visible targets that may be larger than that size
 # Doublings above the largest visible size of amounts: the largest amounts are too few to be seen, but matter
 # for the mean, and a bound that is too wide does little harm.
@@ -34,10 +34,11 @@ CENTER_AND_SCALE_SHARES, REACH_FOR_LEAST_SHARE = (0.03, 0.5), 45.0
 AMOUNTS_SHARES, AMOUNTS_REACH = (0.06, 0.5), 60.0
 CONSTANT_REACH = 25.0  # up to this reach the whole budget buys the centre: only a constant can be learnt
 BLIND_REACH = 15.0  # up to this reach only the mean is bought, without a range and a scale
-FIRST_MEAN_PART = 0.3  # of that, for a first mean if n is noisy, so that the second mean is near 0
-RANGE_PART, CENTER_PART, SCALE_PART = 0.15, 0.15, 0.2  # of that share; the last centre gets what is left
-MOST_RANGE_PART = 0.3  # of that share, for a range that the noise hides
-MOST_RELATIVE_ERROR = 0.5  # of sums of bins, relative to the share that is looked for; with more, not used
+FIRST_MEAN_PART = 0.3  # part of that for a first mean if n is noisy, so that the second mean is near 0
+RANGE_PART, CENTER_PART, SCALE_PART = 0.15, 0.15, 0.2  # parts of that share; the last centre gets the rest
+MOST_RANGE_PART = 0.3  # part of that share for a range that the noise hides
+# of sums of bins, relative to the wanted share; sums with larger errors are not used
+MOST_RELATIVE_ERROR = 0.5
 VISIBLE_DEVIATIONS_OF_SIZES = 4.0  # pure noise reaches it in one of 490 fits, among 64 sums
 MIN_VISIBLE_SHARE = 0.4  # share of the records in visible bins with which these decide the range
 # For each histogram inside the range: its part of the budget, how many there are at most, and the factor by
@@ -47,7 +48,7 @@ NARROWING_EDGES = np.linspace(-1.0, 1.0, 17)[1:-1]  # edges of its bins, in unit
 NARROW_VISIBLE = 3.0  # standard deviations; pure noise reaches it in one of 46 fits, among 16 bins
 MIN_SHARE_TO_NARROW = 0.65  # share of the records in visible bins with which these become the range
 RANGE_TO_SCALE = 2.0  # the end of a narrowed range is taken to be this many scales from the centre
-MOST_ROUNDS = 3  # of buying a centre and a scale
+MOST_ROUNDS = 3  # the largest number of rounds, each of which buys a centre and a scale
 MOST_FALL_WITHOUT_ANOTHER_ROUND = 0.2  # another round is bought if the scale falls below this share
 RANGE_TAIL, SCALE_TAIL = 0.2, 0.32  # shares of the targets beyond their range, and beyond their scale
 ONE_SIDED = 0.1  # share of targets on the other side of 0, up to which the range ends at 0
@@ -60,9 +61,10 @@ CAUTIOUS_DEVIATIONS = 0.5
 LARGEST_DISTANCE = 2.5  # targets are clipped to this distance from the centre, in scales
 RANGE_EDGES = np.exp2(np.arange(-20.0, 1.0))  # edges of the range, in units of the largest possible
 SCALE_EDGES = np.exp2(np.arange(-16.0, 1.0) / 2.0)  # and of the scale, in units of the range
-MIDDLES = np.arange(-16.0, 17.0) / 4.0  # of bins of targets around their centre, in units of the scale
+# middles of bins of targets around their centre, in units of the scale
+MIDDLES = np.arange(-16.0, 17.0) / 4.0
 CONSTANTS = np.arange(-64.0, 65.0) / 16.0  # constant predictions that are tried for the quantile loss
-KINKED_ERROR = 0.2  # standard error of the best of them
+KINKED_ERROR = 0.2  # standard error of the best of these constants
 SLOPE_EDGES = np.exp2(np.arange(-1.0, 11.0) / 2.0)  # and of slopes of the loss of amounts
 
 
@@ -262,7 +264,7 @@ def _by_size(counts: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 def _visible(counts: Measurement) -> NDArray[np.bool_]:
-    """Return which sizes are clearly above the noise, on one side of 0 or on both together."""
+    """Return which sizes are clearly above the noise, on one side of 0 or on both sides together."""
     positive, negative, sizes = _by_size(counts.value)
     threshold = VISIBLE_DEVIATIONS_OF_SIZES * counts.sigma
     visible = sizes > math.sqrt(2.0) * threshold

@@ -27,18 +27,20 @@ PLANNED_PASSES = (100, 300)  # fewest and most planned steps; more would hardly 
 TIME_PER_STEP = 15.0  # the largest duration per step at which momentum still works
 STABLE_STEP_TIMES_CURVATURE = 2.0  # the step size at which descent is stable; momentum makes steps longer
 KINKED_STEP = 5.0  # the step size for a loss with a kink
-STEP_GROWTH = 1.0  # by how much the effective step, momentum included, grows with each step
-FULL_LENGTH_BY = 0.5  # share of the planned steps after which it has its full length at the latest
-LARGEST_STEP_WITH_MOMENTUM = 100.0  # effective step, at a momentum of .95; more momentum gains nothing
-AVERAGE_FROM = 0.4  # share of the walk before which iterates are not averaged: they are far from the optimum
+STEP_GROWTH = 1.0  # growth of the effective step, momentum included, with each step
+FULL_LENGTH_BY = 0.5  # share of the planned steps by which the effective step has its full length
+LARGEST_STEP_WITH_MOMENTUM = 100.0  # effective step at a momentum of .95; more momentum gave no better models
+# share of the walk before which iterates are not averaged, because they are far from the optimum
+AVERAGE_FROM = 0.4
 LATE_AVERAGE_FROM = 0.7  # the same if a limit of passes makes the walk shorter
-MEAN_CURVATURE = 0.13  # of the loss at typical margins (the logistic loss has 1/4 at 0)
+MEAN_CURVATURE = 0.13  # mean curvature of the loss at typical margins (that of the logistic loss is 1/4 at 0)
 
 CALIBRATE_AT = 0.9  # share of the walk after which the rest of the budget may calibrate the model instead
 LARGE_DRIFT = 0.02  # fall of the loss per relative growth of all weights that makes calibration worthwhile
 CERTAIN_DRIFT = 2.0  # standard deviations at which a fall counts as certain
 BACKWARD_DRIFT = 0.015  # rise of the loss per relative growth above which the weights are too large
-NOISE_SHARE_TO_CALIBRATE = 0.6  # of the squared weights; above it their scale is mostly noise
+# share of noise in the squared weights, above which their scale is mostly noise
+NOISE_SHARE_TO_CALIBRATE = 0.6
 # above this share of noise, calibrate even if the drift is uncertain
 NOISE_SHARE_FOR_LIKELY_DRIFT, LIKELY_DRIFT = 0.35, 0.05
 
@@ -106,7 +108,8 @@ class Walk:
         self.d = features.n_weights * self.outputs
         carried = reach_of_gradients(features, n)
         self.clip = slope * features.loss.joint_slope * gradient_clip(carried / math.sqrt(self.d))
-        self.heard = self.clip * records_heard(features.relation)  # how far one person moves a gradient sum
+        # the sensitivity of a gradient sum to one person
+        self.heard = self.clip * records_heard(features.relation)
         # The first gradient is l'(0) in size, 1/2 for the logistic loss and 1 for the hinge, so the hinge
         # needs less time. If the typical record is shorter than 1, the duration is longer by that factor.
         duration = longer * carried / self.clip / math.sqrt(2.0 * features.loss.slope_at_zero)
@@ -153,7 +156,7 @@ class Walk:
         if allowed is end:
             return end, velocity
         self.held = True
-        return allowed, (w - allowed) / self.step  # without the part of the velocity that leaves the set
+        return allowed, (w - allowed) / self.step  # without the component of the velocity that leaves the set
 
     def _miscalibrated(self) -> bool:
         """Return whether noise, or too short a walk, has given the margins a wrong scale."""
@@ -162,7 +165,7 @@ class Walk:
         own = self.mean[: self.features.n_features]
         explained = len(own) * self.outputs * self.noise() / max(dot(own, own), 1e-300)
         likely = explained > NOISE_SHARE_FOR_LIKELY_DRIFT and self.drift.mean < -LIKELY_DRIFT
-        smooth = self.features.loss.smoothness < math.inf  # with a kink the drift may stay positive
+        smooth = self.features.loss.smoothness < math.inf  # with a kink, the drift may stay positive
         too_long = smooth and self.drift.mean > max(math.sqrt(self.drift.variance), BACKWARD_DRIFT)
         return explained > NOISE_SHARE_TO_CALIBRATE or likely or self.drift.is_certain or too_long
 

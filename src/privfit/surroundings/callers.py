@@ -1,7 +1,7 @@
-"""Find out what scikit-learn's meta-estimators did to the data before a private estimator got them.
+"""Find out how scikit-learn's meta-estimators changed the data before a private estimator got them.
 
-Whether a column was standardised, or a record drawn twice, cannot be read from the data, because reading them
-has to be paid for, and `fit` is not told. But the callers of `fit` can be found on the stack.
+A column may have been standardised, or a record drawn twice. `fit` is not told, and reading the data to find
+out would have to be paid for. But the callers of `fit` are on the stack.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from joblib import Parallel  # which scikit-learn brings
+from joblib import Parallel  # installed with scikit-learn
 from joblib.parallel import BatchedCalls
 from sklearn.base import BaseEstimator
 
@@ -29,9 +29,9 @@ _REPEATED = "records were drawn with repetition, so one person may weigh several
 class Surroundings:
     """What happened to the records before a fit.
 
-    `assumptions` are for its statement, `unknown` says why no total of several fits is known, `schema` is
-    that of an encoder before it in a pipeline, and `drawn` is whether an ensemble drew the records: the
-    weights that it gives say how often each was drawn.
+    `assumptions` are sentences for its statement. `unknown` says why the total of several fits is unknown.
+    `schema` is the schema of an encoder before it in a pipeline. `drawn` says whether an ensemble drew the
+    records; their weights then say how often each was drawn.
     """
 
     assumptions: tuple[str, ...] = ()
@@ -43,8 +43,8 @@ class Surroundings:
 def look_around(estimator: Any, *, private: bool = True) -> Surroundings:
     """Warn, or raise in strict mode, if something was learnt from the records before `estimator` got them.
 
-    To be called by the estimator's `fit`, before anything is charged. A step that was fitted outside a
-    pipeline cannot be seen. A fit that is not `private` promises nothing, so nothing can contradict it.
+    The estimator's `fit` calls this before anything is charged. It cannot see a step that was fitted outside
+    a pipeline. A fit that is not `private` promises nothing, so it gives no warning.
     """
     callers = list(_callers())
     before = list(_leaves_before(estimator, callers))
@@ -88,9 +88,9 @@ def _callers() -> Iterator[Any]:
 
 
 def _leaves_before(estimator: Any, callers: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """Follow the callers outwards, and in each pipeline go through the steps before the one being fitted."""
+    """Follow the callers outwards, and yield the steps before the fitted one in each pipeline."""
     running = {id(estimator)}
-    of_pipelines = sys.modules.get("sklearn.pipeline")  # until it is imported there is no pipeline
+    of_pipelines = sys.modules.get("sklearn.pipeline")  # if it is not imported, there is no pipeline
     for owner in callers:
         if of_pipelines and isinstance(owner, of_pipelines.Pipeline) and id(owner) not in running:
             is_running = [id(step) in running for _, step in owner.steps]
@@ -100,7 +100,7 @@ def _leaves_before(estimator: Any, callers: Sequence[Any]) -> Iterator[tuple[str
 
 
 def _is_cut_off(callers: Sequence[Any]) -> bool:
-    """Return whether a worker of joblib fits, so that who called it cannot be seen from here."""
+    """Return whether a worker of joblib fits, whose callers are in another process."""
     in_a_batch = any(isinstance(owner, BatchedCalls) for owner in callers)
     return in_a_batch and not any(isinstance(owner, Parallel) for owner in callers)
 

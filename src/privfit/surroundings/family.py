@@ -1,7 +1,7 @@
-"""Fits that belong together: those of one estimator object, of its clones, and all their refits.
+"""Families of fits: the fits of one estimator object, of its clones, and all refits.
 
-So do the private scores of these fits, because a search chooses by them. The private scores of a public model
-belong together, too, and so do those of one scorer.
+The private scores of these fits belong to the family, too, because a search chooses by them. The private
+scores of a public model form a family, and so do those of one scorer.
 
 A search over settings fits dozens of models to the same people and shows one. Each fit without a ledger keeps
 its own promise. But the result of the search depends on everything that all of them released, so no statement
@@ -40,7 +40,7 @@ class Family:
 
         `promise` is None for a fit without privacy; `unknown` says why the total is unknown from now on.
         """
-        if self._process != os.getpid():  # a fork, in which another thread's lock would never be let go
+        if self._process != os.getpid():  # after a fork, a lock of another thread would never be released
             self._used_by_a_child.set()
             self._lock, self._process, self._unknown = threading.Lock(), os.getpid(), _PICKLED
         with self._lock:
@@ -88,7 +88,7 @@ def _elsewhere() -> Family:
 
 
 class SharedFlag:
-    """A byte that a process shares with all that are forked from it: what a child sets, its parent sees."""
+    """A byte that a process shares with its forks: if a child sets it, the parent sees it."""
 
     def __init__(self) -> None:
         place = next(_places)
@@ -98,11 +98,11 @@ class SharedFlag:
         self._page = _pages.get(key) or _pages.setdefault(key, mmap.mmap(-1, mmap.PAGESIZE))
 
     def set(self) -> None:
-        """Set it, in all of these processes."""
+        """Set the flag in all of these processes."""
         self._page[self._place] = 1
 
     def is_set(self) -> bool:
-        """Return whether one of them has set it."""
+        """Return whether one of these processes has set it."""
         return self._page[self._place] == 1
 
 
@@ -114,15 +114,15 @@ _pages: dict[tuple[int, int], mmap.mmap] = {}
 
 
 def family_of(model: Any) -> Family:
-    """Return the family of all scores of a public model, told from others by being the same object."""
+    """Return the family of all scores of a public model, which is identified by the object itself."""
     key = id(model)
     known = _of_models.get(key)
     if known is not None and known[0]() is model:
         return known[1]
     try:
         reference = weakref.ref(model, lambda gone: _forget(key, gone))
-    except TypeError:  # an object that may be gone, and its place taken by another one, without a sign
-        return Family(unknown="an object of this type cannot be told from another one")
+    except TypeError:  # without a weak reference, another object may get the same id unnoticed
+        return Family(unknown="an object of this type cannot be distinguished from others")
     _of_models[key] = known = (reference, Family())
     return known[1]
 

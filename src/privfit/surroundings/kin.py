@@ -1,4 +1,4 @@
-"""What clones and copies of an estimator inherit: its family, and strict mode."""
+"""Clones and copies of an estimator inherit its family, and strict mode."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Kin(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         return is_strict() or (made_strict and not is_switched_off())
 
     def _as_strictly_as_made(self) -> AbstractContextManager[None]:
-        """Return strict mode if it was on when this estimator was cloned, or pickled to this process."""
+        """Return a context in strict mode if strict mode was on when this estimator was cloned or pickled."""
         return strict() if self._must_be_strict else nullcontext()
 
     # -- copies -------------------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ class Kin(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         return {"_family": self._own_family, "_made_in_strict_mode": self._must_be_strict}
 
     def __sklearn_clone__(self) -> Any:
-        """Clone as ever; the clone belongs to the same family of fits."""
+        """Clone as usual; the clone belongs to the same family of fits."""
         clone = super().__sklearn_clone__()
         clone.__dict__.update(self._kinship())
         return clone
@@ -74,6 +74,6 @@ class Kin(BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
         return {**super().__getstate__(), **self._kinship()}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        copied = type(self).__new__(type(self))  # not through pickling, which drops a seed
+        copied = type(self).__new__(type(self))  # pickling would drop the seed
         copied.__dict__.update(deepcopy(self.__dict__ | self._kinship(), memo))
         return copied

@@ -1,6 +1,6 @@
-"""Which steps of a pipeline learn from the data, and by which schema they encode tables.
+"""Find the steps of a pipeline that learn from the data, and the schema by which steps encode tables.
 
-The classes of steps are imported late, because most fits have no pipeline and need not wait for them.
+The classes of steps are imported late, because most fits have no pipeline.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def schema_inside(model: Any) -> Schema | None:
 
 
 def schema_among(steps: Iterable[tuple[str, Any]]) -> Schema | None:
-    """Return the schema of the first of these steps that is ours and has one."""
+    """Return the schema of the first step of privfit that has one."""
     ours = (step for _, step in steps if type(step).__module__.startswith("privfit."))
     schemas = (schema for step in ours if (schema := getattr(step, "schema", None)) is not None)
     return next((Schema.of(schema) for schema in schemas), None)
 
 
 def leaves(name: str, step: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the step, or those that it is made of, with their names."""
+    """Yield the step, or the steps that it consists of, with their names."""
     from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import FeatureUnion, Pipeline
 
@@ -45,7 +45,7 @@ def leaves(name: str, step: Any) -> Iterator[tuple[str, Any]]:
 
 
 def learns_nothing(step: Any) -> bool:
-    """Return whether a step takes nothing from the data, or has paid for it."""
+    """Return whether a step learns nothing from the data, or has paid for what it learns."""
     if step is None or isinstance(step, str):  # "passthrough" or "drop"
         return True
     from sklearn.frozen import FrozenEstimator
@@ -58,7 +58,8 @@ def learns_nothing(step: Any) -> bool:
     if isinstance(step, SimpleImputer):
         return bool(step.strategy == "constant" and not step.add_indicator)
     return (
-        isinstance(step, FrozenEstimator | PolynomialFeatures)  # fitted elsewhere; learns the shape only
-        or hasattr(step, "privacy_")  # paid for what it learnt, and says so
+        # the first was fitted elsewhere; the second learns the shape only
+        isinstance(step, FrozenEstimator | PolynomialFeatures)
+        or hasattr(step, "privacy_")  # it paid for what it learnt
         or (hasattr(step, "__sklearn_tags__") and not get_tags(step).requires_fit)
     )

@@ -14,7 +14,7 @@ def budget_bar(title: str, verbose: int) -> Iterator[Callable[[Ledger], None]]:
     if not verbose:
         yield lambda ledger: None
         return
-    from rich.console import Console  # late, because most fits show no bar
+    from rich.console import Console  # imported late, because most fits show no bar
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (

@@ -1,7 +1,7 @@
 """Whether a fit runs in a worker of joblib or of Dask, where one thread is enough.
 
-Such workers are as many as there are cores, so further threads would only wait for each other. Threads that
-wait watch for a moment before they go to sleep, which takes the time of a worker that computes.
+There is one such worker for each core, so further threads would only wait for each other. Waiting threads
+spin for a moment before they sleep, and so take time from workers that compute.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from contextlib import AbstractContextManager, nullcontext
 
-from joblib.parallel import get_active_backend  # which scikit-learn brings
+from joblib.parallel import get_active_backend  # installed with scikit-learn
 
 
 def in_worker() -> bool:
@@ -17,7 +17,7 @@ def in_worker() -> bool:
     backend, _ = get_active_backend()
     if getattr(backend, "nesting_level", 0):
         return True
-    dask_worker = sys.modules.get("distributed.worker")  # without which no task of Dask is running
+    dask_worker = sys.modules.get("distributed.worker")  # if it is not imported, no task of Dask is running
     if dask_worker is None:
         return False
     try:
@@ -28,12 +28,12 @@ def in_worker() -> bool:
 
 
 def one_thread_in_workers() -> AbstractContextManager[None]:
-    """Return a context in which a worker uses its own thread alone, and others as many as they may.
+    """Return a context in which a worker uses only its own thread; other processes use all their threads.
 
     Returns
     -------
     context : context manager
-        To be entered by whoever makes passes over records.
+        The context in which to make passes over records.
 
     Examples
     --------

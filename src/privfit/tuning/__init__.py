@@ -1,4 +1,4 @@
-"""Private search over settings: one privacy budget pays for every fit and every score."""
+"""Private search over settings. One privacy budget pays for all fits and all scores."""
 
 from privfit.tuning.search import DPSearchCV
 

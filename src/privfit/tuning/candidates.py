@@ -18,7 +18,7 @@ from privfit.schema import Schema
 from privfit.solvers import get_solver
 from privfit.tuning.results import in_words
 
-MOST_SETTINGS = 100  # with so many, each gets a hundredth of the privacy budget
+MOST_SETTINGS = 100  # then each gets a hundredth of the privacy budget
 
 # Settings that may be tried. All others state the guarantee, public facts about the table, or the target,
 # which are the same for all fits of a search.
@@ -34,7 +34,8 @@ TRIED = (
     "tau",
     "weight_shrinkage",
 )
-OBJECTS = ("constraint", "start")  # those whose values are Python objects, so not for the command line
+# settings whose values are Python objects, which the command line cannot pass
+OBJECTS = ("constraint", "start")
 PRIVACY = ("epsilon", "delta", "rho", "ledger", "noise", "random_state")  # settings of the whole search
 
 
@@ -62,7 +63,7 @@ def check_estimator(estimator: Any) -> DPLinearModel:
 
 
 def one_grid(param_grid: Any, grid: Any) -> Any:
-    """Return the settings to try, given by one of two names; raise if none or both are given."""
+    """Return the settings to try, which have two names; raise unless exactly one of them is given."""
     if (param_grid is None) == (grid is None):
         raise ValueError(
             "DPSearchCV needs the settings to try, once: param_grid={'alpha': [0, 0.01]}, for example."

@@ -18,14 +18,14 @@ def _best_has(name: str) -> Any:
     def check(search: Any) -> bool:
         getattr(
             getattr(search, "best_estimator_", search.estimator), name
-        )  # whose error says what is missing
+        )  # the error of this attribute says what is missing
         return True
 
     return available_if(check)
 
 
 class ChosenModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn is untyped
-    """An estimator that predicts as its `best_estimator_` does."""
+    """An estimator whose predictions are those of its `best_estimator_`."""
 
     estimator: Any
     best_estimator_: Any
@@ -35,7 +35,7 @@ class ChosenModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # s
         return self.best_estimator_
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return what the chosen model predicts.
+        """Return the predictions of the chosen model.
 
         Parameters
         ----------
@@ -79,7 +79,7 @@ class ChosenModel(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]  # s
         Returns
         -------
         scores : array of shape (n_records,) or (n_records, n_classes)
-            Those of the estimator.
+            The scores of the estimator.
         """
         scores: NDArray[np.float64] = self._best().decision_function(X)
         return scores

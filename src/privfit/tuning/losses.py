@@ -66,7 +66,7 @@ class Losses:
 
 
 def check_scoring(scoring: Any, estimator: DPLinearModel) -> str:
-    """Return the loss that models are compared by: the one that is named, or that of their kind."""
+    """Return the loss by which models are compared: the named one or, by default, that of their kind."""
     classes = is_classifier(estimator)
     offered = OF_CLASSES if classes else tuple(OF_NUMBERS)
     if classes and not hasattr(estimator, "predict_proba"):
@@ -93,7 +93,7 @@ def check_scoring(scoring: Any, estimator: DPLinearModel) -> str:
 def losses_of(
     models: Sequence[DPLinearModel], held: HeldOut, scoring: str, *, log_loss_clip: float
 ) -> Losses:
-    """Apply fitted models to held-out records; what is computed of a record depends on it alone (M1)."""
+    """Apply fitted models to held-out records; each result depends on its record alone (M1)."""
     if scoring in OF_NUMBERS:
         return _of_numbers(models, held, scoring, log_loss_clip)
     numbers, _ = held.classes(np.asarray(models[0].classes_))
@@ -115,7 +115,7 @@ def losses_of(
 
 
 def _wrong(cells: Vector, numbers: NDArray[np.intp], n_classes: int) -> Vector:
-    """Return 1 where the predicted class is another than the true one, as cells of `marked_classes` tell."""
+    """Return 1 where a cell of `marked_classes` says that the predicted class is not the true one."""
     wrong = cells % n_classes != numbers if n_classes <= MOST_IN_A_MATRIX else cells % 2.0 == 0.0
     return np.asarray(wrong, dtype=np.float64)
 
@@ -139,10 +139,10 @@ def _of_numbers(models: Sequence[DPLinearModel], held: HeldOut, scoring: str, fl
 
 
 def _hinges(model: DPLinearModel, X: Any, numbers: NDArray[np.intp]) -> Vector:
-    """Return max(0, 1 - margin) as a share of the largest that counts, rounded.
+    """Return max(0, 1 - margin), clipped and rounded, as a share of the largest allowed value.
 
-    The margin of a record is half of what its class's score is above the best other score. Of two classes
-    that is the score itself, with the sign of the class.
+    The margin of a record is half the difference between the score of its class and the best other score.
+    With two classes it is the score itself, with the sign of the class.
     """
     k = len(model.classes_)
 

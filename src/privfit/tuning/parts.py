@@ -28,7 +28,7 @@ from privfit.tuning.plan import Plan
 
 
 def people_of(records: Records, schema: Schema | None, relation: Relation) -> People | None:
-    """Return the person of each row, if all rows of a person have to be in one part; None otherwise."""
+    """Return the person of each row if all rows of a person have to be in one part; otherwise None."""
     if relation.unit == "record":
         return None
     if schema is not None and schema.identifier is not None:
@@ -60,14 +60,14 @@ def held_out_rows(count: int, people: People | None, share: float, noise: NoiseS
     if people is None:
         held[noise.poisson_rows(count, share)] = True
         return held
-    numbers = people.numbers  # from 0 on; rows without an id are not used by any part
+    numbers = people.numbers  # numbers from 0 on; no part uses rows without an id
     chosen = np.zeros(int(numbers.max(initial=NOBODY)) + 2, dtype=bool)
     chosen[noise.poisson_rows(len(chosen) - 1, share)] = True
     return chosen[numbers]
 
 
 def rows_in(records: Records, places: NDArray[np.intp], X: Any = None) -> Records:
-    """Return the records of these rows: as they were given, or with features X that were taken already."""
+    """Return the records of these rows: as they were given, or with features X that were read already."""
 
     def chosen(values: Any) -> Any:
         return None if values is None else _safe_indexing(values, places)
@@ -105,8 +105,8 @@ class SharedRecords:
     all : Records
         All records, those that models are trained on first.
     training : Records
-        Those that models are trained on. Their features, norms and packing are the first of all records':
-        no copy is made, unless people have several records.
+        The records that models are trained on. They share the features, norms and packing of all records, of
+        which they are the first. They are copied only if people have several records.
     """
 
     all: Records
@@ -114,7 +114,7 @@ class SharedRecords:
 
     @classmethod
     def of(cls, reading: Reading, held: NDArray[np.bool_], bounds: Any = None) -> SharedRecords:
-        """Arrange what was read by whether it is held out, which copies the features once.
+        """Sort the records so that those held out come last, which copies the features once.
 
         Sums over records are exact, so their order changes nothing.
 
@@ -130,16 +130,16 @@ class SharedRecords:
         Returns
         -------
         records : SharedRecords
-            What all fits share.
+            The records that all fits share.
         """
         from privfit.engine.table import Table  # imported late: it needs numba, which is slow to import
 
         read = reading.records
         assert read is not None
-        held = held if read.rows is None else held[read.rows]  # of the records that have a label
+        held = held if read.rows is None else held[read.rows]  # restricted to records that have a label
         _refuse_empty(held)
         training = np.flatnonzero(~held)
-        if read.groups is not None:  # some records of each person are used, which each fit chooses and copies
+        if read.groups is not None:  # each fit chooses and copies the records of a person that it uses
             return cls(reading.of(read), reading.of(rows_in(read, training)))
         order = np.concatenate([training, np.flatnonzero(held)])
         table = Table(_arranged(read.X, order), intercept=False)
@@ -165,7 +165,7 @@ def divided(records: Records, plan: Plan, share: float) -> tuple[SharedRecords, 
     shared = SharedRecords.of(reading, held, bounds)
     places, X = np.flatnonzero(held), None
     if schema is None and isinstance(records.X, np.ndarray) and shared.all.table is not None:
-        X = shared.all.X[-len(places) :]  # which are the same numbers
+        X = shared.all.X[-len(places) :]  # encoded already, in the same way
     return shared, rows_in(records, places, X)
 
 

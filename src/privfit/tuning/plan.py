@@ -1,4 +1,4 @@
-"""The plan of a search: what it decides before the records are read."""
+"""The plan of a search, which is made before the records are read."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class Plan:
 
     @property
     def search(self) -> float:
-        """Rho of the fits and, of other records, of the scores."""
+        """The rho of the fits, and of the scores, which use other records."""
         assert self.terms.promise is not None
         return self.terms.promise.rho - self.refit
 
     @property
     def level(self) -> float:
-        """What a held-out record adds for itself and for its mean loss, on the grid that makes sums exact."""
+        """How much a held-out record adds for its count and for its mean loss, on the grid of exact sums."""
         return max(round(LEVEL_SHARE * self.clip / SHARE_GRID), 1) * SHARE_GRID
 
 

@@ -13,7 +13,7 @@ from privfit.curator import Measurement
 
 Vector = NDArray[np.float64]
 
-LEVEL_SHARE = 0.25  # what a record adds for its count and for its mean loss, as a share of the clip
+LEVEL_SHARE = 0.25  # a record adds this share of the clip for its count, and for its mean loss
 
 
 def differences_in(released: Measurement) -> tuple[Vector, float]:
@@ -38,14 +38,14 @@ def table_of(
     released : Measurement
         The answer to `LossDifferences`.
     level : float
-        What a record adds for itself.
+        How much a record adds for its count.
     within : pair of float
         The ends of the range of the loss.
 
     Returns
     -------
     columns : dict
-        What `DPSearchCV.cv_results_` documents.
+        The columns that `DPSearchCV.cv_results_` documents.
     """
     low, high = within
     differences, noise = differences_in(released)
@@ -58,7 +58,7 @@ def table_of(
                 tried[row] = setting[name]
         columns[f"param_{name}"] = tried
     columns["params"] = settings
-    known = n > 2.0 * sigma  # otherwise the number of held-out records is noise, and so are means over them
+    known = n > 2.0 * sigma  # otherwise noise hides the number of held-out records, and the means over them
     mean = released.value[1] / released.value[0] if known else math.nan
     share = high - low if known else math.nan
     of_mean = 0.5 * math.hypot(1.0, mean) * sigma / n
@@ -71,7 +71,7 @@ def table_of(
 
 
 def in_words(setting: dict[str, Any]) -> str:
-    """Return a setting as a line of text, in the words of the command line."""
+    """Return a setting as a line of text, written as on the command line."""
     words = {None: "none", True: "true", False: "false"}
     return ", ".join(
         f"{name} = {words[value] if value is None or isinstance(value, bool) else value}"

@@ -113,13 +113,13 @@ class DPSearchCV(ChosenModel, PrivateFit):
     cv_results_ : dict of arrays
         For each setting: its values, `param_NAME` and `params`; `difference`, how much larger its mean
         held-out loss is than the mean over all settings, and the standard error of the noise on that,
-        `difference_noise`; `mean_test_loss` and `loss_noise`, the same for the loss itself, which is less
-        well known; `rank_test_loss`, 1 for the chosen one. All of it was released; NaN stands for what the
-        noise hides.
+        `difference_noise`; `mean_test_loss` and `loss_noise`, the same for the loss itself, which has more
+        noise; `rank_test_loss`, 1 for the chosen setting. All of it was released. NaN stands for numbers that
+        the noise hides.
     scorer_ : str
-        The loss that settings were compared by.
+        The loss by which settings were compared.
     privacy_ : PrivacyStatement
-        What was promised for everything that the search released.
+        The promise for everything that the search released.
     ledger_ : Ledger
         What paid for it.
 
@@ -184,13 +184,14 @@ class DPSearchCV(ChosenModel, PrivateFit):
         Parameters
         ----------
         X : array, sparse matrix or data frame of shape (n_records, n_features)
-            One record a row; with a schema a raw table or the path of one, as for a fit of the estimator.
+            One record in each row; with a schema, a raw table or the path of one, as for a fit of the
+            estimator.
         y : array of shape (n_records,), optional
-            Targets. With a schema they are a column of the table, unless given.
+            Targets. By default, with a schema, its label column.
         sample_weight : array of shape (n_records,), optional
             How much each record counts, in fits and scores.
         groups : array of shape (n_records,), optional
-            An id for each row that says whose it is, with `rows_per_person` of the estimator. All rows of a
+            For each row, the id of its person, if the estimator has `rows_per_person`. Either all rows of a
             person are trained on, or all of them are held out.
 
         Returns
@@ -201,23 +202,23 @@ class DPSearchCV(ChosenModel, PrivateFit):
         Raises
         ------
         BudgetExceeded
-            If the ledger has less left than the search asks for. Nothing was then charged or released.
+            If the ledger has less left than the search asks for. Nothing is then charged or released.
         PrivacyLeakError
-            In strict mode, if the guarantee would not cover everything that the search takes from the data.
+            In strict mode, if the guarantee would not cover everything that the search learns from the data.
         ValueError
-            If a setting or the table is not as it should be, before anything was charged.
+            If a setting or the table is invalid. Nothing is then charged.
         """
         refuse_parts("A search", X, y, sample_weight, groups)
         with self._as_strictly_as_made(), one_thread_in_workers():
             return self._search(Records.given(X, y, sample_weight, groups))
 
     def check(self) -> None:
-        """Refuse settings that make no sense, before there is a table; nothing is charged.
+        """Raise an error for invalid settings, before there is a table; nothing is charged.
 
         Raises
         ------
         ValueError
-            If the grid, the estimator or another setting is not as it should be.
+            If the grid, the estimator or another setting is invalid.
         """
         self._checked()
 
@@ -225,14 +226,15 @@ class DPSearchCV(ChosenModel, PrivateFit):
         plan = self._planned(records)
         schema = plan.declared.schema
         of_query = assumption_of(records.X)
-        X = records.X if schema is None else taken(records.X, schema)  # once, for all fits and scores
+        X = records.X if schema is None else taken(records.X, schema)  # read once, for all fits and scores
         records = replace(records, X=X, reading=Reading())
         known, said = told_labels(self.estimator, records, schema)
-        for number in range(len(plan.settings)):  # on all records, so that no coin decides about a refusal
+        # check all records, so that the random division does not decide about an error
+        for number in range(len(plan.settings)):
             self._model(plan, number, self.ledger, plan.search, known)._fit(records, check_only=True)
         shared, testing = divided(records, plan, float(self.held_out))
         held = HeldOut.given(testing, schema, plan.relation)
-        # records without an id may be all there is in a part, which is refused before a charge
+        # a part may hold only records without an id, which raises an error before a charge
         self._model(plan, 0, self.ledger, plan.search, known)._fit(shared.training, check_only=True)
         ledger = self._open_ledger(plan.terms)
         family = self._join_family(plan.terms.kept)
@@ -243,7 +245,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
                 model = self._model(plan, best, ledger, plan.refit, known, refit=True)
                 model._fit(shared.all)
         except (KeyboardInterrupt, MemoryError) as interrupt:
-            interrupt.__notes__ = []  # what a single fit says of its share
+            interrupt.__notes__ = []  # the note of a single fit about its share of the privacy budget
             interrupt.add_note(
                 f"The search was interrupted and released nothing. {self._still_spent(ledger)}"
             )
@@ -273,7 +275,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         return models, settings, scoring, max(float(clip), SHARE_GRID)
 
     def _planned(self, records: Records) -> Plan:
-        """Check the settings and divide the privacy budget; nothing of the records is looked at."""
+        """Check the settings and divide the privacy budget; no record is read."""
         (models, settings, scoring, clip), estimator = self._checked(), self.estimator
         declared = Declared.by(estimator, weighted=records.sample_weight is not None)
         check_weighted(settings, given=declared.weighting.given)
@@ -304,7 +306,7 @@ class DPSearchCV(ChosenModel, PrivateFit):
         *,
         refit: bool = False,
     ) -> DPLinearModel:
-        """Return an unfitted model with the settings of this number and its part of the privacy budget."""
+        """Return an unfitted model with the settings of this number and its share of the budget."""
         count, schema = len(plan.settings), plan.declared.schema
         n_records = plan.declared.n_records
         if n_records is not None and not refit:
@@ -344,7 +346,8 @@ class DPSearchCV(ChosenModel, PrivateFit):
         columns = losses.shares
         used = held.used(columns, plan.relation)
         weighted = held.weights is not None
-        if weighted:  # by the records' own weights; those of classes are what settings may differ in
+        # weighted by the records' own weights, because settings may differ in the weights of classes
+        if weighted:
             own = replace(plan.declared.weighting, by_class=None)
             shares = own.of(held.weights, None, None).given
             assert shares is not None  # because weights were given
@@ -365,22 +368,23 @@ class DPSearchCV(ChosenModel, PrivateFit):
     def _state_all(
         self, plan: Plan, ledger: Ledger, family: Any, said: dict[str, str], further: tuple[str, ...]
     ) -> None:
-        """Give the search and its models one statement: what was promised for everything together.
+        """Give the search and its models one statement, which is about everything together.
 
-        `said` has what is said instead of some assumptions of single fits, `further` are others.
+        `said` replaces some assumptions of single fits; `further` has other assumptions.
         """
         n_records = plan.declared.n_records
         own = self._state(plan.terms, ledger, family, [], n_records=n_records)
         note = how_chosen(plan, self.held_out)
         for model in {id(model): model for model in (*self.estimators_, self.best_estimator_)}.values():
-            model.ledger = self.ledger  # that of its fit is closed, and scores of the model draw on this one
+            # the ledger of its fit is closed; scores of the model draw on this one
+            model.ledger = self.ledger
             stated = restated(model.privacy_, own, note, n_records, said)
             model.privacy_ = replace(stated, assumptions=(*stated.assumptions, *further))
         best = self.best_estimator_.privacy_
         self.privacy_ = replace(best, notes=(note,), subject="set of models and scores")
 
     def _say(self, message: str) -> None:
-        """Show what is going on, which is public, in a line of its own, because fits show bars."""
+        """Show the state of the search, which is public, on a separate line, because fits show bars."""
         if self.verbose:
             Console(stderr=True, highlight=False, markup=False).print(message)
 
@@ -394,6 +398,6 @@ class DPSearchCV(ChosenModel, PrivateFit):
 
     @property
     def _own_family(self) -> Family:
-        """That of the estimator, because a search and fits of its estimator are about the same people."""
+        """Return the estimator's family, because its fits and the search are about the same people."""
         family: Family | None = getattr(self.estimator, "_own_family", None)
         return super()._own_family if family is None else family

@@ -1,4 +1,4 @@
-"""What is said of the models of a search: each of them was one of several, and one promise covers all."""
+"""Statements about the models of a search: each model was one of several, and one promise covers all."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from privfit.tuning.plan import Plan
 
 
 def how_chosen(plan: Plan, held_out: float) -> str:
-    """Say among how many settings one was chosen, and how, for statements."""
+    """Return the sentence of a statement about how a setting was chosen, and among how many."""
     whom = "person, with all records," if plan.relation.unit == "person" else "record"
     return (
         f"the settings were chosen among {len(plan.settings)} by their {plan.scoring.replace('_', ' ')}; "
@@ -34,12 +34,12 @@ def restated(
     n_records : int, optional
         The declared number of all records.
     said : dict
-        What is said instead of some of the assumptions of a fit.
+        Sentences that replace some of the assumptions of a fit.
 
     Returns
     -------
     statement : PrivacyStatement
-        What the fit rests on, and what the search promises.
+        The assumptions of the fit, with the promise of the search.
     """
     assumptions = (said.get(assumption, assumption) for assumption in fit.assumptions)
     return replace(
@@ -56,8 +56,8 @@ def restated(
 
 
 def _about_all_records(assumption: str, n_records: int | None) -> str:
-    """Say how many records were declared, where a fit says how many its part was expected to have."""
+    """Put the declared number of records in place of the number that a fit expected in its part."""
     counted, declared, _ = assumption.partition(", declared as ")
-    if not declared or not counted.startswith("the number of records"):
+    if n_records is None or not declared or not counted.startswith("the number of records"):
         return assumption
-    return f"{counted}{declared}{n_records}, is public"
+    return f"{counted}{declared}{n_records:,}, is public"

@@ -1,4 +1,4 @@
-"""What of a promise can be checked without the records, by an accountant that is not privfit's own."""
+"""Check a promise without the records, by an accountant that is not privfit's own."""
 
 from privfit.verification.reading import Document, read_document
 from privfit.verification.verifying import Check, Verification, verify

@@ -13,7 +13,7 @@ from typing import Any
 
 TOLERANCE = 1e-6  # of an epsilon; two programs that are both right differ by less
 
-_COARSE = 2.0**-4  # spacing of Renyi orders, in powers of two, in a first search and around what it finds
+_COARSE = 2.0**-4  # spacing of Renyi orders, in powers of two, in a first search and around its best order
 _FINE = 2.0**-10
 
 
@@ -129,7 +129,7 @@ def price_of(noise: str, sensitivity: float, scale: float) -> float:
     noise : {"gaussian", "gumbel", "laplace", "exponential"}
         The noise.
     sensitivity, scale : float
-        Of what it hides, and of the noise.
+        The sensitivity of the sum or score that it hides, and the scale of the noise.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def nearest(total: Fraction) -> float:
     Returns
     -------
     number : float
-        Infinite if no float is as large.
+        The nearest float; infinite if the sum is too large.
     """
     try:
         return float(total)
@@ -183,11 +183,11 @@ def fits(total: Fraction, budget: float) -> bool:
     total : Fraction
         The sum.
     budget : float
-        What it may be.
+        The budget.
 
     Returns
     -------
     fits : bool
-        Whether it is at most the budget and half a unit in its last place.
+        Whether it is at most the budget plus half a unit in the budget's last place.
     """
     return total <= Fraction(budget) * (1 + Fraction(1, 2**53))

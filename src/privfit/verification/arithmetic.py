@@ -27,7 +27,7 @@ def of_promises(promise: dict[str, Any], shared: dict[str, Any] | None) -> Itera
     try:
         part, whole = Budget.written(promise), Budget.written(shared)
     except ValueError:
-        return  # which was said
+        return  # another check reports this
     within = fits(exact_sum([part.rho]), whole.rho) and fits(exact_sum([part.slack]), whole.slack)
     yield Check(
         "shared ledger",
@@ -48,8 +48,8 @@ def _worth(about: str, whose: str, promise: dict[str, Any]) -> Check:
         return Check(
             about,
             None,
-            f"Of {whose}, epsilon = {budget.epsilon:.4g} at delta = {budget.delta:.4g} is the theorem of one "
-            "release, which no accountant computes from a price.",
+            f"For {whose}, epsilon = {budget.epsilon:.4g} at delta = {budget.delta:.4g} follows from the "
+            "theorem of one release; no accountant can compute it from a price.",
         )
     worth = budget.worth()
     holds = worth <= budget.epsilon * (1.0 + TOLERANCE) + 1e-9
@@ -67,7 +67,7 @@ def of_sums(promise: dict[str, Any], rhos: Iterable[float], what: str) -> Iterat
     try:
         budget = Budget.written(promise)
     except ValueError:
-        return  # which was said
+        return  # another check reports this
     rhos = list(rhos)
     total = exact_sum(rhos)
     holds = fits(total, budget.rho)
@@ -84,7 +84,7 @@ def of_charges(evidence: dict[str, Any]) -> Iterator[Check]:
     try:
         budget = Budget.written(evidence["promise"])
     except ValueError:
-        return  # which was said
+        return  # another check reports this
     charges = evidence["charges"]
     yield _deltas(budget, charges)
     wrong = _first([_wrong_kind(budget, charge) for charge in charges])

@@ -14,7 +14,7 @@ from privfit.verification.reading import Document
 
 WORDS = ("claims", "nist_sp_800_226", "registry")
 
-# By the name in the statement: the entry of the evidence with the same fact.
+# The entry of the evidence for each name in the statement that states the same fact.
 _SAID_TWICE = {
     "promise": "promise",
     "account": "shared_ledger",
@@ -41,7 +41,7 @@ def of_unit(evidence: dict[str, Any]) -> Check:
 
 
 def of_noise(evidence: dict[str, Any]) -> Check:
-    """Check that the noise is said to be secure."""
+    """Check that the evidence states secure noise."""
     if evidence["secure_noise"]:
         return Check("random numbers", True, "The noise is stated to come from the system's entropy.")
     return Check("random numbers", False, "The noise was seeded: anybody who guesses the seed can remove it.")
@@ -51,16 +51,16 @@ def of_words(evidence: dict[str, Any]) -> Check:
     """Check that the texts of the evidence follow from its facts, if this version wrote them."""
     if evidence["versions"].get("privfit") != versions_of_release()["privfit"]:
         return Check(
-            "words", None, "Another version of privfit wrote the words; `privfit evidence` makes them anew."
+            "words", None, "Another version of privfit wrote the words; `privfit evidence` writes them again."
         )
     try:
         again = evidence_of(statement_of(evidence))
     except (ValueError, TypeError, ArithmeticError):
-        return Check("words", None, "The words cannot be made anew, because the promise makes no sense.")
+        return Check("words", None, "The words cannot be computed again, because the promise makes no sense.")
     different = [name for name in WORDS if again is None or again[name] != evidence[name]]
     if different:
-        return Check("words", False, f"The words under {' and '.join(different)} are not those of the facts.")
-    return Check("words", True, "The words of the evidence are those that its numbers give.")
+        return Check("words", False, f"Words that do not follow from the facts: {' and '.join(different)}.")
+    return Check("words", True, "The words of the evidence follow from its facts.")
 
 
 def of_file(document: Document, evidence: dict[str, Any]) -> Iterator[Check]:

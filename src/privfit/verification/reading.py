@@ -56,7 +56,7 @@ def read_document(path: str | Path) -> Document:
     Returns
     -------
     document : Document
-        What it says, as its JSON Schema allows.
+        Its statements, which follow the JSON Schema.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def _document(text: str) -> Document:
     if not isinstance(written.get("privacy"), dict):
         raise ValueError("it is neither a model file nor a file of scores or evidence.")
     evidence, is_later = _readable(written.get("evidence"))
-    amounts = ("rho", "epsilon", "delta")  # which only scores have beside the promise
+    amounts = ("rho", "epsilon", "delta")  # only scores have these beside the promise
     privacy = {name: value for name, value in written["privacy"].items() if name not in amounts}
     schema = json_schema(VERSION)
     check_against(schema["properties"]["privacy"] | {"$defs": schema["$defs"]}, privacy)

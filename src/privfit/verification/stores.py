@@ -21,7 +21,7 @@ def of_ledger(evidence: dict[str, Any] | None, ledger: Ledger | None) -> Check:
             )
         return Check("seal", None, f"{missing}: name the ledger's store to compare the seal.")
     if evidence is None or seal is None:
-        return Check("seal", False, "The file has no seal, so that no ledger can be shown to have paid.")
+        return Check("seal", False, "The file has no seal, so nothing shows that a ledger has paid.")
     wrong = _wrong(evidence, seal, ledger)
     if wrong is not None:
         return Check("seal", False, wrong)
@@ -49,7 +49,7 @@ def _wrong(evidence: dict[str, Any], seal: str, ledger: Ledger) -> str | None:
         return "The seal is that of a ledger before its first charge."
     paid = entries[found.noted - 1]
     if paid.settles is None and paid.mechanism != "reserved":
-        return "The seal is that of a charge that is no release of a model or of scores."
+        return "The seal belongs to a charge that did not pay for a model or for scores."
     reserved = paid if paid.settles is None else entries[paid.settles - 1]
     if (reserved.rho, reserved.delta) != (budget.rho, budget.slack):
         return "The ledger set aside another amount than the evidence promises."

@@ -51,7 +51,7 @@ def verify(path: str | Path, *, ledger: Ledger | None = None) -> Verification:
     Parameters
     ----------
     path : str or Path
-        Of a model file, of a file of scores that `privfit evaluate --out` wrote, or of a file of evidence.
+        A model file, a file of scores that `privfit evaluate --out` wrote, or a file of evidence.
     ledger : Ledger, optional
         The ledger in a file or on a server that paid, according to the evidence. The check is whether it
         holds the charge under the seal of the evidence.
@@ -81,8 +81,8 @@ def _checks(document: Document, ledger: Ledger | None) -> Iterator[Check]:
             yield Check(
                 "evidence",
                 None,
-                "The file holds no list of charges: an earlier version made the model, or somebody took the "
-                "evidence out. Only what it has is checked.",
+                "The file holds no list of charges: an earlier version made the model, or somebody removed "
+                "the evidence. Only the facts in the file are checked.",
             )
         if privacy is not None and promise is not None:
             yield from of_promises(promise, privacy["account"])

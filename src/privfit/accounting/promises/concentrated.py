@@ -118,7 +118,7 @@ class Concentrated(About):
         Returns
         -------
         epsilon : float
-            0 if rho is 0.
+            The epsilon, rounded up; 0 if rho is 0.
 
         Raises
         ------

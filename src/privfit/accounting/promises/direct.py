@@ -22,7 +22,7 @@ class Direct(About):
     Parameters
     ----------
     epsilon, delta : float
-        What the theorem promises.
+        The promise of the theorem.
     person_id : str, optional
         The id that tells people apart, if the promise is about people; None if it is about records.
     """
@@ -98,7 +98,7 @@ class Direct(About):
         Returns
         -------
         epsilon : float
-            The same at every delta that is allowed.
+            The theorem's epsilon, which is the same for every allowed delta.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Direct(About):
         Parameters
         ----------
         rho, slack : float
-            What was paid: all of the price, or nothing.
+            The paid amount: the whole price, or nothing.
         delta : float
             At which delta, the theorem's or a larger one.
 

@@ -40,8 +40,8 @@ class Gaussian(About):
         super().__post_init__()
         worth = self.epsilon_at(self.delta)
         if math.isfinite(worth):
-            # rounding mu moves an epsilon far below mu by more than its last digit; gdp leaves more of delta
-            # unused than this allowance takes
+            # If epsilon is far below mu, rounding mu changes more than the last digit of epsilon. `gdp`
+            # leaves a larger part of delta unused than this allowance needs.
             worth -= 2.0**-30 * self.mu
         check_worth(self.epsilon, worth)
 
@@ -92,7 +92,7 @@ class Gaussian(About):
         if kind != "gaussian" or delta:
             raise ValueError(
                 "This ledger keeps a Gaussian promise, which pays for Gaussian noise only; choose a solver "
-                "that adds nothing else, or charge with kind='gaussian' what is Gaussian noise."
+                "that adds nothing else, or pass kind='gaussian' if the noise is Gaussian."
             )
 
     @property

@@ -19,7 +19,7 @@ class Entry:
     what, mechanism : str
         What was asked, and the mechanism that added noise to the answer.
     rho, delta : float
-        The price in approximate zCDP; negative, or 0, for what a settled reservation gives back.
+        The price in approximate zCDP; negative, or 0, for the amount that a settled reservation gives back.
     when : str
         The day, in UTC, as YYYY-MM-DD.
     who : str
@@ -98,5 +98,5 @@ class Store(Protocol):
 
     @property
     def totals(self) -> tuple[int, int]:
-        """What the entries' rhos and deltas add up to, in units of `privfit.accounting.amounts`."""
+        """The sums of the entries' rhos and deltas, in units of `privfit.accounting.amounts`."""
         ...

@@ -25,7 +25,8 @@ Row = Mapping[Any, Any]  # values by the name of their column
 
 REMEDY: Final = "nothing is charged until its owner has removed what was forged, or restored a backup"
 
-# What a seal covers. It leaves out `migrated`, because a migration sets that column of a row that has a seal.
+# The fields that a seal covers. `migrated` is not among them, because a migration sets it in rows that have a
+# seal already.
 _FIELDS_OF_LEDGER = tuple(column.name for column in LEDGERS.c if column.name not in ("seal", "migrated"))
 _FIELDS_OF_ENTRY = tuple(column.name for column in ENTRIES.c if column.name != "seal")
 _FIELDS_IN_FORMAT_1 = tuple(name for name in _FIELDS_OF_ENTRY if name not in ("secret_hash", "secret"))
@@ -39,7 +40,7 @@ class Seal(str):
     entries : int
         How many entries were verified.
     shows : str
-        What that shows, and what it cannot show.
+        What the verification shows, and what it cannot show.
     noted : int or None
         The number of the entry that has the noted seal; 0 for the ledger's own row.
     """
@@ -100,18 +101,17 @@ class Chain:
     Attributes
     ----------
     ledger : str
-        What messages call the ledger.
+        The name of the ledger in messages.
     ceilings : tuple of int
-        What the rhos and the deltas may add up to, in the units of `accounting.amounts`.
+        The largest sums of the rhos and of the deltas, in the units of `accounting.amounts`.
     migrated : int
         How many entries were written in format 1.
     start : str
         The seal of the ledger's own row.
     number, seal, totals
-        The number of the last entry, its seal, and what all rhos and deltas up to it add up to.
+        The number of the last entry, its seal, and the sums of all rhos and deltas up to it.
     reservations : mapping
-        For the number of each reservation that can be settled: its rho, its delta, and the hash of its
-        secret.
+        The reservations that can be settled, by number: rho, delta, and the hash of the secret.
     """
 
     ledger: str
@@ -151,7 +151,7 @@ class Chain:
             rho, delta = amounts[0] or 0, amounts[1] or 0
             if row["settles"] is None:
                 if min(rho, delta) < 0:
-                    raise BrokenChain(f"{where} gives back what no reservation was for; {REMEDY}.")
+                    raise BrokenChain(f"{where} gives back an amount that was not reserved; {REMEDY}.")
                 if in_format_1 or row["secret_hash"] is not None:
                     reservations[number] = rho, delta, row["secret_hash"]
             else:

@@ -1,4 +1,4 @@
-"""A database that holds ledgers: its address, its transactions, and one sentence for each error.
+"""A database that holds ledgers: its address, its transactions, and its errors in one sentence each.
 
 SQLite and PostgreSQL differ only in how a transaction locks others out. Each transaction opens a connection
 of its own, because SQLite forbids using one in a forked process.
@@ -38,7 +38,7 @@ class Database:
     def __init__(self, url: str, timeout: float) -> None:
         self._url, self.timeout = _parsed(url), timeout
         self.is_file = self._url.get_backend_name() == "sqlite"
-        self.url = _without_password(self._url)  # this one is shown and pickled
+        self.url = _without_password(self._url)  # this URL is shown and pickled
 
     @property
     def path(self) -> Path:
@@ -79,19 +79,19 @@ class Database:
         except FileExistsError:
             pass  # another process created it meanwhile
         except FileNotFoundError:
-            raise LedgerError(f"There is no directory {self.path.parent}; make it first.") from None
+            raise LedgerError(f"There is no directory {self.path.parent}; create it first.") from None
         except OSError as error:
             raise LedgerError(
-                f"The file {self.path} cannot be made ({error.strerror}); choose another directory."
+                f"The file {self.path} cannot be created ({error.strerror}); choose another directory."
             ) from None
 
     @contextmanager
     def writing(self, lock: str, committed: Callable[[], None] | None = None) -> Iterator[sa.Connection]:
         """Lock out others who write under this lock, and commit durably when the context ends.
 
-        The transaction is also committed if an exception ends the context, unless the database raised it:
-        what was charged stays charged. `committed` is called after the commit. On a server the lock is
-        advisory, because locking a row needs the right to change rows, which users should not have.
+        The transaction is also committed if an exception ends the context, unless the database raised it. So
+        charges stay charged. `committed` is called after the commit. On a server the lock is advisory,
+        because locking a row needs the right to change rows, which users should not have.
         """
         if self.is_file:
             begin = ["BEGIN IMMEDIATE"]
@@ -162,7 +162,7 @@ class Database:
         """Raise errors of the database as one sentence, without the details that drivers quote."""
         try:
             yield
-        except (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError) as error:  # of a message about odd bytes
+        except (SQLAlchemyError, sqlite3.Error, UnicodeDecodeError) as error:  # for messages with bad bytes
             raise LedgerError(self._sentence(getattr(error, "orig", None) or error)) from None
 
     def _sentence(self, error: BaseException) -> str:

@@ -62,7 +62,7 @@ class MemoryStore:
 
     @property
     def totals(self) -> tuple[int, int]:
-        """What the rhos and deltas add up to, in units."""
+        """The sums of the rhos and deltas, in units."""
         with self._lock:
             return self._rho, self._delta
 

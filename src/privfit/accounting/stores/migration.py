@@ -33,7 +33,7 @@ def migrate(database: Database) -> list[str]:
     Every chain is checked first. If one is broken, nothing is changed. A second call does nothing.
     """
     if not database.exists():
-        raise LedgerError(f"{database.path} is not there; check the path.")
+        raise LedgerError(f"{database.path} does not exist; check the path.")
     with database.changing() as connection:
         if not sa.inspect(connection).has_table(LEDGERS.name):
             raise LedgerError(f"There are no ledgers at {database.url}; check the address.")

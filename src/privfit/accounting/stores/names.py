@@ -58,8 +58,8 @@ _LATIN = {
     "Z": "Ζ",
 }
 _LOOKS = {ord(other): latin for latin, others in _LATIN.items() for other in others}
-# Characters that are printable but drawn as nothing: joiners, fillers, variation selectors and a musical note
-# without a head. The Braille pattern without dots is drawn as a space.
+# Printable characters that are invisible: joiners, fillers, variation selectors and a musical note without a
+# head. The Braille pattern without dots looks like a space.
 _INVISIBLE: dict[int, str | None] = {
     **dict.fromkeys([0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x1D159]),
     **dict.fromkeys([*range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]),
@@ -91,7 +91,7 @@ def look_alike(first: str, second: str) -> bool:
 
 
 def _looks(name: str) -> set[str]:
-    """Return how a name looks as written, in small letters and in capitals; all of them case-folded."""
+    """Return the looks of a name: as written, in small letters and in capitals, each case-folded."""
     plain = unicodedata.normalize("NFKC", name).translate(_INVISIBLE)
     plain = "".join(
         "-" if unicodedata.category(letter) == "Pd" or letter == "−" else letter for letter in plain

@@ -23,7 +23,7 @@ NOT_THE_OWNER = "Only the owner of its tables can change what a ledger promises;
 def change_promise(database: Database, dataset: str, kind: PromiseKind) -> Promise:
     """Change the kind of promise of a ledger that was never charged, and return the new promise."""
     if not database.exists():
-        raise LedgerError(f"{database.path} is not there; check the path.")
+        raise LedgerError(f"{database.path} does not exist; check the path.")
     with database.changing() as connection:
         exists = has_ledgers(connection)
         if exists and not database.is_file:
@@ -34,7 +34,7 @@ def change_promise(database: Database, dataset: str, kind: PromiseKind) -> Promi
         charged = sa.select(ENTRIES.c.number).where(ENTRIES.c.account == row["account"]).limit(1)
         if connection.execute(charged).first() is not None:
             raise ValueError(
-                f"The ledger of {dataset!r} has been charged, so its promise stays as it is; choose a solver "
+                f"The ledger of {dataset!r} has been charged, so its promise cannot change; choose a solver "
                 "that it pays for."
             )
         kept = promise_of(row)

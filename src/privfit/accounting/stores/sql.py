@@ -45,7 +45,7 @@ class SqlStore:
 
     def __init__(self, database: Database, dataset: str, identifier: str, promise: Promise) -> None:
         self.database, self.dataset, self.identifier = database, dataset, identifier
-        self._promise, self._promised_in = promise, ""  # the seal of the row that was found to state it
+        self._promise, self._promised_in = promise, ""  # the seal of the row in which this promise was found
         self._ceilings = ceiling(promise.rho), ceiling(promise.slack)
         self._connection: sa.Connection | None = None
         self._chain: Chain | None = None  # with the entries of the transaction that is under way
@@ -125,7 +125,7 @@ class SqlStore:
 
     @property
     def totals(self) -> tuple[int, int]:
-        """What the rhos and deltas add up to, in units."""
+        """The sums of the rhos and deltas, in units."""
         with self._lock:
             if self._connection is not None:
                 assert self._chain is not None
@@ -166,7 +166,7 @@ class SqlStore:
 
     @property
     def _seen(self) -> Chain | None:
-        """The part of the chain that this process has seen; to be read before a transaction begins."""
+        """The part of the chain that this process has seen. Read it before a transaction begins."""
         return _SEEN.get((self.database.url, self.identifier))
 
     def _remember(self) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 import sqlalchemy as sa
 
-FORMAT = 2  # of the rows; a later version of privfit can recognise them by it
+FORMAT = 2  # the format of the rows, by which later versions of privfit recognise them
 
 TABLES = sa.MetaData()
 
@@ -48,7 +48,8 @@ def ledgers_table(tables: sa.MetaData, migrated: Iterable[str] = ()) -> sa.Table
         sa.Column("when", sa.Text, nullable=False),
         sa.Column("who", sa.Text, nullable=False),
         sa.Column("seal", sa.Text, nullable=False),
-        sa.Column("migrated", sa.Integer),  # how many entries were written in format 1; null if it was not
+        # the number of entries in format 1; null for ledgers that were not migrated
+        sa.Column("migrated", sa.Integer),
         _check("format", f"format = {FORMAT}"),
         _check("migrated_by_owner", by_owner),
     )
@@ -70,8 +71,8 @@ ENTRIES = sa.Table(
     sa.Column("total_rho", sa.Text, nullable=False),
     sa.Column("total_delta", sa.Text, nullable=False),
     sa.Column("seal", sa.Text, nullable=False),
-    sa.Column("secret_hash", sa.Text),  # of a reservation: the hash of what settles it
-    sa.Column("secret", sa.Text),  # of a settlement: that secret
+    sa.Column("secret_hash", sa.Text),  # of a reservation: the hash of the secret that settles it
+    sa.Column("secret", sa.Text),  # of a settlement: the secret of its reservation
     sa.UniqueConstraint("account", "settles"),  # a reservation is settled once
     _check("numbered_from_one", "number >= 1"),
     _check("charges_are_not_negative", f"settles IS NOT NULL OR ({_each_amount(_NOT_NEGATIVE)})"),

@@ -6,13 +6,16 @@ import numpy as np
 
 from privfit.engine.exact.grids import GRID_BITS, MAX_CLIP, MAX_RECORDS, MIN_CLIP, FloatArray, grid, grids
 
-SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100  # of rows; float32 has its full precision there
+# limits of the radius of rows; between them float32 has its full precision
+SMALLEST_RADIUS, LARGEST_RADIUS = 2.0**-100, 2.0**100
 SMALLEST_SQUARE = 2.0**-1074  # the spacing of float64 near zero
 ROUNDING_OF_SUMS = 2.0**-53 * MAX_RECORDS  # error of rounding a sum once, in units of the largest summand
 
-PRODUCT_BITS = 15  # of rows that are multiplied: 2**32 records times 2**30 squared steps fit into 64 bits
+# precision of rows that are multiplied: 2**32 records times 2**30 squared steps fit into 64 bits
+PRODUCT_BITS = 15
 
-MAX_CANDIDATES = 64  # equal steps along a line; powers computed by repeated products stay accurate
+# the largest number of equal steps along a line; powers by repeated products are then accurate
+MAX_CANDIDATES = 64
 
 # Clips for which the logistic ladder multiplies factors and takes few logarithms (see `loss_slack`).
 MIN_PRODUCT_CLIP, MAX_PRODUCT_CLIP = 2.0**-5, 64.0
@@ -152,7 +155,7 @@ def person_bound(one: float, clip: float, most: int) -> float:
 
 
 def moment_clips(radius: float, base: FloatArray) -> FloatArray:
-    """Bound, per column, what `Moments.sums` adds to a sum whose shares have norm at most `radius`.
+    """Bound, for each column, the summands of `Moments.sums` if shares have norm at most `radius`.
 
     Sparse rows add f * (value - base) where a value is present, base being an absent one's, and f <= 1.
     """

@@ -1,10 +1,10 @@
 """The grid that makes sums exact.
 
-Floating-point addition is not associative, so adding one record can change the rounding of everybody
-else's contributions and move a sum by more than the record's own share. Here each contribution is first
-rounded to a multiple of a power of two so coarse that float64 adds up to `MAX_RECORDS` of them without
-any further rounding. The sum is then the same number in every order, and the difference between two
-neighbouring data sets is exactly one record's rounded contribution.
+Floating-point addition is not associative. So adding one record can change the rounding of all other
+contributions, and move a sum by more than the record's own share. Here each contribution is first rounded to
+a multiple of a power of two. This power is so coarse that float64 adds up to `MAX_RECORDS` contributions
+without further rounding. The sum is then the same in every order, and two neighbouring data sets differ by
+exactly one record's rounded contribution.
 """
 
 import math
@@ -18,7 +18,7 @@ FloatArray = NDArray[np.float64]
 
 MAX_RECORDS = 2**32
 GRID_BITS = 21  # 2**32 records times 2**21 grid steps = 2**53, the integers float64 holds exactly
-SMALLEST_COEFFICIENT = 2.0**-1000  # a normal float64, and so small that it does not matter
+SMALLEST_COEFFICIENT = 2.0**-1000  # a normal float64 that is small enough not to matter
 MIN_CLIP, MAX_CLIP = 1e-100, 1e100
 MIN_COLUMN_CLIP, MAX_COLUMN_CLIP = 1e-250, 1e250  # after division by a column's scale
 

@@ -1,4 +1,4 @@
-"""The compiled loops that look at one value of X at a time: magnitudes, counts, values outside a box."""
+"""The compiled loops that read one value of X at a time: magnitudes, counts, values outside a box."""
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def edges_below(x: float, edges: FloatArray) -> int:
 
 @compiled()
 def dense_counts(X: Rows, edges: FloatArray, out: FloatArray) -> None:
-    """Count each value in the bin that its column's edges put it in."""
+    """Count each value in its bin, which the edges of its column define."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             out[j, edges_below(X[i, j], edges[j])] += 1.0
@@ -81,7 +81,7 @@ def dense_counts(X: Rows, edges: FloatArray, out: FloatArray) -> None:
 
 @compiled()
 def csr_counts(indptr: Indices, indices: Indices, data: Rows, edges: FloatArray, out: FloatArray) -> None:
-    """Count each value as `dense_counts` does: first all as zeros, then those stored where they belong."""
+    """Count each value like `dense_counts`: first all as zeros, and then the stored ones in their bins."""
     zeros = np.array([edges_below(0.0, row) for row in edges])
     for j in range(len(edges)):
         out[j, zeros[j]] += len(indptr) - 1
@@ -93,7 +93,7 @@ def csr_counts(indptr: Indices, indices: Indices, data: Rows, edges: FloatArray,
 
 @compiled()
 def dense_fits(X: Rows, low: Rows, high: Rows) -> bool:
-    """Tell whether every value lies in its column's interval."""
+    """Return whether every value lies in its column's interval."""
     for i in range(X.shape[0]):
         outside = 0
         for j in range(X.shape[1]):
@@ -105,7 +105,7 @@ def dense_fits(X: Rows, low: Rows, high: Rows) -> bool:
 
 @compiled()
 def dense_clip(X: Rows, low: Rows, high: Rows, out: Rows) -> None:
-    """Write every value moved into its column's interval."""
+    """Write every value, clipped to its column's interval."""
     for i in range(X.shape[0]):
         for j in range(X.shape[1]):
             out[i, j] = min(max(X[i, j], low[j]), high[j])
@@ -113,7 +113,7 @@ def dense_clip(X: Rows, low: Rows, high: Rows, out: Rows) -> None:
 
 @compiled()
 def csr_fits(indices: Indices, data: Rows, low: Rows, high: Rows) -> bool:
-    """Tell whether every stored value lies in its column's interval."""
+    """Return whether every stored value lies in its column's interval."""
     for t in range(len(data)):
         j = np.uint64(indices[t])
         if data[t] < low[j] or data[t] > high[j]:
@@ -123,7 +123,7 @@ def csr_fits(indices: Indices, data: Rows, low: Rows, high: Rows) -> bool:
 
 @compiled()
 def csr_clip(indices: Indices, data: Rows, low: Rows, high: Rows) -> None:
-    """Move every stored value into its column's interval."""
+    """Clip every stored value to its column's interval."""
     for t in range(len(data)):
         j = np.uint64(indices[t])
         data[t] = min(max(data[t], low[j]), high[j])

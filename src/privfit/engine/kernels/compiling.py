@@ -1,4 +1,4 @@
-"""Compiling the loops: once, kept on disk, and not in silence."""
+"""Compile the loops, keep their machine code on disk, and tell the user if it takes long."""
 
 import gc
 import hashlib
@@ -22,18 +22,19 @@ from privfit.machine_code import keep_by_signature
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = __name__.partition(".")[0]
-NOTICEABLE = 0.2  # seconds of compiling before a word is said
+NOTICEABLE = 0.2  # seconds of compiling after which a message is shown
 MESSAGE = "privfit: compiling for this kind of table, once; this takes some seconds."
 
 
 def compiled(*, nogil: bool = True) -> Callable[[Function], Function]:
-    """Compile, and keep the machine code on disk for the next process.
+    """Return a decorator that compiles, and keeps the machine code on disk for the next process.
 
-    Loops over records run without the GIL. What takes a few microseconds keeps it: getting it back from
-    another thread could take many.
+    Loops over records run without the GIL. Functions that take a few microseconds keep it, because taking it
+    back from another thread may take longer.
 
-    The cache on disk is told about changes of the function's own file only. A digest of all that the function
-    uses is therefore part of its name, and yesterday's code is not found. What it uses must be defined above.
+    numba's cache notices only changes of the function's own file. So the name of the function gets a digest
+    of everything that it uses, and old machine code is not found. Everything that it uses must be defined
+    above it.
     """
 
     def compile_named(function: Function) -> Function:
@@ -47,9 +48,10 @@ def compiled(*, nogil: bool = True) -> Callable[[Function], Function]:
 
 
 def inner(**options: Any) -> Callable[[Function], Function]:
-    """Compile as a part of the loops that call it, with less work than `compiled` makes.
+    """Return a decorator that compiles a function as a part of the loops that call it, which is faster.
 
-    What only loops call needs no entry from Python and no place of its own on disk. Python runs it as it is.
+    A function that only loops call needs no entry point from Python and no file of its own on disk. Called
+    from Python, it runs as Python.
     """
     declare: Callable[[Function], Function] = register_jitable(error_model="numpy", **NO_C_ENTRY, **options)
     return declare
@@ -57,7 +59,7 @@ def inner(**options: Any) -> Callable[[Function], Function]:
 
 def digest(function: Callable[..., Any]) -> str:
     """Return a digest of the files and constants that a function's machine code depends on."""
-    files = {fused.__file__}  # numba knows by itself when to use it
+    files = {fused.__file__}  # used by numba, without a reference in the code
     constants: set[str] = set()
     _collect(function, files, constants)
     sources = [Path(file).read_bytes() for file in sorted(files) if Path(file).exists()]
@@ -65,13 +67,14 @@ def digest(function: Callable[..., Any]) -> str:
 
 
 def _collect(function: Any, files: set[str], constants: set[str]) -> None:
-    """Add the files that a function is written in and calls, and the constants it uses from elsewhere."""
+    """Add the files of a function and of the functions that it calls, and the values of global constants."""
     code = function.__code__
     files.add(code.co_filename)
-    cells = zip(code.co_freevars, function.__closure__ or (), strict=True)
+    captured = zip(code.co_freevars, function.__closure__ or (), strict=True)
     named = {name: function.__globals__.get(name) for name in code.co_names}
-    for name, used in (named | {name: cell.cell_contents for name, cell in cells}).items():
-        python = getattr(used, "py_func", getattr(used, "_defn", used))  # of compiled loops, of intrinsics
+    for name, used in (named | {name: cell.cell_contents for name, cell in captured}).items():
+        # the Python function of a compiled loop, or of an intrinsic
+        python = getattr(used, "py_func", getattr(used, "_defn", used))
         if isinstance(python, FunctionType):
             if (python.__module__ or "").startswith(PACKAGE) and python is not function:
                 _collect(python, files, constants)
@@ -83,10 +86,10 @@ def _collect(function: Any, files: set[str], constants: set[str]) -> None:
 
 
 class _Announcement(event.Listener):
-    """Says once per process, on stderr, that loops are being compiled, if that takes noticeable time.
+    """Prints once per process, on stderr, that loops are being compiled, if this takes noticeable time.
 
-    What the cache on disk holds is not compiled, and then nothing is said. Functions that are compiled for
-    others are part of those.
+    Nothing is printed if the machine code is on disk. The time of a function includes that of the functions
+    that are compiled for it.
     """
 
     def __init__(self) -> None:
@@ -95,7 +98,7 @@ class _Announcement(event.Listener):
         self.said = False
 
     def on_start(self, started: Any) -> None:
-        """Note the time, and speak before the next function if the ones so far took long."""
+        """Note the time, and print the message if the functions so far took long."""
         now = time.perf_counter()
         if self.depth == 0:
             self.started = now
@@ -112,10 +115,11 @@ class _Announcement(event.Listener):
 
 
 class _NoCollections(event.Listener):
-    """Keeps the garbage collector off while loops are compiled, which is a tenth of the time.
+    """Turns the garbage collector off while loops are compiled, which saves a tenth of the time.
 
-    What compiling makes is mostly needed to the end, and in a search for garbage all of it is visited. numba
-    compiles one function at a time, whichever thread asks, and those that it calls inside of it.
+    Most objects of the compiler are needed until its end, and the garbage collector would visit all of them.
+    numba compiles one function at a time, in all threads together; functions that it calls are compiled
+    within.
     """
 
     def __init__(self) -> None:
@@ -123,14 +127,14 @@ class _NoCollections(event.Listener):
         self.collects = False
 
     def on_start(self, started: Any) -> None:
-        """Stop collecting when the outermost function begins."""
+        """Turn the collector off when the outermost function begins."""
         if self.depth == 0:
             self.collects = gc.isenabled()
             gc.disable()
         self.depth += 1
 
     def on_end(self, ended: Any) -> None:
-        """Go on as before when it ends, well or not."""
+        """Restore the collector when it ends, even after an error."""
         self.depth -= 1
         if self.depth == 0 and self.collects:
             gc.enable()
@@ -145,7 +149,7 @@ event.register("numba:compile", _Announcement())  # type: ignore[no-untyped-call
 event.register("numba:compile", _NoCollections())  # type: ignore[no-untyped-call] # numba has no types
 
 if hasattr(os, "register_at_fork"):
-    # A lock that another thread holds during a fork would be held in the child for ever.
+    # If another thread held a lock during a fork, the child could never take it.
     os.register_at_fork(
         before=global_compiler_lock.acquire,
         after_in_parent=global_compiler_lock.release,

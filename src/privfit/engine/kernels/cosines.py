@@ -10,8 +10,8 @@ from privfit.engine.kernels.csr import Indices
 from privfit.engine.kernels.dense import Rows
 from privfit.losses.arithmetic import compilable
 
-# Norms for which no product of two entries overflows, and none that matters underflows. Records with others
-# are taken to point in the same direction.
+# Norms for which no product of two entries overflows, and no relevant product underflows. Records with other
+# norms are assumed to point in the same direction.
 SHORTEST, LONGEST = 1e-120, 1e120
 
 
@@ -60,9 +60,10 @@ def csr_cosines(
     norms: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write the same of sparse rows, whose columns are in order.
+    """Write the same for sparse rows, whose columns are in order.
 
-    `absent` is as in `csr_squares`: columns that both records lack are the sum of all minus the others.
+    `absent` is as in `csr_squares`: the share of columns that both records lack is the sum of all minus the
+    others.
     """
     for person in range(len(starts) - 1):
         first = starts[person]
@@ -95,7 +96,7 @@ def person_factors(
     """Write the factor that shrinks a person's sum of shares to norm `clip`, the same for all their records.
 
     A record's shares, a row, are the coefficients of its outputs times its norm. `slack` times the square of
-    the sum of their lengths is more than rounding can take from the square of the sum's norm.
+    the sum of their lengths exceeds the rounding error of the squared norm of the sum.
     """
     lengths = np.empty(len(out))
     for person in range(len(starts) - 1):

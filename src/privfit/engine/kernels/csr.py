@@ -1,4 +1,4 @@
-"""The compiled loops over a CSR matrix as it is: whether it is canonical, and row norms."""
+"""The compiled loops over a CSR matrix that is not packed: a check that it is canonical, and row norms."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ Indices = NDArray[np.int32] | NDArray[np.int64]
 
 @compiled()
 def csr_is_canonical(indptr: Indices, indices: Indices, n_columns: int) -> bool:
-    """Tell whether every row's column numbers increase strictly and exist."""
+    """Return whether the column numbers of every row increase strictly and are valid."""
     if indptr[0] != 0 or indptr[-1] > len(indices):
         return False
     for i in range(len(indptr) - 1):
@@ -40,8 +40,9 @@ def csr_squares(
 ) -> None:
     """Write each row's sum of squares of z = scale * (x - center).
 
-    `absent` holds z**2 at x = 0 for every column, then their sum, on a grid where all their sums are exact
-    (`grids.rounded_up`): what the absent columns contribute is then the sum minus the present ones.
+    `absent` holds z**2 at x = 0 for every column, and then their sum, on a grid on which their sums are exact
+    (`grids.rounded_up`). The contribution of the absent columns is this sum minus those of the present
+    columns.
     """
     for i in range(len(out)):
         present, rest = 0.0, absent[-1]

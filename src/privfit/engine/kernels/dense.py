@@ -1,7 +1,7 @@
 """The compiled loops over dense rows: norms, predictions, and sums of coefficient times row. One pass each.
 
-None of them knows the loss. A row's prediction is one reduction in an order that depends on the number of
-columns only, so it is bit for bit the same whatever other rows there are and wherever the row stands.
+None of them uses the loss. A row's prediction is one sum in an order that depends only on the number of
+columns. So it is the same, bit for bit, for any other rows and at any place in the table.
 """
 
 from typing import Any
@@ -29,8 +29,8 @@ from privfit.engine.kernels.limits import within_limits
 
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
-# Rows are visited from this many places at once: several streams keep more of memory's bandwidth busy. With
-# the prefetching below that takes a third off a pass over 500,000 rows of float32 (benchmarks/streams.py).
+# Rows are read from this many places in turn, because several streams use more of the memory bandwidth. With
+# the prefetching below, a pass over 500,000 rows of float32 takes a third less time (benchmarks/streams.py).
 STREAMS = 4
 
 
@@ -45,7 +45,7 @@ def padded(w: FloatArray) -> FloatArray:
 
 @inner(forceinline=True)
 def standardised(X: Rows, i: int, j: int, center: FloatArray, scale: FloatArray) -> Any:
-    """Return z = scale * (x - center) of eight entries, or zeros beyond the last. The map is `padded`."""
+    """Return z = scale * (x - center) of eight entries, zeros beyond the last; the map is `padded`."""
     rest = X.shape[1] - j
     x = entries(X, i, j) if rest >= LANES else last_entries(X, i, j, rest)
     return multiply(read(scale, j), subtract(x, read(center, j)))
@@ -93,10 +93,10 @@ def dense_predictions(X: Rows, w: FloatArray, offset: float, out: FloatArray) ->
 
 @inner()
 def begun(magics: FloatArray) -> FloatArray:
-    """Return sums for `dense_combine`: those of the columns, padded, and LANES of the coefficients.
+    """Return initial sums for `dense_combine`: of the columns, padded, and LANES sums of the coefficients.
 
-    They begin at the columns' magics, where the spacing of float64 is the grid's step. Adding a product to
-    such a sum, with one rounding, is then adding the product rounded to the grid (`rounding.odd`).
+    They begin at the columns' magics, where the spacing of float64 is the grid's step. So adding a product
+    with one rounding adds the product rounded to the grid (`grids.odd`).
     """
     p = len(magics) - 1
     sums = np.empty(-(-p // LANES) * LANES + LANES)
@@ -109,8 +109,8 @@ def begun(magics: FloatArray) -> FloatArray:
 def dense_combine(X: Rows, coefficients: FloatArray, following: Rows, sums: FloatArray) -> None:
     """Add coefficient times (row, 1) over the rows to sums that have `begun`.
 
-    Meanwhile half of the rows `following`, those of two streams of `dense_predictions`, are fetched from
-    memory; the hardware does better with the other half by itself.
+    Meanwhile half of the rows `following`, those of two streams of `dense_predictions`, are prefetched. For
+    the other half, the hardware's own prefetching is faster.
     """
     n, p = X.shape
     full, rest = p - p % LANES, p % LANES
@@ -147,7 +147,7 @@ def dense_combine(X: Rows, coefficients: FloatArray, following: Rows, sums: Floa
 
 @inner()
 def finished(sums: FloatArray, magics: FloatArray, out: FloatArray) -> None:
-    """Add to `out` what the sums have gained since they have `begun`."""
+    """Add the increase of the sums since `begun` to `out`."""
     p = len(magics) - 1
     for j in range(p):
         out[j] += sums[j] - magics[j]

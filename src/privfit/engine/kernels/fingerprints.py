@@ -16,7 +16,8 @@ def fingerprints(words: NDArray[np.uint32], keys: NDArray[np.uint64], out: NDArr
     """
     size = len(keys)
     for piece in range(len(out)):
-        own = words[piece * size : (piece + 1) * size]  # a slice, whose places are known not to be negative
+        # a slice, so that numba need not test for negative subscripts
+        own = words[piece * size : (piece + 1) * size]
         total = np.uint64(0)
         for i in range(len(own)):
             total += np.uint64(own[i]) * keys[i]

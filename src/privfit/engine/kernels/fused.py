@@ -10,11 +10,11 @@ from privfit.losses.arithmetic import NO_C_ENTRY, multiply_add, tell_numba
 
 tell_numba()
 
-# Compiled code calls an intrinsic without the first argument, which its author gets.
+# An intrinsic has a first argument, the typing context, that compiled code does not pass.
 declared: Callable[[Callable[..., Any]], Callable[..., Any]] = intrinsic
 
 
-JIT_OPTIONS: Any = NO_C_ENTRY  # which numba's types do not know
+JIT_OPTIONS: Any = NO_C_ENTRY  # an option that numba's type hints do not have
 
 
 @declared

@@ -1,9 +1,9 @@
-"""The compiled loops of a whole gradient: predictions, slopes and sums of a tile of rows at a time.
+"""The compiled loops of a whole gradient: predictions, slopes and sums for one tile of rows at a time.
 
-Rows come from memory once, and are still in the cache when they are summed: that takes .6 to .7 of the time
-of two passes over 500,000 x 120, and as long on tables that fit into the cache (benchmarks/outputs.py). What
-is computed for a record is what `dense`, `sparse` and `pointwise` compute for it in separate passes, bit for
-bit. The loops of a combination do the last part alone, for given slopes.
+Rows are read from memory once, and are still in the cache when they are summed. On a table of 500,000 x 120
+this takes .6 to .7 of the time of two passes. On tables that fit into the cache it takes as long
+(benchmarks/outputs.py). The result for a record is the same, bit for bit, as in the separate passes of
+`dense`, `sparse` and `pointwise`. The loops of a combination do only the last part, for given slopes.
 """
 
 import functools
@@ -20,7 +20,7 @@ from privfit.engine.kernels.pointwise import coefficient, compiled_for
 from privfit.engine.kernels.sparse import COPIES, PackedWeights, merge, tile_combine, tile_predictions
 from privfit.losses.loss import Loss
 
-TILE_BYTES = 2**15  # of dense rows
+TILE_BYTES = 2**15  # bytes of a tile of dense rows
 
 
 class Gradients(NamedTuple):

@@ -8,9 +8,9 @@ from privfit.engine.exact.grids import FloatArray
 from privfit.engine.kernels.compiling import compiled, inner
 from privfit.losses.arithmetic import exp
 
-ROWS_SIDE_BY_SIDE = 64  # rows that the short loops process, each in a lane of its own
-RUNGS = 7  # steps of a ladder that are climbed at a time
-LARGEST_EXPONENT = 600.0  # exponents up to here, positive or negative, leave room for products
+ROWS_SIDE_BY_SIDE = 64  # rows that a short loop processes, each in a lane of its own
+RUNGS = 7  # steps of the ladder that are computed in one visit of a row
+LARGEST_EXPONENT = 600.0  # the largest size of an exponent for which products do not overflow
 LOG_ROOM = 350.0  # two products of at most e**350 multiply without overflow
 
 
@@ -24,18 +24,18 @@ def multiply_far(
     ratio: FloatArray,
     products: FloatArray,
 ) -> None:
-    """Take the records whose powers could overflow out of the ladder, with an exponential per step."""
+    """Compute the records whose powers could overflow without the ladder, by one exponential a step."""
     count = products.shape[0] - 1
     for lane in range(len(m)):
         if abs(m[lane]) + abs(count * spacing * d[lane]) > LARGEST_EXPONENT:
             for k in range(count + 1):
                 products[k, lane] *= min(1.0 + exp((k * spacing) * d[lane] - m[lane]), cap)
-            E[lane], ratio[lane] = 0.0, 1.0  # a factor of one at every step
+            E[lane], ratio[lane] = 0.0, 1.0  # then the ladder multiplies by one at every step
 
 
 @compiled()
 def add_logarithms(products: FloatArray, out: FloatArray) -> None:
-    """Add the logarithm of each row's product to out[:, k] with Neumaier's compensation; reset to one."""
+    """Add the logarithms of products to out[:, k] with Neumaier's compensation; reset products to 1."""
     for k in range(products.shape[0]):
         product = 1.0
         for lane in range(ROWS_SIDE_BY_SIDE + 1):
@@ -76,8 +76,8 @@ def softplus_sums(
     ratio = np.empty(ROWS_SIDE_BY_SIDE)
     for start in range(0, len(predictions), ROWS_SIDE_BY_SIDE):
         width = len(predictions[start : start + ROWS_SIDE_BY_SIDE])
-        # Separate short loops, because each of them becomes vector instructions.
-        for lane in range(width):  # margins, and how fast they fall
+        # separate short loops, because the compiler turns each of them into vector instructions
+        for lane in range(width):  # the margins, and their decrease in each step
             m[lane] = targets[start + lane] * predictions[start + lane]
             d[lane] = targets[start + lane] * slopes[start + lane]
         for lane in range(width):
@@ -90,7 +90,8 @@ def softplus_sums(
         if far > 0:
             multiply_far(m[:width], d[:width], spacing, cap, E, ratio, products)
         k = 0
-        while k + RUNGS <= count + 1:  # several rungs for each visit to E, because the loop waits for memory
+        # several steps for each visit of E, because memory limits the speed of the loop
+        while k + RUNGS <= count + 1:
             for lane in range(width):
                 power, r = E[lane], ratio[lane]
                 for rung in range(RUNGS):

@@ -1,10 +1,10 @@
-"""Eight float64 numbers side by side, for compiled loops over the entries of rows.
+"""Vectors of eight float64 numbers, for compiled loops over the entries of rows.
 
-The compiler makes such loops out of ordinary ones, but leaves up to thirty entries at the end of each row to
-be worked on one by one, and adds up in an order of its own. Here both are as written, on every machine: the
-compiler maps eight lanes to whatever vectors there are.
+The compiler can vectorise ordinary loops, too. But it then processes up to thirty entries at the end of each
+row one by one, and chooses the order of additions. Here both are fixed, and the same on every machine. The
+compiler maps the eight lanes to the vectors of the processor.
 
-Values of type Lanes exist in compiled code only. None of the functions checks a subscript.
+Values of type Lanes exist in compiled code only. The functions do not check subscripts.
 """
 
 from collections.abc import Callable
@@ -76,7 +76,7 @@ def entries(typing: Any, X: Any, i: Any, j: Any) -> Any:
 
 @declared
 def last_entries(typing: Any, X: Any, i: Any, j: Any, count: Any) -> Any:
-    """Return X[i, j : j + count] and zeros. What comes behind is not read."""
+    """Return X[i, j : j + count], padded with zeros. Later entries are not read."""
     vector = _stored(X)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -164,7 +164,7 @@ def total(typing: Any, values: Any) -> Any:
 
 @declared
 def prefetch(typing: Any, X: Any, i: Any, j: Any) -> Any:
-    """Ask for the memory around X[i, j], which is about to be needed, and do not wait for it."""
+    """Prefetch the memory around X[i, j], which is needed soon, without waiting for it."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(X)(context, builder, args[0])
@@ -174,7 +174,7 @@ def prefetch(typing: Any, X: Any, i: Any, j: Any) -> Any:
         instruction = low_level.get_or_insert_function(
             builder.module, ir.FunctionType(ir.VoidType(), [pointer, flag, flag, flag]), "llvm.prefetch.p0"
         )
-        # to read, into the second-level cache, as data
+        # arguments: for reading, into the second-level cache, as data
         builder.call(instruction, [builder.bitcast(place, pointer), flag(0), flag(2), flag(1)])
         return context.get_dummy_value()
 
@@ -182,7 +182,7 @@ def prefetch(typing: Any, X: Any, i: Any, j: Any) -> Any:
 
 
 def _pointer(context: Any, builder: Any, signature: Any, args: Any, vector: Any, rank: int) -> Any:
-    """Return the place of a vector that begins at the entry of args[0] with the subscripts that follow."""
+    """Return a pointer to the vector that begins at an entry of args[0]; the other args are subscripts."""
     array_type = signature.args[0]
     array = context.make_array(array_type)(context, builder, args[0])
     subscripts = [context.cast(builder, args[k], signature.args[k], types.intp) for k in range(1, rank + 1)]

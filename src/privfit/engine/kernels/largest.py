@@ -14,7 +14,7 @@ def dense_largest(
     for i in range(X.shape[0]):
         largest = least
         for j in range(X.shape[1]):
-            # a dropped column may hold infinity minus a number, which 0 does not make 0
+            # a dropped column may hold infinities, and 0 times infinity is not 0
             if scale[j] > 0.0:
                 largest = max(largest, abs(scale[j] * (X[i, j] - center[j])))
         out[i] = largest
@@ -31,7 +31,7 @@ def csr_largest(
     absent: float,
     out: FloatArray,
 ) -> None:
-    """Write the same for rows of a CSR matrix, or `absent`: the largest |z| where x is 0, of any column."""
+    """Write the same for rows of a CSR matrix; `absent` is the largest |z| of any column where x is 0."""
     for i in range(len(out)):
         largest = max(least, absent)
         for t in range(indptr[i], indptr[i + 1]):

@@ -1,8 +1,8 @@
-"""The compiled loops of first and second moments: how far to shrink each row, and sums of shrunken rows.
+"""The compiled loops of first and second moments: the factor that shrinks each row, and sums of rows.
 
-Beside a row z = scale * (x - center) stands its curve z * (z - root), column by column: z**2 where the root
-is 0, and where it is 1 a number that vanishes for 0/1 columns. A row is shrunk by
-f = min(1, radius / ||z||, curve_radius / ||curve||); see `bounds.moment_bound`.
+Each row z = scale * (x - center) has a curve, z * (z - root) in each column. It is z**2 if the root is 0. If
+the root is 1, it is 0 for 0/1 columns. A row is shrunk by f = min(1, radius / ||z||, curve_radius /
+||curve||); see `bounds.moment_bound`.
 """
 
 import math
@@ -18,7 +18,7 @@ from privfit.engine.kernels.lanes import LANES, add, alike, fma, multiply, read,
 
 @inner()
 def factor(squares: float, curves: float, radius: float, curve_radius: float) -> float:
-    """Return f for a row with these sums of squares of z and of its curve, and 0 where they overflowed."""
+    """Return f for a row with these sums of squares of z and of its curve; 0 if they have overflowed."""
     if not squares + curves < math.inf:
         return 0.0
     f = 1.0
@@ -94,9 +94,9 @@ def csr_powers(
     squares: FloatArray,
     curves: FloatArray,
 ) -> None:
-    """Write each row's sums of squares of z and of its curve, never less than they are.
+    """Write each row's sums of squares of z and of its curve, rounded up.
 
-    `absent` holds those of absent values, each row followed by its sum, as in `csr.csr_squares`.
+    `absent` holds the squares for absent values, each row followed by its sum, as in `csr.csr_squares`.
     """
     p = len(scale)
     for i in range(len(indptr) - 1):
@@ -128,7 +128,7 @@ def csr_moments(
     curves: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Add f times (z, curve), less those of an absent value, to out[0] and out[1]; f itself comes last."""
+    """Add f times (z, curve), minus that of an absent value, to out[0] and out[1]; f is added last."""
     p = len(scale)
     for i in range(len(indptr) - 1):
         f = factor(squares[i], curves[i], radius, curve_radius)

@@ -1,7 +1,7 @@
 """The compiled loops that write rows as whole multiples of a grid's step, and multiply them.
 
 Rows are written in panels of eight neighbouring columns, out[panel, row, column], so that a product of two
-columns reads memory from one end to the other.
+columns reads memory sequentially.
 """
 
 import numpy as np
@@ -34,7 +34,8 @@ def dense_multiples(
     for i in range(X.shape[0]):
         factor = factors[i]
         for j in range(p):
-            z = scale[j] * (X[i, j] - center[j]) if factor > 0.0 else 0.0  # otherwise it may be infinite
+            # without the test it may be infinite
+            z = scale[j] * (X[i, j] - center[j]) if factor > 0.0 else 0.0
             out[j // LANES, start + i, j % LANES] = (factor * z + TO_INTEGER) - TO_INTEGER
         for j in range(len(bias)):
             last = p + j
@@ -53,7 +54,7 @@ def csr_multiples(
     start: int,
     out: FloatArray,
 ) -> None:
-    """Write the same: first every column as if x were 0 in it, then those present."""
+    """Write the same: first every column as if x were 0, and then the stored entries."""
     p = len(scale)
     for i in range(len(indptr) - 1):
         factor = factors[i]
@@ -71,7 +72,7 @@ def csr_multiples(
 
 @compiled()
 def add_products(panels: FloatArray, n_rows: int, out: NDArray[np.int64]) -> None:
-    """Add the products of every panel's columns with its own and all later ones', summed over the rows.
+    """Add the products of each panel's columns with those of itself and all later panels, summed over rows.
 
     All numbers are integers, and so are the sums.
     """

@@ -1,8 +1,8 @@
-"""The compiled loops of gradients with several outputs: one visit of each tile of rows for all of them.
+"""The compiled loops of gradients with several outputs, which read each tile of rows once for all outputs.
 
 A record's gradient is the outer product of its derivatives and its row, so the joint clip is one factor per
-record. What is computed for a record is what `pointwise`, `dense` and `combination.shrunk` compute for it in
-separate passes, bit for bit.
+record. The result for a record is the same, bit for bit, as in the separate passes of `pointwise`, `dense`
+and `combination.shrunk`.
 """
 
 import functools
@@ -32,7 +32,7 @@ class OutputLoops(NamedTuple):
 
 @compilable
 def shrink(values: FloatArray, most: float) -> None:
-    """Shrink a record's values to a length of at most `most`, as `combination.shrunk` does."""
+    """Shrink a record's values to a length of at most `most`, like `combination.shrunk`."""
     largest, squares = 0.0, 0.0
     for k in range(len(values)):
         largest = max(largest, abs(values[k]))
@@ -55,7 +55,7 @@ def predictions_of_two(
     out: FloatArray,
     other: FloatArray,
 ) -> None:
-    """Write what `dense_predictions` writes of two outputs; entries are read and widened once for both."""
+    """Write the same as `dense_predictions` for two outputs; entries are read and widened once for both."""
     n, p = X.shape
     full, rest = p - p % LANES, p % LANES
     for i in range(0, n, 2):
@@ -76,7 +76,7 @@ def predictions_of_two(
 
 @inner()
 def combine_two(X: Rows, c: FloatArray, d: FloatArray, sums: FloatArray, other: FloatArray) -> None:
-    """Add to the sums of two outputs what `dense_combine` adds to those of one; entries are read once."""
+    """Add the same as `dense_combine` to the sums of two outputs; entries are read once."""
     n, p = X.shape
     full, rest = p - p % LANES, p % LANES
     half = n // 2
@@ -108,7 +108,7 @@ def output_loops(loss: Loss) -> OutputLoops:
     """Return the loops of a loss of several outputs, compiled on first use."""
     derivative, outputs = loss.derivative, loss.outputs
 
-    # no compiled loop, because code on disk is not found again if it uses one of a function inside a function
+    # not compiled by itself: code on disk is not found again if it calls a compiled inner function
     @inner()
     def to_coefficients(
         predictions: FloatArray,
@@ -117,7 +117,7 @@ def output_loops(loss: Loss) -> OutputLoops:
         weights: FloatArray,
         clip: float,
     ) -> None:
-        """Put clipped coefficients of the rows, a column each, in the place of their predictions."""
+        """Replace the predictions of the rows by clipped coefficients; each row has a column."""
         there, slopes = np.empty(outputs), np.empty(outputs)
         for i in range(predictions.shape[1]):
             for k in range(outputs):
@@ -137,7 +137,7 @@ def output_loops(loss: Loss) -> OutputLoops:
         weights: FloatArray,
         clip: float,
     ) -> None:
-        """Do what `to_coefficients` does, for callers that are not compiled."""
+        """Call `to_coefficients`, for callers that are not compiled."""
         to_coefficients(predictions, targets, reciprocals, weights, clip)
 
     @compiled_for(loss)

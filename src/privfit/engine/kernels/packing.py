@@ -1,6 +1,6 @@
-"""The compiled loops that pack a sparse matrix: which phrases of ones its rows show, and what remains.
+"""The compiled loops that pack a sparse matrix: they find the phrases of ones in its rows, and the rest.
 
-`layouts.packed` says what a packed matrix is.
+`layouts.packed` defines packed matrices.
 """
 
 from typing import NamedTuple
@@ -14,12 +14,13 @@ from privfit.engine.kernels.dense import Rows
 
 Codes = NDArray[np.uint16]
 
-PHRASES = 512  # of a block of columns, so that the tables of a few blocks stay in the nearest cache
-ROWS_PER_TILE = 256  # so few that their predictions stay in the nearest cache
+# the largest number of phrases of a block; then the tables of a few blocks stay in the nearest cache
+PHRASES = 512
+ROWS_PER_TILE = 256  # then the predictions of a tile stay in the nearest cache
 
 
 class Packed(NamedTuple):
-    """Where the entries of X are."""
+    """The entries of X in packed form."""
 
     codes: Codes  # (blocks of columns, rows): the phrase of each block that a row shows
     parents: NDArray[np.int32]  # of a phrase, the phrase without its last column; itself for an empty one
@@ -27,8 +28,8 @@ class Packed(NamedTuple):
     planes: Rows  # (planes, rows)
     plane_columns: NDArray[np.int64]
     loose_rows: NDArray[np.int64]  # the rows that have loose entries
-    loose_tiles: NDArray[np.int64]  # where in this list each tile of the matrix begins
-    indptr: Indices  # where each of their entries begin
+    loose_tiles: NDArray[np.int64]  # the start of each tile of the matrix in this list
+    indptr: Indices  # the start of the entries of each loose row
     indices: Indices
     data: Rows
     has_wild: bool  # whether a loose entry is larger than 1
@@ -38,13 +39,13 @@ class Packed(NamedTuple):
 def ones_by_column(
     indptr: Indices, indices: Indices, data: Rows, n_columns: int
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return the rows of the ones in every column, one column after the other, and where each begins."""
+    """Return the rows of the ones, column by column, and the start of each column."""
     starts = np.zeros(n_columns + 1, np.int64)
     for t in range(indptr[-1]):
         starts[indices[t] + 1] += data[t] == 1.0
     starts = np.cumsum(starts)
     filled = starts.copy()
-    rows = np.empty(starts[-1], np.uint32)  # of at most 2**32 records
+    rows = np.empty(starts[-1], np.uint32)  # enough for 2**32 records
     for i in range(len(indptr) - 1):
         for t in range(indptr[i], indptr[i + 1]):
             if data[t] == 1.0:
@@ -57,10 +58,11 @@ def ones_by_column(
 def uncoded(
     indptr: Indices, indices: Indices, data: Rows, in_block: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-    """Count the entries that no phrase takes, by column: ones, and others; tell which columns have wild ones.
+    """Count, for each column, the ones and the other entries that are in no phrase, and find wild columns.
 
-    A plane takes the others of a column without wild values, which are to be added up in the order of
-    columns. It takes no ones, because they would be rounded to the grid of that column, not to that of ones.
+    Columns with wild values cannot be planes, because wild values are added up in the order of columns. A
+    plane takes no ones, because it rounds all values to the grid of its column, but ones have a grid of their
+    own.
     """
     ones, others = np.zeros(len(in_block), np.int64), np.zeros(len(in_block), np.int64)
     is_wild = np.zeros(len(in_block), np.bool_)
@@ -85,7 +87,7 @@ def distribute(
     loose_indices: Indices,
     loose_data: Rows,
 ) -> Indices:
-    """Copy the entries that no phrase takes to planes or loose entries; count the latter by row."""
+    """Copy the entries that are in no phrase to planes or loose entries; count loose entries by row."""
     lengths = np.zeros(len(indptr) - 1, indptr.dtype)
     end = 0
     for i in range(len(lengths)):
@@ -112,10 +114,10 @@ def learn(
     parents: NDArray[np.int32],
     lasts: NDArray[np.int32],
 ) -> tuple[int, int]:
-    """Grow a block of columns from `column` on, as far as it has at most PHRASES phrases; return both ends.
+    """Extend a block from `column` on, up to PHRASES phrases; return the next column and phrase.
 
-    `shown` holds every row's phrase: at first the empty one, with number `first`. A column turns the phrase
-    of each row that has a one there into the phrase with this column added.
+    `shown` holds the phrase of every row, which at first is the empty phrase, with number `first`. If a row
+    has a one in a column, its phrase is replaced by the same phrase with this column added.
     """
     parents[first], lasts[first] = first, 0
     size = first + 1
@@ -135,7 +137,7 @@ def learn(
         else:
             column += 1
             continue
-        for t in range(indptr[column], indptr[column + 1]):  # the block is full: take this column back
+        for t in range(indptr[column], indptr[column + 1]):  # the block is full: undo this column
             if shown[rows[t]] >= before:
                 shown[rows[t]] = parents[shown[rows[t]]]
         size = before

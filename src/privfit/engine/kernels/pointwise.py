@@ -1,7 +1,7 @@
-"""The compiled loops over predictions: losses along a line. X is not touched.
+"""The compiled loops over predictions: losses along a line. They do not read X.
 
-Each loss gets loops of its own, compiled around its two functions. What a loop computes for a record
-depends on that record alone.
+Each loss gets loops of its own, compiled with its two functions. The result for a record depends on that
+record alone.
 """
 
 import functools
@@ -17,7 +17,7 @@ from privfit.engine.kernels.limits import LARGEST_PREDICTION
 from privfit.losses.arithmetic import compilable
 from privfit.losses.loss import Loss
 
-ROWS_SIDE_BY_SIDE = 64  # rows that the short loops process, each in a lane of its own
+ROWS_SIDE_BY_SIDE = 64  # rows that a short loop processes, each in a lane of its own
 
 
 class Loops(NamedTuple):
@@ -31,10 +31,10 @@ class Loops(NamedTuple):
 
 @compilable
 def coefficient(slope: float, reciprocal: float, clip: float) -> float:
-    """Return what a row is multiplied by in a gradient: the slope, clipped.
+    """Return the factor of a row in a gradient: the clipped slope.
 
-    `reciprocal` is 1 / norm. The slope is no larger than clip / norm, so that the product has norm `clip` at
-    most. Without a clip, and if the norm has overflowed too, that bound is not a number and there is none.
+    `reciprocal` is 1 / norm. The slope is clipped to clip / norm, so that the product has at most the norm
+    `clip`. If there is no clip and the norm has overflowed, this bound is NaN, and the slope is not clipped.
     """
     most = clip * reciprocal
     size = abs(slope)
@@ -42,7 +42,7 @@ def coefficient(slope: float, reciprocal: float, clip: float) -> float:
 
 
 def compiled_for(loss: Loss) -> Callable[[Function], Function]:
-    """Compile a loop around a loss's functions, and keep it on disk under a name of its own."""
+    """Return a decorator that compiles a loop with a loss's functions, and keeps it on disk."""
 
     def compile_named(function: Function) -> Function:
         function.__name__ = f"{function.__name__}.{loss.name}"
@@ -85,9 +85,9 @@ def loops(loss: Loss) -> Loops:
         magic: float,
         out: FloatArray,
     ) -> None:
-        """Add the losses at predictions - k * spacing * slopes, less the smallest of them, to out[k].
+        """Add the losses at predictions - k * spacing * slopes, minus the smallest of them, to out[k].
 
-        The slopes are clipped, and the rises kept within [0, bound] and rounded to the grid.
+        The slopes are clipped. The differences are clipped to [0, bound] and rounded to the grid.
         """
         count = len(out)
         values, sums = np.empty((count, ROWS_SIDE_BY_SIDE)), np.zeros((count, ROWS_SIDE_BY_SIDE))
@@ -96,7 +96,7 @@ def loops(loss: Loss) -> Loops:
             p, t = predictions[start : start + ROWS_SIDE_BY_SIDE], targets[start : start + ROWS_SIDE_BY_SIDE]
             d = slopes[start : start + ROWS_SIDE_BY_SIDE]
             width = len(p)
-            # Separate short loops, because each of them becomes vector instructions.
+            # separate short loops, because the compiler turns each of them into vector instructions
             for lane in range(width):
                 clipped[lane] = min(max(d[lane], -slope_clip), slope_clip)
             for k in range(count):
@@ -118,7 +118,7 @@ def loops(loss: Loss) -> Loops:
 
     @compiled_for(loss)
     def values(predictions: FloatArray, targets: FloatArray, out: FloatArray) -> None:
-        """Write the loss of every record, whose predictions may be several."""
+        """Write the loss of every record, which may have several predictions."""
         for i in range(len(out)):
             out[i] = value(predictions[i], targets[i])
 

@@ -1,10 +1,10 @@
 """The compiled loops over a sparse matrix in its layout: predictions, and sums of coefficient times row.
 
-What is computed for a record depends on the values of its own entries alone, whatever the layout:
+The result for a record depends only on the values of its own entries, for every layout:
 
 - Values of size at most 1 are tame. Their products with the weights are rounded to a public grid on which
-  every sum of them is exact (`weight_magic`), so that their order does not matter. The products of
-  larger, wild values are added up apart, from left to right.
+  their sums are exact (`weight_magic`), so that their order does not matter. The products of larger, wild
+  values are added up separately, from left to right.
 - Ones, if the view lets them (`Sums.ones_alike`), add the record's coefficient rounded to one grid for all
   columns, so that sums over phrases are exact; other values add products rounded to their column's grid.
 """
@@ -25,12 +25,12 @@ from privfit.engine.kernels.lanes import LANES
 from privfit.engine.kernels.limits import within_limits
 from privfit.engine.kernels.packing import ROWS_PER_TILE, Codes, Packed
 
-COPIES = 4  # of the phrases' sums, so that rows in turn need not wait for each other's
-LARGEST_WEIGHTS = 1e290  # sum of the sizes of all weights
+COPIES = 4  # copies of the phrases' sums, so that successive rows do not wait for each other
+LARGEST_WEIGHTS = 1e290  # the largest sum of the sizes of all weights
 
 
 class PackedWeights(NamedTuple):
-    """Weights, and what they come to for the parts of a packed matrix."""
+    """Weights, and sums of weights for the parts of a packed matrix."""
 
     columns: FloatArray
     planes: FloatArray
@@ -45,7 +45,8 @@ def weight_magic(w: FloatArray) -> float:
 
     With 2**e above the sum S of all |w|, the step is 2**(e - 51). A record has each column once, so its
     products sum to less than 2**51 steps, and rounding moves the sum by half a step per column, at most
-    2**-51 S. M is 0, no rounding, for weights so large (or not finite) that their sums could overflow.
+    2**-51 S. M is 0, so nothing is rounded, if weights are not finite or so large that their sums could
+    overflow.
     """
     total = 0.0
     for weight in w:
@@ -69,7 +70,7 @@ def phrase_weights(
 
 @compiled(nogil=False)
 def spread(parents: NDArray[np.int32], lasts: NDArray[np.int32], sums: FloatArray, out: FloatArray) -> None:
-    """Add each phrase's sum to all of its columns in `out`: D' sums. `sums` is used up."""
+    """Add each phrase's sum to all of its columns in `out`: D' sums. `sums` is overwritten."""
     for phrase in range(len(parents) - 1, -1, -1):
         if parents[phrase] != phrase:
             sums[parents[phrase]] += sums[phrase]
@@ -87,12 +88,12 @@ def mixed_predictions(
     magic: float,
     out: FloatArray,
 ) -> None:
-    """Add the products of the loose entries in these rows, of which some are wild."""
+    """Add the products of the loose entries in these rows, some of which are wild."""
     for r in range(len(rows)):
         tame = wild = 0.0
         for t in range(np.uint64(indptr[r]), np.uint64(indptr[r + 1])):
             value, weight = data[t], w[np.uint64(indices[t])]
-            # Selections, not branches, which mixed values would make the processor guess wrongly.
+            # selections instead of branches, which the processor would mispredict for mixed values
             is_tame = abs(value) <= 1.0
             rounding = magic if is_tame else 0.0
             product = fma(value, weight, rounding) - rounding
@@ -113,7 +114,7 @@ def tame_predictions(
     magic: float,
     out: FloatArray,
 ) -> None:
-    """Add the products of the loose entries in these rows, of which none is wild."""
+    """Add the products of the loose entries in these rows, none of which is wild."""
     one = np.uint64(1)
     for r in range(len(rows)):
         even = odd = 0.0
@@ -144,7 +145,7 @@ def tile_predictions(X: Packed, first: int, w: PackedWeights, out: FloatArray) -
     tile = first // ROWS_PER_TILE
     rows = X.loose_rows[X.loose_tiles[tile] : X.loose_tiles[tile + 1]]
     indptr = X.indptr[X.loose_tiles[tile] :]
-    if X.has_wild or magic == 0.0:  # without a grid the order of additions matters: always the same
+    if X.has_wild or magic == 0.0:  # without a grid the order of additions matters, so it is always the same
         mixed_predictions(rows, first, indptr, X.indices, X.data, w.columns, magic, out)
     else:
         tame_predictions(rows, first, indptr, X.indices, X.data, w.columns, magic, out)
@@ -187,7 +188,7 @@ def plane_sum(planes: Rows, plane: int, first: int, coefficients: FloatArray, ma
 
 @inner()
 def phrase_sums(codes: Codes, rounded: FloatArray, phrases: FloatArray) -> None:
-    """Add the coefficients to their rows' phrases: each fourth row to the same copy of the sums."""
+    """Add the coefficients to the phrases of their rows; every fourth row uses the same copy of the sums."""
     a, b, c, d = phrases[0], phrases[1], phrases[2], phrases[3]
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     for quarter in range(len(codes) // 4):
@@ -204,7 +205,7 @@ def phrase_sums(codes: Codes, rounded: FloatArray, phrases: FloatArray) -> None:
 def product(
     coefficient: float, value: float, column: Any, ones_alike: bool, magics: FloatArray, ones: Any
 ) -> tuple[float, Any]:
-    """Round coefficient times value, and say to which sum it belongs."""
+    """Round coefficient times value, and return the number of the sum to which it is added."""
     is_one = ones_alike and value == 1.0
     in_column, of_coefficient = magics[column], magics[-1]
     magic = of_coefficient if is_one else in_column
@@ -225,7 +226,8 @@ def loose_combine(
 ) -> None:
     """Add coefficient times the loose entries in these rows.
 
-    Four columns at a time, which a row's strictly increasing column numbers allow: a fifth less time.
+    Four columns are added at a time, which saves a fifth of the time. They differ, because the column numbers
+    of a row increase strictly.
     """
     ones = np.uint64(len(magics))
     step, two, three, four = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(4)
@@ -260,9 +262,9 @@ def tile_combine(
 ) -> None:
     """Add coefficient times (row, 1), rounded, to `out` for the tile that begins with row `first`.
 
-    `out` holds the sums of the columns, that of the coefficients, and those of ones in the columns; the sums
-    of phrases are added to the copies in `phrases`. If `ones_alike`, entries equal to 1 are rounded as the
-    coefficient is and summed apart, because sums are exact only on one grid.
+    `out` holds the sums of the columns, of the coefficients, and of ones in the columns. The sums of phrases
+    are added to the copies in `phrases`. If `ones_alike`, entries equal to 1 are rounded like the coefficient
+    and summed separately, because sums are exact only on one grid.
     """
     n, p = len(coefficients), len(magics) - 1
     rounded, magic = scratch[:n], magics[p]

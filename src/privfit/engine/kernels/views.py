@@ -12,8 +12,8 @@ def unfolded(
 ) -> tuple[FloatArray, float]:
     """Return the weights of x, and the constant, that give the predictions of w.
 
-    With an intercept, the last of w is the bias's. The constant is added up from left to right: a library's
-    order may depend on where the arrays lie.
+    With an intercept, the last weight belongs to the bias. The constant is added up from left to right,
+    because in a library the order may depend on the addresses of the arrays.
     """
     v = np.empty(len(scale))
     offset = 0.0
@@ -29,8 +29,8 @@ def folded(
 ) -> FloatArray:
     """Return scale * (sums - center * total) per column, and bias * total; total is the last sum.
 
-    What the sums have `lost` in rounding is added at last. A dropped column's sums were not rounded and may
-    be anything.
+    The rounding errors `lost` are added at the end. The sums of a dropped column were not rounded, and may
+    have any value.
     """
     p = len(scale)
     gradient = np.empty(p + intercept)

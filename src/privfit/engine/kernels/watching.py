@@ -1,8 +1,8 @@
-"""Waiting for another thread without sleeping: a compiled loop that looks at a number until it changes.
+"""Wait for another thread without sleeping: a compiled loop reads a number until it changes.
 
-Waking a thread takes a good part of the time of a step, so whoever expects news within a fraction of a
-millisecond watches for it before going to sleep, as BLAS does. The GIL is free meanwhile. That is worth 12%
-of a fit of Adult as CSR, and 8% dense (`benchmarks/handover.py`, two cores).
+Waking a thread takes a large part of the time of a step. So a thread that waits for less than a millisecond
+first spins, as in BLAS, and only then sleeps. The GIL is free meanwhile. This saves 12% of the time of a fit
+of Adult as CSR, and 8% as a dense matrix (`benchmarks/handover.py`, two cores).
 """
 
 from collections.abc import Callable
@@ -17,18 +17,18 @@ from privfit.engine.kernels.compiling import compiled
 
 Flag = NDArray[np.int64]
 
-# Compiled code calls an intrinsic without the first argument, which its author gets.
+# An intrinsic has a first argument, the typing context, that compiled code does not pass.
 declared: Callable[[Callable[..., Any]], Callable[..., Any]] = intrinsic
 
 
 def flag() -> Flag:
-    """Return a number that threads watch."""
+    """Return a new flag: a number that threads can watch."""
     return np.zeros(1, np.int64)
 
 
 @declared
 def peek(typing: Any, numbers: Any) -> Any:
-    """Return the first of an array of int64 as it is now, in case another thread changes it."""
+    """Return the current first entry of an array of int64, which another thread may change."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(numbers)(context, builder, args[0])
@@ -39,7 +39,7 @@ def peek(typing: Any, numbers: Any) -> Any:
 
 @declared
 def poke(typing: Any, numbers: Any, value: Any) -> Any:
-    """Set the first of an array of int64, for other threads to see now."""
+    """Set the first entry of an array of int64, visible to other threads at once."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(numbers)(context, builder, args[0])
@@ -51,7 +51,7 @@ def poke(typing: Any, numbers: Any, value: Any) -> Any:
 
 @compiled()
 def watch(done: Flag, number: Flag, seen: int, looks: int, grace: int) -> None:
-    """Set `done`, then look at a number until it is not `seen`, at most so often, and `grace` times more."""
+    """Set `done`, then read a number until it differs from `seen`, at most `looks` times; then read on."""
     poke(done, 1)
     for _ in range(looks):
         if peek(number) != seen:

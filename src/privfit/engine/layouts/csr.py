@@ -19,7 +19,8 @@ from privfit.engine.remembered import remembered
 from privfit.engine.view import View
 from privfit.losses.loss import Loss
 
-SHARED_GRID_TOLERANCE = 1e-4  # of the clip: all ones share a grid only if the bound grows by at most this
+# as a share of the clip: all ones share a grid only if the bound grows by at most this
+SHARED_GRID_TOLERANCE = 1e-4
 
 
 class SparseWeights(NamedTuple):
@@ -50,7 +51,7 @@ class SparseLayout:
 
     def __init__(self, X: Any, pack: bool = True, whole: "SparseLayout | None" = None) -> None:
         if not csr.csr_is_canonical(X.indptr, X.indices, X.shape[1]):
-            # A column stored twice in a row would make the row's norm, and so its clipping, wrong.
+            # if a row stored a column twice, its norm, and so its clip, would be wrong
             X.check_format(full_check=True)
             X = X.copy()
             X.has_canonical_format = False
@@ -196,7 +197,7 @@ class SparseLayout:
         return np.append(columns, values[p]), lost
 
     def base(self, view: View) -> FloatArray:
-        """Return the z of values that are absent."""
+        """Return the z of values that are not stored."""
         return view.base
 
     def take(self, rows: Any) -> Any:
@@ -230,7 +231,7 @@ class SparseLayout:
     def clipped(self, low: FloatArray, high: FloatArray) -> "SparseLayout":
         """Return the matrix with column j clipped to [low_j, high_j], or itself if that changes nothing."""
         if np.any(low > 0.0) or np.any(high < 0.0):
-            raise ValueError("low and high must include 0, the value of what a sparse matrix does not store")
+            raise ValueError("low and high must include 0, which a sparse matrix does not store")
         low, high = low.astype(self.X.dtype), high.astype(self.X.dtype)
         if columns.csr_fits(self.X.indices, self.X.data, low, high):
             return self

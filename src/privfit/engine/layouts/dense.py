@@ -19,7 +19,7 @@ from privfit.engine.parallel.chunks import cut
 from privfit.engine.view import View
 from privfit.losses.loss import Loss
 
-TRANSPOSED_BYTES = 2**22  # of the rows of a column-major array that are transposed at a time
+TRANSPOSED_BYTES = 2**22  # bytes of the rows of a column-major array that are transposed at a time
 ROWS_CLIPPED_AT_ONCE = 2**12
 
 DenseWeights = tuple[FloatArray, float]

@@ -1,4 +1,4 @@
-"""The protocol of matrix layouts: what a table needs from a matrix in memory or in a file."""
+"""The protocol of matrix layouts: the operations of a matrix, in memory or in a file, that a table needs."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
@@ -19,7 +19,7 @@ class Loops(NamedTuple):
 
 
 class Rounding(NamedTuple):
-    """How the records' shares of a gradient sum are rounded, and what bounds one record's share then.
+    """The rounding of the records' shares of a gradient sum, and the bound on one rounded share.
 
     `magics` are the constants of the grids of the columns and, the last one, of the coefficient; see
     `grids.magic`. `ones_alike` is for packed matrices.

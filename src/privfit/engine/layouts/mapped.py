@@ -24,7 +24,7 @@ from privfit.engine.parallel.chunks import cut
 from privfit.engine.remembered import remembered
 from privfit.losses.loss import Loss
 
-BLOCK_BYTES = 2**20  # of the rows that are read at a time, so that they stay in the nearest caches
+BLOCK_BYTES = 2**20  # bytes of the rows that are read at a time, so that they stay in the nearest caches
 
 # A function that is applied to rows when they are read; its arguments are the rows and their numbers.
 Step = Callable[[Rows, Any], Rows]
@@ -42,7 +42,7 @@ class MappedDense(DenseLayout):
     steps : sequence of callables
         Functions that are applied to rows when they are read, in this order.
     n_columns : int, optional
-        How many columns there are after these steps.
+        The number of columns after these steps.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How a sparse matrix is laid out for speed: phrases of ones, dense columns, and loose entries.
+"""The packed layout of a sparse matrix, which is fast: phrases of ones, dense columns, and loose entries.
 
 In tables with categories, most entries are ones, and the same few hundred patterns of ones occur again and
 again. X is therefore stored as
@@ -32,8 +32,9 @@ from privfit.engine.kernels.packing import (
     uncoded,
 )
 
-MOST_PHRASES = 2**16  # of all blocks together, so that their numbers fit into two bytes
-LEAST_FILLED_SHARE = 0.5  # of the rows that have a value in a block or plane; others are not worthwhile
+MOST_PHRASES = 2**16  # the largest number of phrases of all blocks, so that their numbers fit into two bytes
+# the least share of rows with a value in a block or plane; with fewer, it does not save time
+LEAST_FILLED_SHARE = 0.5
 
 
 def loose(X: Any) -> Packed:
@@ -104,7 +105,7 @@ def _has_wild(data: Rows) -> bool:
 
 
 def _borders(n: int) -> NDArray[np.int64]:
-    """Return the rows at which tiles begin, and one at or beyond the end."""
+    """Return the first row of each tile, and a row at or beyond the end."""
     return ROWS_PER_TILE * np.arange(-(-n // ROWS_PER_TILE) + 1)
 
 

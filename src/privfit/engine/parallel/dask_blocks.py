@@ -1,4 +1,4 @@
-"""How the blocks of Dask collections become parts: each worker puts together what it has in memory.
+"""Make parts from the blocks of Dask collections: each worker joins the blocks that it has in memory.
 
 There is one part for each thread of the cluster, however many blocks there are. So a question is one task for
 each thread, and a pass over all parts takes as long as one over the table in one place.
@@ -31,7 +31,7 @@ def read_here(given: Sequence[Any], make: Make, key: bytes) -> LocalParts:
     Raises
     ------
     ValueError
-        If no part can be made of the rows, or if there are none.
+        If the rows cannot be encoded, or if there are none.
     """
     import dask.base  # imported late: it is an extra
     from dask.delayed import delayed
@@ -66,20 +66,20 @@ def on_workers(
     key : bytes
         The secret key of the fingerprints.
     divide : callable, optional
-        Divides blocks into pieces, of which each part gets its own: for people, whose records are to be in
-        one part (Q42).
+        Divides blocks into pieces, one for each part. It is used for people, whose records must be in one
+        part (Q42).
 
     Raises
     ------
     ValueError
-        If the rows cannot be computed, if no part can be made of them, or if there are none.
+        If the rows cannot be computed or encoded, or if there are none.
     PartsLost
-        If workers died and their parts could not be made again.
+        If workers died and their parts could not be computed again.
     """
     import distributed  # imported late: it is an extra
 
     futures_of: Any = distributed.futures_of
-    # not optimised, because that may compute what two collections have in common once for each of them
+    # not optimised, because optimising may compute the common parts of two collections twice
     computed = client.persist(list(given), optimize_graph=False)
     columns = []
     for values, kept in zip(given, computed, strict=True):

@@ -1,7 +1,7 @@
 """Parts of a table on the workers of a Dask cluster (Q39 in docs/privacy.md).
 
-Parts are results of tasks, so Dask makes them again if a worker dies. Questions are no tasks: the scheduler
-passes them to the workers and their answers back. That takes a fifth of the time that a task takes.
+Parts are results of tasks, so Dask computes them again if a worker dies. Questions are not tasks: the
+scheduler passes them to the workers, and passes the answers back. This takes a fifth of the time of a task.
 
 Nothing is raised on a worker, because Dask writes the arguments of a function that raises into its log.
 """
@@ -24,10 +24,10 @@ from privfit.engine.parallel.worker_parts import (
 )
 from privfit.engine.parts import Request
 
-Divide = Callable[[Columns, int], list[Any]]  # blocks into so many pieces
+Divide = Callable[[Columns, int], list[Any]]  # divides blocks into this many pieces
 
-PATIENCE = 60  # seconds without any worker, or without an answer, until a fit ends
-PAUSE = 0.05  # seconds, before parts are asked again whose worker did not answer
+PATIENCE = 60  # seconds without any worker, or without an answer, after which a fit ends
+PAUSE = 0.05  # seconds until parts are asked again if their worker did not answer
 
 
 def make_pieces(divide: Divide, count: int, *columns: Sequence[Any]) -> list[Any] | Failed:
@@ -44,7 +44,7 @@ def piece_of(pieces: list[Any] | Failed, number: int) -> Any:
 async def answers_here(
     keys: Mapping[int, Any], request: Request | None, dask_worker: Any = None
 ) -> dict[int, Answer]:
-    """Return the answers of those parts that this worker keeps, by number; each takes one of its threads."""
+    """Return the answers of the parts that this worker keeps, by number; each uses one of its threads."""
     own = {k: dask_worker.data[key] for k, key in keys.items() if key in dask_worker.data}
     loop = asyncio.get_running_loop()
     found = (
@@ -71,7 +71,7 @@ class DaskParts(WorkerParts):
     ValueError
         If a part could not be made of its rows.
     PartsLost
-        If workers died and their parts could not be made again.
+        If workers died and their parts could not be computed again.
     """
 
     def __init__(self, client: Any, made: Sequence[Any], blocks: Sequence[Sequence[int]]) -> None:
@@ -85,12 +85,12 @@ class DaskParts(WorkerParts):
         patience = time.monotonic() + PATIENCE
         while missing := [k for k in parts if k not in found]:
             for k in missing:
-                if self.made[k].status != "finished":  # a call to a dead worker is given up after 30 seconds
+                if self.made[k].status != "finished":  # a call to a dead worker ends after 30 seconds
                     self._places.pop(k, None)
             if not self._places.keys() >= set(missing):
                 began = time.monotonic()
                 self._find(missing)
-                patience += time.monotonic() - began  # making parts again may take its time
+                patience += time.monotonic() - began  # the time to compute parts again does not count
             keys = {k: self.made[k].key for k in missing}
             workers = {self._places[k] for k in missing if k in self._places}
             replies = replies_of(self.client, workers, keys, request) if workers else []
@@ -98,7 +98,7 @@ class DaskParts(WorkerParts):
                 found |= {k: each for k, each in reply.items() if k in keys}
             for k in missing:
                 if k not in found:
-                    self._places.pop(k, None)  # its worker is gone, or does not have it any more
+                    self._places.pop(k, None)  # its worker is gone, or no longer has the part
             if len(found) < len(parts):
                 if time.monotonic() > patience:
                     raise lost("no answer")
@@ -106,7 +106,7 @@ class DaskParts(WorkerParts):
         return found
 
     def _find(self, parts: Sequence[int]) -> None:
-        """Wait until these parts are there, and find out where."""
+        """Wait until these parts exist, and find their workers."""
         futures = {k: self.made[k] for k in parts}
         problem = problem_with(self.client, list(futures.values()))
         if problem is not None:
@@ -118,13 +118,13 @@ class DaskParts(WorkerParts):
 def replies_of(
     client: Any, workers: Collection[str], keys: Mapping[int, Any], request: Request | None
 ) -> list[dict[int, Answer]]:
-    """Return what these workers reply; those that are gone reply nothing."""
+    """Return the replies of these workers; workers that are gone do not reply."""
     replies = client.run(answers_here, keys, request, workers=list(workers), on_error="return")
     return [reply for reply in replies.values() if isinstance(reply, dict)]
 
 
 def problem_with(client: Any, futures: Sequence[Any]) -> str | None:
-    """Wait until all futures are there, and return None; or say in a word why they will not be."""
+    """Wait until all futures are finished, and return None; or return in a word why one failed."""
     import distributed  # imported late: it is an extra
 
     wait: Any = distributed.wait
@@ -138,5 +138,5 @@ def problem_with(client: Any, futures: Sequence[Any]) -> str | None:
         except TimeoutError:
             if not client.scheduler_info(n_workers=-1)["workers"]:
                 return "no worker"
-        except Exception as error:  # of any kind: the cluster's own
+        except Exception as error:  # the cluster raises exceptions of its own classes
             return type(error).__name__

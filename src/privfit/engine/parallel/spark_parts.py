@@ -1,11 +1,11 @@
 """Parts of a table in the Python workers of a Spark cluster (Q39 in docs/privacy.md).
 
 Rows are encoded once, before anything is charged, and Spark keeps the encoded partitions. Each question is a
-job: the workers answer for the parts that they keep in memory, and parts that no worker has any more are sent
-from Spark's own copy. If Spark lost that, it encodes the source again, and fingerprints tell if it changed.
+job, in which the workers answer for the parts that they keep in memory. If no worker has a part any more,
+Spark's own copy of it is sent to one. If Spark has lost the copy, it encodes the source again, and
+fingerprints show whether the rows have changed.
 
-All is done by methods of DataFrames that Spark Connect has, too: no RDDs, no accumulators, no driver's
-context.
+Only methods of DataFrames that Spark Connect has, too, are used: no RDDs, accumulators or driver context.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from privfit.engine.parallel.spark_worker import ANSWERS, ENCODED, Ask, Encode, 
 from privfit.engine.parallel.worker_parts import Answer, WorkerParts, lost
 from privfit.engine.parts import Request
 
-# Spark takes idle workers in turns. If it has two or three for each task, a second or third job finds those
-# that keep the parts; sending parts takes longer.
+# Spark uses idle workers in turn. If there are two or three for each task, a second or third job reaches the
+# workers that keep the parts, which is faster than sending the parts.
 ROUNDS = 3
-ATTEMPTS = 3  # to send parts that do not answer
+ATTEMPTS = 3  # how often to send parts that do not answer
 NOT_KEPT = (
     "Spark did not keep the encoded rows of the DataFrame, and another pass might see other rows; write it "
-    "to Parquet files, and give what spark.read.parquet reads of them."
+    "to Parquet files, and give the DataFrame that spark.read.parquet returns."
 )
-MANY = 2**16  # rows, of which each place for a task gets some
+MANY = 2**16  # so many rows that each task slot gets some
 
 
 def on_workers(frame: Any, encode: Encode) -> SparkParts:
-    """Return the parts of a DataFrame, at most one for each place where a task can run.
+    """Return the parts of a DataFrame, at most one for each task slot.
 
     Parameters
     ----------
     frame : pyspark.sql.DataFrame
         The columns that the fit reads.
     encode : Encode
-        Makes a part of the rows of a partition.
+        Makes a part from the rows of a partition.
 
     Raises
     ------
     ValueError
-        If Spark cannot compute or keep the rows, if no part can be made of them, or if there are none.
+        If Spark cannot compute, keep or encode the rows, or if there are none.
     """
     from pyspark import cloudpickle  # imported late: it is an extra
 
@@ -62,10 +62,10 @@ def places_of(session: Any) -> int:
 
 
 def attempt(job: Callable[[], Any]) -> tuple[Any, str | None]:
-    """Return what a job gives, or in a word why it gives nothing: Spark's messages may quote a cell."""
+    """Return the result of a job, or in a word why it failed: Spark's messages may quote a cell."""
     try:
         return job(), None
-    except Exception as error:  # of any kind: Spark's own
+    except Exception as error:  # Spark raises exceptions of its own classes
         return None, type(error).__name__
 
 
@@ -75,14 +75,14 @@ class SparkParts(WorkerParts):
     Parameters
     ----------
     encoded : pyspark.sql.DataFrame
-        The cells of the parts; it is persisted until these parts are not needed any more.
+        The cells of the parts, which Spark persists as long as these parts are needed.
     key : bytes
         The secret key of the fingerprints.
 
     Raises
     ------
     ValueError
-        If Spark cannot compute or keep the rows, if no part can be made of them, or if there are none.
+        If Spark cannot compute, keep or encode the rows, or if there are none.
     """
 
     def __init__(self, encoded: Any, key: bytes) -> None:
@@ -90,7 +90,7 @@ class SparkParts(WorkerParts):
         self._keepers: dict[int, bytes] = {}
         self._round = 0
         weakref.finalize(self, end, self._encoded, self._fit, self._keepers)
-        # one job, because what two jobs see may be two different tables
+        # one job, because two jobs may see two different tables
         rows, problem = attempt(self._encoded.select("part", "fingerprint").distinct().collect)
         if problem is not None:
             raise ValueError(
@@ -106,7 +106,7 @@ class SparkParts(WorkerParts):
             raise ValueError(NOT_KEPT)
 
     def _asked(self, request: Request | None, parts: Sequence[int]) -> dict[int, Answer]:
-        """Ask workers for what they keep, and send them what nobody keeps."""
+        """Ask workers about the parts that they keep, and send them the parts that no worker keeps."""
         found: dict[int, Answer] = {}
         problem: str | None = None
         for kind in [Ask] * (ROUNDS if self._keepers else 0) + [Send] * ATTEMPTS:
@@ -129,9 +129,9 @@ class SparkParts(WorkerParts):
 
 
 def end(encoded: Any, fit: bytes, keepers: Mapping[int, bytes]) -> None:
-    """Let workers and Spark forget the rows of a fit."""
+    """Remove the rows of a fit from the workers and from Spark."""
     kept = set(keepers)
-    with suppress(Exception):  # of any kind, for example if Spark has been stopped
+    with suppress(Exception):  # any exception, for example if Spark has been stopped
         for _ in range(ROUNDS if kept else 0):
             rows = encoded.select("part").mapInArrow(Forget(fit), ANSWERS).collect()
             kept -= {number for number, _ in rows}

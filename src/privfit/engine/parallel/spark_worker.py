@@ -1,11 +1,11 @@
-"""What Spark's Python workers do: they encode partitions, keep parts in memory, and answer questions.
+"""The code of Spark's Python workers: they encode partitions, keep parts in memory, and answer questions.
 
-These are functions for `mapInArrow`. A partition of encoded rows is a pickled part, cut into cells. Spark
-decides which of its Python workers gets which partition, and sending a partition takes longer than a pass
-over it. So a worker keeps the parts that it was sent, and a question is a job without rows, in which each
-worker answers for the parts that it keeps.
+These are functions for `mapInArrow`. A partition of encoded rows is a pickled part that is divided into
+cells. Spark decides which of its Python workers gets which partition, and sending a partition takes longer
+than a pass over it. So a worker keeps the parts that it received. A question is a job without rows, in which
+each worker answers for the parts that it keeps.
 
-A function reads all rows that it gets, because Spark ends a worker that left some, with all that it keeps.
+A function must read all rows that it gets. Otherwise Spark ends the worker, with all parts that it keeps.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from privfit.engine.parts import Request
 
 ENCODED = "part int, fingerprint binary, cells binary"
 ANSWERS = "part int, answer binary"
-# Arrow's columns of bytes end at 2 GiB, and Spark puts up to 10,000 rows into one
+# Arrow's columns of bytes hold at most 2 GiB, and Spark puts up to 10,000 rows into a column
 CELL_BYTES = 2**17
 
 
 @dataclass(frozen=True)
 class Encode:
-    """Makes a part of the rows of a partition.
+    """Makes a part from the rows of a partition.
 
     Parameters
     ----------
     names : tuple of str
-        What the columns are called.
+        The names of the columns.
     empty : pyarrow.Table
-        A table of these columns without rows, of which a partition without rows is made.
+        A table of these columns without rows, for partitions without rows.
     read : callable
         Reads a table of some rows.
     make : callable
@@ -81,33 +81,33 @@ class Encode:
 class Pickled:
     """A function that was pickled once.
 
-    Spark Connect finds persisted rows by the plan that they are the answer of, in which functions are
-    compared by their bytes, and it pickles them for each job anew.
+    Spark Connect finds persisted rows by their plan, in which it compares functions by their bytes, and it
+    pickles functions again for each job.
     """
 
     function: bytes = field(repr=False)
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Do what the function does."""
+        """Call the function."""
         found: Iterator[Any] = pickle.loads(self.function)(batches)
         return found
 
 
 @dataclass
 class _Fit:
-    """What this worker keeps for one fit."""
+    """The parts that this worker keeps for one fit."""
 
     parts: dict[int, KeptPart | Failed] = field(default_factory=dict)
     last_round: int = -1
 
 
 _FITS: dict[bytes, _Fit] = {}
-_WORKER = secrets.token_bytes(8)  # workers are forked before this is imported
+_WORKER = secrets.token_bytes(8)  # differs between workers, which are forked before this file is imported
 
 
 @dataclass(frozen=True)
 class Ask:
-    """Asks a worker for the answers of those parts that it keeps.
+    """Asks a worker for the answers of the parts that it keeps.
 
     Parameters
     ----------
@@ -116,11 +116,11 @@ class Ask:
     round : int
         The number of the job. A worker that has several of its tasks answers in the first one.
     request : Request or None
-        What is asked; None: what the parts are.
+        The request; None asks for the fingerprints of the parts.
     asked : frozenset of int
         The parts that have to answer.
     keepers : mapping
-        Which worker keeps each part. A part that was sent to another one meanwhile is forgotten.
+        The worker that keeps each part. A worker forgets a part that was sent to another worker.
     key : bytes
         The secret key of the fingerprints.
     """
@@ -133,7 +133,7 @@ class Ask:
     key: bytes = field(repr=False)
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the answers of the parts that are here, whatever the rows say."""
+        """Yield the answers of the parts that this worker keeps; the rows do not matter."""
         for _ in batches:
             pass
         own = _FITS.get(self.fit)
@@ -154,7 +154,7 @@ class Send(Ask):
     """Sends parts to workers that do not keep them, and asks them as well."""
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the answers of the parts whose cells these are."""
+        """Yield the answers of the parts whose cells are in these rows."""
         cells: dict[int, list[bytes]] = {}
         for batch in batches:
             for number, cell in zip(*(column.to_pylist() for column in batch.columns), strict=True):
@@ -181,7 +181,7 @@ class Forget:
     fit: bytes
 
     def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Yield the numbers of the parts that were here."""
+        """Yield the numbers of the parts that this worker kept."""
         for _ in batches:
             pass
         for number in _FITS.pop(self.fit, _Fit()).parts:

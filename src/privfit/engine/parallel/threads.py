@@ -1,9 +1,9 @@
-"""Running tasks on all cores.
+"""Run tasks on all cores.
 
-The compiled loops release the GIL, so ordinary threads do. Unlike numba's own layers they may be used from
-several threads at once and after a fork, and they leave the process's OpenMP alone. A step of a fit takes a
-fraction of a millisecond, and futures, and waking sleepers, a good part of that: so helpers wait at a queue,
-and whoever waits watches a moment before going to sleep (`privfit.engine.kernels.watching`).
+The compiled loops release the GIL, so ordinary threads are enough. Unlike numba's threading layers they can
+be used from several threads at once and after a fork, and they do not affect OpenMP. A step of a fit takes a
+fraction of a millisecond. Futures, and waking threads, would take a large part of that. So helper threads
+wait at a queue, and waiting threads spin for a moment before they sleep (`privfit.engine.kernels.watching`).
 """
 
 import os
@@ -19,12 +19,12 @@ from privfit.engine.kernels.watching import Flag, flag, watch
 
 Task = Callable[[], Any]
 
-LOOKS = 2**19  # before going to sleep: about a fifth of a millisecond
-GRACE = 2**14  # further looks, until the caller is in its own compiled loop and has let go of the GIL
+LOOKS = 2**19  # reads of a flag before a thread sleeps: about a fifth of a millisecond
+GRACE = 2**14  # further reads, until the caller is in its own compiled loop and has released the GIL
 
 
 class _Share:
-    """What one helper is to do, unless it is taken back before the helper gets to it."""
+    """The work for one helper, which can be taken back until a helper begins it."""
 
     def __init__(self, work: Task) -> None:
         self.work: Task | None = work
@@ -33,20 +33,20 @@ class _Share:
         self.asleep.acquire()
 
     def run(self) -> Flag:
-        """Do it, and return what to set when it is done and the GIL is free."""
+        """Do the work, and return the flag to set when it is done and the GIL is free."""
         if self.taken.acquire(blocking=False):
             try:
                 assert self.work is not None
                 self.work()
-            except BaseException as error:  # handed to whoever waits
+            except BaseException as error:  # raised in the thread that waits
                 self.error = error
             finally:
-                self.work = None  # so that an idle helper keeps nothing of what it worked on
+                self.work = None  # so that an idle helper keeps no reference to its last work
                 self.asleep.release()
         return self.done
 
     def finish(self) -> None:
-        """Take it back, or wait for its end and raise what it raised."""
+        """Take the work back, or wait for its end and raise its exception."""
         if not self.taken.acquire(blocking=False):
             watch(flag(), self.done, 0, LOOKS, 0)
             self.asleep.acquire()
@@ -88,9 +88,9 @@ def n_threads() -> int:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Use the calling thread alone: for workers, which are as many as there are cores.
+    """Use only the calling thread, for workers, of which there is one for each core.
 
-    Nobody is handed anything then, so nobody waits or watches either.
+    Then no work is handed over, so no thread waits.
     """
     before = getattr(_here, "alone", False)
     _here.alone = True
@@ -101,7 +101,7 @@ def one_thread() -> Iterator[None]:
 
 
 def run(tasks: Sequence[Task]) -> None:
-    """Run tasks, several at a time and in any order. Raise what they raise."""
+    """Run tasks, several at a time and in any order. Raise their exceptions."""
     remaining = iter(tasks)
 
     def work() -> None:
@@ -112,14 +112,14 @@ def run(tasks: Sequence[Task]) -> None:
     for share in shares:
         _at_work().hand_over(share)
     try:
-        work()  # the caller works, too, so that tasks end even if the helpers are busy with another's
+        work()  # the caller works, too, so that its tasks end even if the helpers are busy with others
     finally:
         for share in shares:
             share.finish()
 
 
 def _at_work() -> _Helpers:
-    """Return the helpers, who are started when they are first needed."""
+    """Return the helpers, which are started when they are first needed."""
     global _helpers
     if _helpers is None:
         _helpers = _Helpers()
@@ -132,5 +132,5 @@ def _forget() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    # The parent's threads do not exist in a child, and its locks may be held by one of them.
+    # a forked child does not have the parent's threads, and they may have held its locks
     os.register_at_fork(after_in_child=_forget)

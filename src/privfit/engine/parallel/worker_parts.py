@@ -1,8 +1,8 @@
-"""Parts of a table on the workers of a cluster, whichever it is (Q39 in docs/privacy.md).
+"""Parts of a table on the workers of a cluster of any kind (Q39 in docs/privacy.md).
 
-A worker keeps the rows of a part, and all that is derived from them. The driver sends questions and gets back
-sums, one small array for each part. Errors are returned, not raised, because clusters write what a function
-raises, and some of them its arguments, into their logs.
+A worker keeps the rows of a part, and everything that is derived from them. The driver sends questions and
+gets back sums, one small array for each part. Errors are returned, not raised, because clusters write
+exceptions, and some of them the arguments of the function, into their logs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from privfit.engine.parallel import threads
 from privfit.engine.parts import Part, PartsLost, Request, check_total, stretches_of
 from privfit.engine.problem import Problem
 
-Columns = Sequence[Sequence[Any]]  # of X, of y and so on, what some blocks have; or the pieces of all blocks
+# for X, y and so on: the values of some blocks; or the pieces of all blocks
+Columns = Sequence[Sequence[Any]]
 Make = Callable[[Columns], tuple[Problem, Sequence[int]]]
 
 FINGERPRINT_BYTES = 16
@@ -32,7 +33,7 @@ NO_RECORDS = "Found array with 0 sample(s): the table has no records."  # scikit
 
 
 class Answer(NamedTuple):
-    """What a worker returns: sums, or what is wrong, and whether the part is what it was."""
+    """The result of a worker: sums, or an error, and the fingerprint of the part."""
 
     fingerprint: bytes
     sizes: tuple[int, ...] = ()
@@ -41,17 +42,17 @@ class Answer(NamedTuple):
 
 
 class Failed:
-    """Takes the place of a part that could not be made."""
+    """Stands for a part that could not be computed."""
 
     def __init__(self, refusal: str) -> None:
         self.refusal = refusal
 
     def __repr__(self) -> str:
-        return "<part that could not be made>"
+        return "<part that could not be computed>"
 
 
 class KeptPart(Part):
-    """A part with the fingerprint of its records, and with how many of them came of each of its blocks."""
+    """A part with the fingerprint of its records, and with the number of records of each of its blocks."""
 
     def __init__(self, records: Problem, sizes: Sequence[int], key: bytes) -> None:
         super().__init__(records)
@@ -60,12 +61,12 @@ class KeptPart(Part):
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"sizes": self.sizes, "fingerprint": self.fingerprint}
 
-    def __sizeof__(self) -> int:  # by which Dask decides what to move to another worker
+    def __sizeof__(self) -> int:  # Dask moves data to other workers depending on this size
         return sum(array.nbytes for array in arrays_of(self.records)) + object.__sizeof__(self)
 
 
 def arrays_of(records: Problem) -> list[np.ndarray[Any, Any]]:
-    """Return the arrays that records consist of, in a fixed order."""
+    """Return the arrays of the records, in a fixed order."""
     X = records.table.layout.take(slice(None))
     features = [X.data, X.indices, X.indptr] if issparse(X) else [X]
     beside = [records.targets, records.weights, None if records.persons is None else records.persons.starts]
@@ -73,12 +74,12 @@ def arrays_of(records: Problem) -> list[np.ndarray[Any, Any]]:
 
 
 def fingerprint(records: Problem, key: bytes) -> bytes:
-    """Return a keyed hash of the rows in their order, and of what computes with them.
+    """Return a keyed hash of the rows in their order, and of the kind of machine and the versions.
 
-    Other rows, or the same in another order, have the same one with a probability of at most 2**-33: pieces
-    of the arrays are multiplied by secret numbers, as those of a table on disk are, and the sums are hashed.
-    Machines of different kinds may round the last bit of a record's share differently, so a part that moves
-    to another kind of machine is not what it was.
+    The probability that other rows, or the same rows in another order, have the same hash is at most 2**-33:
+    pieces of the arrays are multiplied by secret numbers, like those of a table on disk, and the sums are
+    hashed. Machines of different kinds may round the last bit of a record's share differently. So if a part
+    moves to another kind of machine, its fingerprint changes.
     """
     import llvmlite.binding  # imported late: only workers need it
 
@@ -99,11 +100,11 @@ def fingerprint(records: Problem, key: bytes) -> bytes:
 
 
 def attempted(read: Callable[[], Any]) -> Any:
-    """Return what a function makes of rows, on one thread of a worker, or `Failed` with what went wrong."""
+    """Return the result of a function on one thread of a worker, or `Failed` with the error."""
     try:
         with threads.one_thread():
             return read()
-    except Exception as error:  # raised on a worker, it would be logged
+    except Exception as error:  # if it were raised on a worker, it would be logged
         problem = str(error) if is_ours(error) else _unreadable(error)
     return Failed(problem)
 
@@ -116,7 +117,7 @@ def make_part(make: Make, key: bytes, *columns: Sequence[Any]) -> KeptPart | Fai
 
 
 def answer(part: KeptPart | Failed, request: Request | None) -> Answer:
-    """Return what a part says, on its worker; without a request, what it is."""
+    """Return the answer of a part, on its worker; without a request, its fingerprint."""
     if isinstance(part, Failed):
         return Answer(b"", refusal=part.refusal)
     if request is None:
@@ -124,13 +125,13 @@ def answer(part: KeptPart | Failed, request: Request | None) -> Answer:
     try:
         with threads.one_thread():
             return Answer(part.fingerprint, sums=part.answer(request))
-    except Exception as error:  # raised on a worker, it would be logged
+    except Exception as error:  # if it were raised on a worker, it would be logged
         problem = str(error) if is_ours(error) else f"A worker could not answer ({type(error).__name__})."
     return Answer(part.fingerprint, refusal=problem)
 
 
 def is_ours(error: Exception) -> bool:
-    """Tell whether an error was raised by this package, whose messages quote no value."""
+    """Return whether an error was raised by this package, whose messages quote no value."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -148,7 +149,7 @@ def _unreadable(error: Exception) -> str:
 
 
 class WorkerParts(ABC):
-    """Parts that workers keep, of which each is asked until it has answered once, as what it was at first."""
+    """Parts that workers keep. Each is asked until it has answered once, with its first fingerprint."""
 
     stretches: Sequence[Sequence[slice]]
     _fingerprints: dict[int, bytes]
@@ -160,11 +161,11 @@ class WorkerParts(ABC):
         Raises
         ------
         PartsLost
-            If one does not answer.
+            If a part does not answer.
         """
 
     def _read(self, blocks: Sequence[Sequence[int]]) -> None:
-        """Ask the parts what they are, before anything is charged.
+        """Ask the parts for their fingerprints, before anything is charged.
 
         Parameters
         ----------
@@ -174,7 +175,7 @@ class WorkerParts(ABC):
         Raises
         ------
         ValueError
-            If a part could not be made of its rows, or if there are none.
+            If a part could not be computed, or if there are no rows.
         """
         found = self._asked(None, range(len(blocks)))
         for each in found.values():
@@ -193,7 +194,7 @@ class WorkerParts(ABC):
         self.stretches = [[rows[block] for block in own] for own in blocks]
 
     def answers(self, request: Request, parts: Sequence[int] | None = None) -> Mapping[int, Sums | None]:
-        """Return the answers of all parts, or of some; all at the same time."""
+        """Return the answers of all parts, or of some parts, which are asked at the same time."""
         found = self._asked(request, sorted(self._fingerprints) if parts is None else parts)
         for each in found.values():
             if each.refusal is not None:
@@ -208,7 +209,7 @@ class WorkerParts(ABC):
 
 
 def lost(problem: str) -> PartsLost:
-    """Return the end of a fit whose parts cannot be had."""
+    """Return the error that ends a fit whose parts are lost."""
     return PartsLost(
         f"The cluster lost parts of the table and could not compute them again ({problem}), so the fit has "
         "ended and released nothing more; fit again when its workers and the table can be reached."

@@ -1,4 +1,4 @@
-"""The authors' DP-AGD, whose errors can be corrected one by one. NOT PRIVATE until E4 is."""
+"""The authors' DP-AGD, whose errors can be corrected one by one. NOT PRIVATE until E4 is corrected."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ SPLITS, GAMMA = 60.0, 0.1
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorsDPAGD(Program):
-    """`agd_rho`. NOT PRIVATE unless E4 is among what is corrected; then every release is paid for.
+    """`agd_rho`. NOT PRIVATE unless E4 is corrected; then every release is paid for.
 
     Parameters
     ----------
     corrected : frozenset of str
-        The errata that are put right, as `DPAGD` has them.
+        The errata that are corrected in the same way as in `DPAGD`.
     regulariser : float
         Lambda of the authors' scripts.
     """
@@ -38,11 +38,11 @@ class AuthorsDPAGD(Program):
 
     @property
     def private(self) -> bool:  # type: ignore[override]
-        """Whether the selection is."""
+        """Whether the selection is private."""
         return "E4" in self.corrected
 
     def learn(self, given: Given) -> tuple[FloatArray, int]:
-        """Look, deduct, and move if the budget has not been passed."""
+        """Read the data, deduct the price, and move if the budget is not exceeded."""
         problem, epsilon, delta, rng = given.problem, given.epsilon, given.delta, given.rng
         rho = rho_from_epsilon(epsilon, delta, self.conversion)
         share = epsilon / (2 * SPLITS)

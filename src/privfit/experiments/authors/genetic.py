@@ -1,4 +1,4 @@
-"""The authors' PrivGene: private, and another algorithm than its name says, without crossing."""
+"""The authors' PrivGene: private, but without crossover, so it is not the algorithm of that name."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from privfit.losses.loss import Loss
 class AuthorsPrivGene(Program):
     """`privgene`: each candidate is the last winner with one weight moved, up or down.
 
-    What the winner's own place in the array of candidates is overwritten with becomes the winner, because
-    their program keeps a view of that place and not a copy. So the candidates after it, and the answer, have
-    moved once more the way it had. The losses of a record under any two candidates then differ by up to
-    three times the mutation instead of two; the noise is for four, so it stays private when a record is
-    added or removed.
+    Their program keeps a view of the winner's place in the array of candidates, not a copy. When this place
+    is overwritten, the new content becomes the winner. So the candidates after it, and the answer, have moved
+    once more in the same direction. The losses of a record under any two candidates then differ by up to
+    three times the mutation instead of two times. The noise is for four times, so the selection stays private
+    if a record is added or removed.
     """
 
     private: ClassVar[bool] = True
@@ -32,10 +32,11 @@ class AuthorsPrivGene(Program):
     decay: float = 0.95
 
     def learn(self, given: Given) -> tuple[FloatArray, int]:
-        """Let n epsilon / 800 generations follow each other."""
+        """Run n epsilon / 800 generations."""
         signs, loss, epsilon, delta, rng = given.signs, given.loss, given.epsilon, given.delta, given.rng
         n, factor = len(signs), 1.0 if loss.name == "logistic" else 10.0
-        Z = coo_array(hstack([np.ones((n, 1)), given.X]))  # the bias first, because the order matters
+        # the column of the bias is first, because the order matters
+        Z = coo_array(hstack([np.ones((n, 1)), given.X]))
         generations = max(round(n * epsilon / 800), 1)
         share = math.sqrt(2 * rho_from_epsilon(epsilon, delta, "classic") / generations)
         brood = Brood(np.zeros(Z.shape[1]), np.zeros(Z.shape[1]), self.mutation, 0)
@@ -52,8 +53,8 @@ class AuthorsPrivGene(Program):
 class Brood(NamedTuple):
     """Candidates 2j and 2j + 1 with weight j moved up and down by `scale`.
 
-    Up to the place of the last winner they are the winner's; after it, they are those of what stands in that
-    place by then, which is the winner `moved` on.
+    Candidates up to the place of the last winner are derived from the winner. Later ones are derived from the
+    new content of that place, which is the winner `moved` once more.
     """
 
     winner: FloatArray
@@ -70,7 +71,7 @@ class Brood(NamedTuple):
         return candidates
 
     def losses(self, Z: Any, signs: FloatArray, loss: Loss) -> FloatArray:
-        """Sum the losses of each candidate, by what one entry of a record changes of the loss of its base."""
+        """Sum the losses of each candidate, by the change of the base's loss for each entry of a record."""
         each = _logistic if loss.name == "logistic" else _hinge
         margins = [signs * (Z @ base) for base in (self.winner, self.moved)]
         there = [each(margin) for margin in margins]
@@ -86,7 +87,7 @@ class Brood(NamedTuple):
         return sums
 
     def next(self, i: int, decay: float) -> Brood:
-        """Return the next generation, of candidate i."""
+        """Return the next generation, which descends from candidate i."""
         winner, scale = self.candidates()[i], decay * self.scale
         move = scale * (np.arange(len(winner)) == i // 2)
         return Brood(winner, winner - move if i % 2 else winner + move, scale, i)

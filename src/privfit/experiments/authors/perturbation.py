@@ -1,4 +1,4 @@
-"""The authors' ObjPert and OutPert. NOT PRIVATE: their noise is for shorter records than there are."""
+"""The authors' ObjPert and OutPert. NOT PRIVATE: their noise is for shorter records than the actual ones."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from privfit.experiments.authors.program import Given, Program
 class AuthorsObjPert(Program):
     """`obj_pert`. NOT PRIVATE: see docs/authors.md.
 
-    Rows have norm 1 before the bias is added and the square root of 2 afterwards, while the noise is for 1;
-    the bias is not regularised, though the proof needs it; the hinge is not smoothed; what has not converged
-    after 300 iterations is released.
+    Rows have norm 1 before the bias is added and the square root of 2 afterwards, but the noise is for norm
+    1. The bias is not regularised, although the proof needs it. The hinge is not smoothed. After 300
+    iterations the weights are released even if they have not converged.
     """
 
     regulariser: float = 0.001
 
     def rows(self, X: Any) -> Any:
-        """Scale the rows to norm 1, before there is a bias."""
+        """Scale the rows to norm 1, before the bias is added."""
         return normalize(X)
 
     def learn(self, given: Given) -> tuple[FloatArray, int]:
@@ -50,9 +50,9 @@ class AuthorsObjPert(Program):
 
 @dataclass(frozen=True, kw_only=True)
 class AuthorsOutPert(Program):
-    """`outpert_gd`. NOT PRIVATE: no gradient is clipped, and few are shorter than the 1 of its noise.
+    """`outpert_gd`. NOT PRIVATE: gradients are not clipped, and most are longer than its noise assumes.
 
-    Its script trains on all records and tests on a fifth of them.
+    Its script trains on all records, and tests on a fifth of the same records.
     """
 
     sees_the_test_fold: ClassVar[bool] = True
@@ -63,7 +63,7 @@ class AuthorsOutPert(Program):
     regulariser: float = 0.0001
 
     def learn(self, given: Given) -> tuple[FloatArray, int]:
-        """Take full gradient steps and blur where they end."""
+        """Take full gradient steps, and add noise to the last point."""
         problem, epsilon, delta, rng = given.problem, given.epsilon, given.delta, given.rng
         w = np.zeros(problem.n_weights)
         for _ in range(self.steps):

@@ -1,4 +1,4 @@
-"""What a program of the authors is, and a model that is fitted by one."""
+"""The base class of the authors' programs, and a model that a program fits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from privfit.losses.loss import Loss
 
 @dataclass(frozen=True, kw_only=True)
 class Given:
-    """What a program learns from: features with labels as signs, a loss, a budget and random numbers."""
+    """The input of a program: features with labels as signs, a loss, a budget and random numbers."""
 
     X: Any
     signs: FloatArray
@@ -28,7 +28,7 @@ class Given:
 
     @cached_property
     def problem(self) -> Problem:
-        """The records with a weight for the bias last."""
+        """The records; the weight of the bias is last."""
         return Problem.of(self.X, self.signs, self.loss)
 
 
@@ -39,16 +39,16 @@ class Program(ABC):
     Attributes
     ----------
     sees_the_test_fold : bool
-        Whether it is trained on all records, those that it is tested on among them.
+        Whether it is trained on all records, including those on which it is tested.
     private : bool
-        Whether what it computes has the guarantee that it states.
+        Whether its result has the guarantee that it states.
     """
 
     sees_the_test_fold: ClassVar[bool] = False
     private: ClassVar[bool] = False
 
     def rows(self, X: Any) -> Any:
-        """Return the features as the program prepares them, the bias left out."""
+        """Return the features as the program prepares them, without the bias."""
         return X
 
     @abstractmethod
@@ -57,7 +57,7 @@ class Program(ABC):
 
 
 class ProgramModel:
-    """A linear model of labels 0 and 1 that a program fits, with what the experiments ask of an estimator."""
+    """A linear model of labels 0 and 1 that a program fits, with the methods that experiments need."""
 
     def __init__(
         self, program: Program, loss: str, *, epsilon: float, delta: float, rng: np.random.Generator
@@ -78,5 +78,5 @@ class ProgramModel:
         return np.asarray(self.program.rows(X) @ self.coef_[0] + self.intercept_[0])
 
     def score(self, X: Any, y: FloatArray) -> float:
-        """Return the share of the labels that are predicted right."""
+        """Return the share of the labels that are predicted correctly."""
         return float(np.mean((self.decision_function(X) > 0) == (np.asarray(y) == 1)))

@@ -1,4 +1,4 @@
-"""The authors' programs by the names that the experiments have for them."""
+"""The authors' programs by their names in the experiments."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from privfit.engine.exact.grids import FloatArray
 from privfit.engine.problem import Problem
 from privfit.experiments.authors.program import Given, Program
 
-ORDER = 32  # the largest that the authors' accountant looks at, and, by a misplaced minimum, the only one
+ORDER = 32  # the largest order of the authors' accountant and, because a minimum is misplaced, its only one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +28,7 @@ class AuthorsSGDAdv(Program):
     regulariser: float = 0.001
 
     def learn(self, given: Given) -> tuple[FloatArray, int]:
-        """Take n epsilon / 500 steps with the noise that advanced composition and amplification ask for."""
+        """Take n epsilon / 500 steps, with the noise of advanced composition and amplification."""
         problem, epsilon, delta, rng = given.problem, given.epsilon, given.delta, given.rng
         steps = max(round(problem.n_records * epsilon / 500), 1)
         share = epsilon / (2 * math.sqrt(2 * steps * math.log(2 / delta)))
@@ -45,9 +45,9 @@ class AuthorsSGDAdv(Program):
 class AuthorsSGDMA(Program):
     """`dpsgd_ma`. NOT PRIVATE: a batch that is drawn without replacement is priced as a Poisson sample.
 
-    One record more in the table replaces a record of such a batch, which moves a sum of clipped gradients by
-    2 C; the accountant reckons with C. The script runs certain numbers of steps and computes their epsilon;
-    here the largest of these that epsilon allows is run, which below 0.58 is none.
+    If a record is added to the table, it may replace a record of such a batch, which moves a sum of clipped
+    gradients by 2 C. The accountant assumes C. The script runs certain numbers of steps and computes their
+    epsilon. Here the largest of these numbers that epsilon allows is run. Below 0.58 it allows none.
     """
 
     clip: float = 4.0
@@ -63,7 +63,7 @@ class AuthorsSGDMA(Program):
         steps = max(allowed, default=0)
         regulariser = (
             0.0 if given.loss.name == "logistic" else 0.001
-        )  # only the script for the SVM passes it on
+        )  # only the script for the SVM passes this argument
 
         def move(w: FloatArray, gradient: FloatArray) -> FloatArray:
             return w - self.step * (gradient + regulariser * w)
@@ -72,7 +72,7 @@ class AuthorsSGDMA(Program):
 
 
 def authors_epsilon(q: float, noise_multiplier: float, steps: int, delta: float) -> float:
-    """Return what the authors' moments accountant charges, from the moment of order 32 alone."""
+    """Return the epsilon of the authors' moments accountant, from the moment of order 32 alone."""
     k = np.arange(ORDER + 2)
     binomial = gammaln(ORDER + 2) - gammaln(k + 1) - gammaln(ORDER + 2 - k)
     powers = k * math.log(q) + (ORDER + 1 - k) * math.log1p(-q)

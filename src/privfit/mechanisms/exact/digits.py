@@ -20,7 +20,8 @@ Words = NDArray[np.uint32]
 
 BITS = 32
 BASE = 1 << BITS
-MOST_DIGITS = 1 << 16  # drawn from one key: 256 KiB make up for the time of a key, and fit into the cache
+# digits of one key; with 256 KiB the time to make a key hardly counts, and the digits fit into the cache
+MOST_DIGITS = 1 << 16
 _ZEROS = bytes(4 * MOST_DIGITS)
 
 

@@ -48,7 +48,7 @@ def compiled(function: Function) -> Function:
 
 
 def inner(function: Function) -> Function:
-    """Compile as a part of the loops that call it. Python runs it as it is written."""
+    """Compile as a part of the loops that call it. Called from Python, it runs as Python."""
     declare: Callable[[Function], Any] = register_jitable(**NO_C_ENTRY)
     declared: Function = declare(function)
     return declared
@@ -57,7 +57,8 @@ def inner(function: Function) -> Function:
 @inner
 def read(array: Words, at: int) -> int:
     """Return the digit at this place of the array, whose size is a power of two."""
-    return int(np.int64(array[at & (array.size - 1)]))  # of one type, for which all is compiled once
+    # one integer type, so that each function is compiled once
+    return int(np.int64(array[at & (array.size - 1)]))
 
 
 @inner

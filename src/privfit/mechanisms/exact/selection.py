@@ -14,7 +14,8 @@ from privfit.mechanisms.exact.kernels import RESERVE, choose
 Vector = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-_MOST_HALVES = 2.0**20  # coins for a candidate; if it passes them all, which is improbable, see `definition`
+# coins for a candidate; in the improbable case that it passes all, `definition` decides
+_MOST_HALVES = 2.0**20
 
 
 def exponential_mechanism(scores: Vector, scale: float, digits: Digits | None = None) -> int:
@@ -54,5 +55,5 @@ def _bounds(scores: Vector, best: float, scale: float) -> tuple[Ints, Ints, Ints
         halves = np.minimum(np.floor(2.0 * near), _MOST_HALVES)
     low = np.floor(np.minimum(near - halves / 2.0, 1.0) * BASE)
     high = np.floor(np.minimum(far - halves / 2.0, 1.0) * BASE) + 1.0
-    low[halves == _MOST_HALVES] = 0.0  # so that the last coin is left to `definition`
+    low[halves == _MOST_HALVES] = 0.0  # then the loop leaves the last coin to `definition`
     return halves.astype(np.int64), low.astype(np.int64), high.astype(np.int64)
