@@ -214,6 +214,30 @@ def test_a_source_that_fails_is_refused_before_a_charge(cluster):
     refused(r"could not be computed \(\w+Error\)", (broken, in_blocks(y, 300)))
 
 
+def test_a_source_that_fails_without_a_cluster_is_refused_without_its_message():
+    """What fails is the custodian's own code, whose message may quote a cell."""
+    X, y = records()
+    texts = in_blocks(X, 300).map_blocks(
+        lambda block: np.array([[f"name {SECRET}"] * P] * len(block)).astype(float), dtype=float
+    )
+    refused(r"could not be computed \(ValueError\)", (texts, in_blocks(y, 300)))
+
+
+@pytest.mark.parametrize("change", ["order", "names", "width"])
+def test_blocks_with_other_columns_are_refused(change):
+    X, y = records()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    other = {
+        "order": frame[list("abdc")],
+        "names": frame.rename(columns={"d": f"e{SECRET}"}),
+        "width": frame.assign(e=1.0),
+    }
+    blocks = [frame[:500], other[change][500:]]
+    features = dd.from_map(lambda k: blocks[k], range(2), meta=frame[:0])
+    targets = dd.from_pandas(pd.Series(y), sort=False, npartitions=1).repartition(divisions=[0, 500, N - 1])
+    refused("blocks of X have other columns than X", (features, targets))
+
+
 def test_predictions_are_made_part_by_part():
     X, y = records()
     model = fitted(DPLogisticRegression, CLASSIFIERS, X, y)

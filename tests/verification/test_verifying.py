@@ -10,7 +10,7 @@ import pytest
 
 import privfit
 from privfit import DPLogisticRegression, DPSearchCV, Ledger
-from privfit.estimators.evidence import evidence_of
+from privfit.estimators.evidence import evidence_of, statement_of
 from privfit.metrics import evaluate
 from privfit.models.claims import CLAIMS
 from privfit.preprocessing import PrivateBounds
@@ -157,6 +157,25 @@ def tampered(path, folder, where, value):
     place[where[-1]] = value
     (folder / "tampered.json").write_text(json.dumps(document))
     return folder / "tampered.json"
+
+
+def test_charges_that_a_whole_file_keeps_silent_about_are_missed_by_the_ledger(drawn, tmp_path):
+    """Spending, steps and words agree with the few charges that were left; the ledger kept more."""
+    document = json.loads(drawn.read_text())
+    document["evidence"]["charges"] = document["evidence"]["charges"][:2]
+    document["privacy"]["spending"] = {
+        charge["what"]: charge["rho"] for charge in document["evidence"]["charges"]
+    }
+    document["steps"] = []
+    document["evidence"] = evidence_of(statement_of(document["evidence"]))
+    (tmp_path / "model.json").write_text(json.dumps(document))
+    assert not failed(tmp_path / "model.json")
+    verification = verify(tmp_path / "model.json", ledger=opened(drawn.parent))
+    (wrong,) = [check for check in verification.checks if check.holds is False]
+    assert (wrong.about, wrong.sentence) == (
+        "seal",
+        "The ledger was charged more than the charges of the evidence add up to, so some are missing.",
+    )
 
 
 EVIDENCE, PROMISE = ("evidence",), ("evidence", "promise")
