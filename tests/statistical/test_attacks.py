@@ -18,6 +18,7 @@ from privfit.accounting import gdp
 from privfit.auditing.answers import CERTAIN, _log_probability_of_winner, log_likelihood_ratio
 from privfit.auditing.bounds import (
     epsilon_of_guesses,
+    epsilon_of_mu,
     most_telling,
     proven_epsilon,
     shift_over_deviation,
@@ -130,6 +131,12 @@ def test_the_most_telling_direction_is_that_of_the_shift():
     assert shift_over_deviation(*most_telling(present, absent)) == pytest.approx(2.0, abs=0.25)
 
 
+@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0, 12.0])
+@pytest.mark.parametrize("delta", [0.05, 1e-6])
+def test_the_epsilon_of_a_mu_is_that_of_the_accounting(mu, delta):
+    assert epsilon_of_mu(mu, delta) == pytest.approx(gdp.epsilon_from_mu(mu, delta), abs=1e-5)
+
+
 # -- that this can fail --------------------------------------------------------------------------------------
 
 
@@ -149,6 +156,15 @@ def test_a_scale_that_depends_on_the_records_leaves_no_doubt():
         return noise.gaussian(np.array([10.0]), 1e6 + present)
 
     assert log_likelihood_ratio(release, True, SeededNoise(0)) == CERTAIN
+
+
+def test_a_budget_that_is_nearly_three_times_too_large_is_found_out(monkeypatch):
+    """The conversion from epsilon to rho and back is wrong, so that both ways agree with each other."""
+    original = gdp.divergence
+    monkeypatch.setattr(gdp, "divergence", lambda mu, epsilon: original(0.6 * mu, epsilon))
+    (found,) = attack(["Gaussian noise"], runs=1000, seed=SEED)
+    assert found.claimed_epsilon == 2.0
+    assert not found.holds
 
 
 def test_a_curator_that_forgets_how_many_records_a_person_has_is_found_out(monkeypatch):
