@@ -15,6 +15,7 @@ from weak_attacks import WEAK
 
 from privfit import questions
 from privfit.accounting import gdp
+from privfit.auditing import bounds, run
 from privfit.auditing.answers import CERTAIN, _log_probability_of_winner, log_likelihood_ratio
 from privfit.auditing.bounds import (
     epsilon_of_guesses,
@@ -99,6 +100,33 @@ def test_bounds_exceed_the_truth_as_seldom_as_they_say(gaussian):
     assert exceeded <= 33
     twice = rng.normal(2.0 * mu, 1.0, 1000), rng.normal(0.0, 1.0, 1000)
     assert proven_epsilon(*twice, delta, 0.2, gaussian=gaussian) > epsilon
+
+
+def test_all_cases_share_the_rate_of_false_alarms_however_few_are_audited(monkeypatch):
+    """Whoever audits one case after the other is not to have a false alarm more often than said."""
+    original, rates = run.finding_of, []
+
+    def noticed(case, runs, alpha, seed=None):
+        rates.append(alpha)
+        return original(case, runs, alpha, seed)
+
+    monkeypatch.setattr(run, "finding_of", noticed)
+    attack(["Gaussian noise"], runs=100, alpha=0.01, seed=SEED)
+    assert rates == [0.01 / len(CASES)]
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_ways_and_sides_share_the_rate_of_false_alarms(gaussian, monkeypatch):
+    original, rates = bounds.shares_of, set()
+
+    def noticed(hits, misses, runs, alpha):
+        rates.add(alpha)
+        return original(hits, misses, runs, alpha)
+
+    monkeypatch.setattr(bounds, "shares_of", noticed)
+    numbers = np.arange(40.0)
+    proven_epsilon(numbers + 5.0, numbers, 0.05, 0.2, gaussian=gaussian)
+    assert rates == {0.05 if gaussian else 0.1}
 
 
 def test_the_shift_of_a_likelihood_ratio_of_gaussians_is_mu():

@@ -111,6 +111,14 @@ def test_files_that_are_nested_nearly_as_deeply_as_can_be_parsed_are_refused(lev
         verify(place)
 
 
+def test_a_file_that_is_too_large_is_not_read(place, monkeypatch):
+    place.write_text(json.dumps(EVIDENCE))
+    assert verify(place).checks
+    monkeypatch.setattr("privfit.verification.reading.LARGEST_FILE", place.stat().st_size - 1)
+    with pytest.raises(ValueError, match="holds no evidence: it is too large"):
+        verify(place)
+
+
 def test_a_model_with_broken_evidence_is_not_loaded(place):
     document = json.loads(json.dumps(DOCUMENTS["model"]))
     document["evidence"]["charges"] = "none"
