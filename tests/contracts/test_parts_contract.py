@@ -354,3 +354,14 @@ def test_some_solvers_take_parts():
         "sgd-ma",
         "sufficient-statistics",
     }
+
+
+def test_what_a_cluster_may_log_of_a_question_does_not_say_which_records_are_in_a_sample():
+    """Dask logs the arguments of a call that fails, for example if it cannot read what it spilled."""
+    problem = divided(problem_of(LOSSES["logistic"]), [1000])
+    sample = problem.sampled(lambda count: np.array([7, 1234]))
+    request = Request(None, sample._steps, Count(), frozenset())
+    own = [request.of_part(part).steps[0].arguments[0] for part in range(2)]
+    assert [rows.tolist() for rows in own] == [[7], [234]]
+    assert "7" not in repr(request)
+    assert "234" not in repr(request)

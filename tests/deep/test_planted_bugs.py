@@ -21,7 +21,7 @@ BUGS = {
 PLACES = {
     "accounting", "ledgers", "stores", "curator", "mechanisms", "questions", "solvers", "classes",
     "regression", "weights", "people", "intervals", "curves", "scores", "search", "blocks", "parts", "pages",
-    "files",
+    "files", "evidence", "audits",
 }  # fmt: skip
 SAMPLE = 10
 SEED = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(PACKAGE.rglob("*.py")))).hexdigest()[:8]

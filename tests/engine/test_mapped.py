@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import tracemalloc
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from privfit.engine.layouts import mapped
 from privfit.engine.problem import Problem
 from privfit.engine.table import Table
 from privfit.losses import get_loss
+from privfit.losses.softmax import softmax
 
 LAYOUTS: dict[str, Callable[[np.ndarray], Any]] = {
     "dense": lambda X: X.astype(np.float32),
@@ -117,6 +119,62 @@ def test_changed_number_ends_the_next_pass(arrange: Any, place: int) -> None:
         _ = problem.table.transformed(np.zeros(12), np.full(12, 0.5)).norms
     with pytest.raises(CacheChanged, match="has changed"):
         layout.take(np.arange(problem.n_records))
+
+
+# What is done before the number changes, and the pass after it.
+PASSES: dict[str, tuple[Callable[[Problem], Any], Callable[[Any], Any]]] = {
+    "predictions": (lambda problem: problem.table, lambda table: table.predictions(W)),
+    "gradients at weights": (lambda problem: problem, lambda problem: problem.gradient_at(W, 0.5)),
+    "gradients of several outputs": (
+        lambda problem: Problem(problem.table, np.zeros(problem.n_records), softmax(3)),
+        lambda problem: problem.gradient_at(np.outer(W, [1.0, -1.0, 0.5]), 0.5),
+    ),
+    "gradients of a point": (lambda problem: problem.at(W), lambda point: point.gradient_sum(0.5)),
+    "norms of a view": (
+        lambda problem: problem.transformed(np.zeros(12), np.full(12, 0.5)),
+        lambda problem: problem.table.norms,
+    ),
+    "single rows": (
+        lambda problem: problem,
+        lambda problem: problem.subset(np.arange(40)).gradient_at(W, 0.5),
+    ),
+    "rows of one norm": (lambda problem: problem.table, lambda table: table.with_rows_of(1.0).predictions(W)),
+}
+W = np.full(13, 0.1)
+
+
+@layouts
+@pytest.mark.parametrize("packs", [False, True])
+@pytest.mark.parametrize("name", PASSES)
+def test_a_changed_number_is_noticed_by_each_pass_or_not_read(name: str, packs: bool, arrange: Any) -> None:
+    """Copies in memory, such as packed ones, are not touched by a change of the file."""
+    X, y = records()
+    if not packs:
+        X *= 1.0 + 0.001 * np.arange(X.size).reshape(X.shape)  # different numbers are not packed
+    begin, go_on = PASSES[name]
+    held = on_disk(arrange(X))
+    problem = Problem.of(held, y, get_loss("logistic"))
+    before, begun = go_on(begin(problem)), begin(problem)
+    numbers_in(held)[7] += np.float32(0.5)
+    with suppress(CacheChanged):
+        np.testing.assert_array_equal(go_on(begun), before)
+
+
+@layouts
+def test_a_number_that_changes_before_the_first_pass_ends_it(arrange: Any) -> None:
+    """A sparse matrix is packed in its first pass, and later ones read the copy."""
+    X, y = records()
+    held = on_disk(arrange(X))
+    problem = Problem.of(held, y, get_loss("logistic"))
+    numbers_in(held)[7] += np.float32(0.5)
+    with pytest.raises(CacheChanged, match="has changed"):
+        problem.table.predictions(W)
+
+
+def test_fingerprints_have_keys_of_their_own() -> None:
+    """Whoever knew the keys could change numbers so that nobody notices."""
+    numbers = np.arange(1.0, 100.0)
+    assert Fingerprints(numbers)._known != Fingerprints(numbers)._known
 
 
 def test_rows_that_change_places_end_the_pass() -> None:

@@ -15,6 +15,7 @@ from privfit.engine.exact.bounds import rise_bound, rise_slack
 from privfit.engine.exact.grids import grid, rounded_up
 from privfit.engine.parallel import threads
 from privfit.engine.problem import Problem
+from privfit.engine.table import Table
 from privfit.losses.hinge import HINGE
 from privfit.losses.logistic import LOGISTIC
 from privfit.questions import CurveNorms, HessianAt, Magnitudes, Moments, Norms, SecondMoments
@@ -257,6 +258,34 @@ def test_sparse_bounds_must_include_zero() -> None:
 def test_views_share_the_features(arrange: Any) -> None:
     engine = Problem.of(arrange(np.eye(3)), [1, -1, 1], HINGE)
     assert engine.transformed(np.ones(3), np.ones(3), 0.4).table.layout is engine.table.layout
+
+
+CHANGES: dict[str, Callable[[Table], Table]] = {
+    "transformed": lambda table: table.transformed(np.full(3, 0.1), np.array([0.5, 2.0, 7.0]), 0.3),
+    "clipped": lambda table: table.clipped(np.full(3, -0.1), np.full(3, 0.1)),
+    "rows": lambda table: table.subset(np.array([7, 3, 3])),
+    "first rows": lambda table: table.first(5),
+}
+
+
+@layouts
+@pytest.mark.parametrize("name", CHANGES)
+def test_nothing_that_was_computed_of_a_table_is_taken_for_that_of_another(name: str, arrange: Any) -> None:
+    """Norms and roundings decide how far a record moves a sum."""
+
+    def computed(table: Table) -> list[Any]:
+        sums = table.combination(np.ones(table.n_records), 1.0)
+        return [
+            *(table.squares, table.norms, table.reciprocals, table.coordinate_reciprocals),
+            *(table.rounding(1.0).bound, table.combination_bound(1.0), sums),
+        ]
+
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    used = Table(arrange(X))
+    computed(used)
+    expected = computed(CHANGES[name](Table(arrange(X))))
+    for found, fresh in zip(computed(CHANGES[name](used)), expected, strict=True):
+        np.testing.assert_array_equal(found, fresh)
 
 
 def test_extreme_questions_are_refused() -> None:

@@ -20,6 +20,7 @@ from privfit import (
     Ledger,
 )
 from privfit.engine.parallel import dask_parts, threads, worker_parts
+from privfit.estimators.dask_table import DaskTable
 from privfit.solvers import GradientDescent, ModernDPAGD
 
 da = pytest.importorskip("dask.array")
@@ -212,6 +213,51 @@ def test_a_source_that_fails_is_refused_before_a_charge(cluster):
     X, y = records()
     broken = in_blocks(X, 300).map_blocks(lambda block: block[SECRET], dtype=float)
     refused(r"could not be computed \(\w+Error\)", (broken, in_blocks(y, 300)))
+
+
+def test_a_source_that_fails_without_a_cluster_is_refused_without_its_message():
+    """What fails is the custodian's own code, whose message may quote a cell."""
+    X, y = records()
+    texts = in_blocks(X, 300).map_blocks(
+        lambda block: np.array([[f"name {SECRET}"] * P] * len(block)).astype(float), dtype=float
+    )
+    refused(r"could not be computed \(ValueError\)", (texts, in_blocks(y, 300)))
+
+
+def test_blocks_with_labels_of_other_types_are_refused():
+    """Integers stand for the numbers of classes, and texts for the classes themselves."""
+    X, y = records()
+    texts = pd.Series(np.where(y > 0, "yes", "no"), dtype=object)
+    blocks = [texts[:500], pd.Series(y)[500:]]
+    targets = dd.from_map(lambda k: blocks[k], range(2), meta=texts[:0])
+    features = dd.from_pandas(pd.DataFrame(X), npartitions=1).repartition(divisions=[0, 500, N - 1])
+    refused("blocks of y have different types", (features, targets), settings={"classes": ("no", "yes")})
+
+
+def test_ledger_and_seed_stay_with_the_driver(monkeypatch):
+    X, y = records()
+    readers, original = [], DaskTable.parts
+    monkeypatch.setattr(DaskTable, "parts", lambda table, *a: readers.append(a[0]) or original(table, *a))
+    settings = CLASSIFIERS | QUICK | {"ledger": Ledger(epsilon=9.0, delta=1e-5), "delta": 1e-6}
+    model = fitted(DPLogisticRegression, settings, in_blocks(X, 500), in_blocks(y, 500))
+    assert (model.ledger, model.random_state) == (settings["ledger"], SEEDED["random_state"])
+    (reader,) = readers
+    assert (reader.estimator.ledger, reader.estimator.random_state) == (None, None)
+
+
+@pytest.mark.parametrize("change", ["order", "names", "width"])
+def test_blocks_with_other_columns_are_refused(change):
+    X, y = records()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    other = {
+        "order": frame[list("abdc")],
+        "names": frame.rename(columns={"d": f"e{SECRET}"}),
+        "width": frame.assign(e=1.0),
+    }
+    blocks = [frame[:500], other[change][500:]]
+    features = dd.from_map(lambda k: blocks[k], range(2), meta=frame[:0])
+    targets = dd.from_pandas(pd.Series(y), sort=False, npartitions=1).repartition(divisions=[0, 500, N - 1])
+    refused("blocks of X have other columns than X", (features, targets))
 
 
 def test_predictions_are_made_part_by_part():

@@ -15,9 +15,11 @@ from weak_attacks import WEAK
 
 from privfit import questions
 from privfit.accounting import gdp
+from privfit.auditing import bounds, run
 from privfit.auditing.answers import CERTAIN, _log_probability_of_winner, log_likelihood_ratio
 from privfit.auditing.bounds import (
     epsilon_of_guesses,
+    epsilon_of_mu,
     most_telling,
     proven_epsilon,
     shift_over_deviation,
@@ -100,6 +102,33 @@ def test_bounds_exceed_the_truth_as_seldom_as_they_say(gaussian):
     assert proven_epsilon(*twice, delta, 0.2, gaussian=gaussian) > epsilon
 
 
+def test_all_cases_share_the_rate_of_false_alarms_however_few_are_audited(monkeypatch):
+    """Whoever audits one case after the other is not to have a false alarm more often than said."""
+    original, rates = run.finding_of, []
+
+    def noticed(case, runs, alpha, seed=None):
+        rates.append(alpha)
+        return original(case, runs, alpha, seed)
+
+    monkeypatch.setattr(run, "finding_of", noticed)
+    attack(["Gaussian noise"], runs=100, alpha=0.01, seed=SEED)
+    assert rates == [0.01 / len(CASES)]
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+def test_ways_and_sides_share_the_rate_of_false_alarms(gaussian, monkeypatch):
+    original, rates = bounds.shares_of, set()
+
+    def noticed(hits, misses, runs, alpha):
+        rates.add(alpha)
+        return original(hits, misses, runs, alpha)
+
+    monkeypatch.setattr(bounds, "shares_of", noticed)
+    numbers = np.arange(40.0)
+    proven_epsilon(numbers + 5.0, numbers, 0.05, 0.2, gaussian=gaussian)
+    assert rates == {0.05 if gaussian else 0.1}
+
+
 def test_the_shift_of_a_likelihood_ratio_of_gaussians_is_mu():
     case, noise = CASES["Gaussian noise"], SeededNoise(3)
     present, absent = (
@@ -130,6 +159,12 @@ def test_the_most_telling_direction_is_that_of_the_shift():
     assert shift_over_deviation(*most_telling(present, absent)) == pytest.approx(2.0, abs=0.25)
 
 
+@pytest.mark.parametrize("mu", [0.01, 0.3, 1.0, 4.0, 12.0])
+@pytest.mark.parametrize("delta", [0.05, 1e-6])
+def test_the_epsilon_of_a_mu_is_that_of_the_accounting(mu, delta):
+    assert epsilon_of_mu(mu, delta) == pytest.approx(gdp.epsilon_from_mu(mu, delta), abs=1e-5)
+
+
 # -- that this can fail --------------------------------------------------------------------------------------
 
 
@@ -149,6 +184,15 @@ def test_a_scale_that_depends_on_the_records_leaves_no_doubt():
         return noise.gaussian(np.array([10.0]), 1e6 + present)
 
     assert log_likelihood_ratio(release, True, SeededNoise(0)) == CERTAIN
+
+
+def test_a_budget_that_is_more_than_twice_too_large_is_found_out(monkeypatch):
+    """The conversion from epsilon to rho and back is wrong, so that both ways agree with each other."""
+    original = gdp.divergence
+    monkeypatch.setattr(gdp, "divergence", lambda mu, epsilon: original(0.66 * mu, epsilon))
+    (found,) = attack(["Gaussian noise"], runs=1000, seed=SEED)
+    assert found.claimed_epsilon == 2.0
+    assert not found.holds
 
 
 def test_a_curator_that_forgets_how_many_records_a_person_has_is_found_out(monkeypatch):

@@ -99,6 +99,26 @@ def test_odd_files_are_refused(name, place):
         verify(place)
 
 
+@pytest.mark.parametrize(
+    ("levels", "why"),
+    [(99, "breaks the rule 'type'"), (100, "in more than 100 others"), (800, "in more than")],
+)
+def test_files_that_are_nested_nearly_as_deeply_as_can_be_parsed_are_refused(levels, why, place):
+    """What reads them after the parser needs as many levels of Python's stack, and a few more."""
+    evidence = json.dumps(EVIDENCE | {"claims": {"P1": 0}})
+    place.write_text(evidence.replace('{"P1": 0}', '{"P1": ' + "[" * levels + "]" * levels + "}"))
+    with pytest.raises(ValueError, match=f"holds no evidence: .*{why}"):
+        verify(place)
+
+
+def test_a_file_that_is_too_large_is_not_read(place, monkeypatch):
+    place.write_text(json.dumps(EVIDENCE))
+    assert verify(place).checks
+    monkeypatch.setattr("privfit.verification.reading.LARGEST_FILE", place.stat().st_size - 1)
+    with pytest.raises(ValueError, match="holds no evidence: it is too large"):
+        verify(place)
+
+
 def test_a_model_with_broken_evidence_is_not_loaded(place):
     document = json.loads(json.dumps(DOCUMENTS["model"]))
     document["evidence"]["charges"] = "none"
@@ -112,3 +132,14 @@ def test_what_a_charge_says_cannot_act_on_a_terminal(place):
     document["evidence"]["charges"][0]["what"] = "\x1b[2Jgradient"
     place.write_text(json.dumps(document))
     assert "\x1b" not in json.dumps(load(place).evidence(), ensure_ascii=False)
+
+
+def test_what_a_claim_is_called_cannot_act_on_a_terminal(place):
+    """A release of its own: its claim is quoted, and could begin a line that says that all is well."""
+    evidence = json.loads(json.dumps(EVIDENCE))
+    evidence["charges"][0] |= {"noise": "", "sensitivity": None, "scale": None, "claim": "\x1b[2J\nok"}
+    place.write_text(json.dumps(evidence))
+    verification = verify(place)
+    assert any("\\x1b[2J\\nok" in check.sentence for check in verification.checks)
+    assert len(str(verification).splitlines()) == len(verification.checks)
+    assert str(verification).replace("\n", "").isprintable()

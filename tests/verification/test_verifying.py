@@ -10,7 +10,7 @@ import pytest
 
 import privfit
 from privfit import DPLogisticRegression, DPSearchCV, Ledger
-from privfit.estimators.evidence import evidence_of
+from privfit.estimators.evidence import evidence_of, statement_of
 from privfit.metrics import evaluate
 from privfit.models.claims import CLAIMS
 from privfit.preprocessing import PrivateBounds
@@ -158,6 +158,94 @@ def tampered(path, folder, where, value):
     place[where[-1]] = value
     (folder / "tampered.json").write_text(json.dumps(document))
     return folder / "tampered.json"
+
+
+def test_charges_that_a_whole_file_keeps_silent_about_are_missed_by_the_ledger(drawn, tmp_path):
+    """Spending, steps and words agree with the few charges that were left; the ledger kept more."""
+    document = json.loads(drawn.read_text())
+    document["evidence"]["charges"] = document["evidence"]["charges"][:2]
+    document["privacy"]["spending"] = {
+        charge["what"]: charge["rho"] for charge in document["evidence"]["charges"]
+    }
+    document["steps"] = []
+    document["evidence"] = evidence_of(statement_of(document["evidence"]))
+    (tmp_path / "model.json").write_text(json.dumps(document))
+    assert not failed(tmp_path / "model.json")
+    verification = verify(tmp_path / "model.json", ledger=opened(drawn.parent))
+    (wrong,) = [check for check in verification.checks if check.holds is False]
+    assert (wrong.about, wrong.sentence) == (
+        "seal",
+        "The ledger was charged more than the charges of the evidence add up to, so some are missing.",
+    )
+
+
+SEALED = {
+    "another epsilon of the ledger": (
+        ("evidence", "shared_ledger", "epsilon"),
+        9.0,
+        "The ledger promises something else than the evidence says of it.",
+    ),
+    "a delta that was not set aside": (
+        ("evidence", "promise", "slack"),
+        1e-9,
+        "The ledger set aside another amount than the evidence promises.",
+    ),
+    "a charge that nobody paid": (
+        ("evidence", "charges", 0, "rho"),
+        0.02,
+        "The ledger was charged less than the charges of the evidence add up to.",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SEALED)
+def test_what_the_ledger_knows_better_is_found(name, drawn, tmp_path):
+    where, value, why = SEALED[name]
+    verification = verify(tampered(drawn, tmp_path, where, value), ledger=opened(drawn.parent))
+    (seal,) = [check for check in verification.checks if check.about == "seal"]
+    assert (seal.holds, seal.sentence) == (False, why)
+
+
+def test_a_charge_of_the_right_amount_that_is_no_release_pays_for_none(drawn, tmp_path):
+    folder = tmp_path / "charged"
+    folder.mkdir()
+    ledger, budget = opened(folder), json.loads(drawn.read_text())["evidence"]["promise"]["rho"]
+    ledger.charge(budget, what="something", kind="gaussian")
+    path = tampered(drawn, tmp_path, ("evidence", "seal"), str(ledger.verify()))
+    path = tampered(path, tmp_path, ("evidence", "origin", "ledger"), ledger.identifier)
+    (seal,) = [check for check in verify(path, ledger=ledger).checks if check.about == "seal"]
+    assert seal.sentence == "The seal is that of a charge that is no release of a model or of scores."
+
+
+SLIGHTLY = 1.0 - 2.0**-20
+
+
+@pytest.mark.parametrize("which", ["scale", "rho"])
+def test_noise_that_is_slightly_too_small_for_its_price_is_found(which, drawn, tmp_path):
+    """By a millionth, which is far more than rounding."""
+    charge = json.loads(drawn.read_text())["evidence"]["charges"][-1]
+    where = ("evidence", "charges", -1, which)
+    assert "noise" in failed(tampered(drawn, tmp_path, where, SLIGHTLY * charge[which]))
+
+
+def test_charges_slightly_beyond_the_budget_are_found(drawn, tmp_path):
+    """By a millionth of the budget, which is far more than rounding."""
+    evidence = json.loads(drawn.read_text())["evidence"]
+    total = math.fsum(charge["rho"] for charge in evidence["charges"])
+    path = tampered(drawn, tmp_path, (*PROMISE, "rho"), SLIGHTLY * total)
+    assert "sum" in failed(path)
+
+
+def test_a_shared_ledger_has_to_have_the_delta_that_a_release_may_use_up():
+    from privfit.verification.arithmetic import of_promises
+
+    def holds(slack):
+        shared = {"kind": "concentrated", "rho": 1.0, "slack": slack}
+        promise = {"kind": "concentrated", "rho": 0.5, "slack": 1e-7}
+        *_, last = of_promises(promise, shared)
+        return last.holds
+
+    assert (holds(1e-7), holds(0.9e-7)) == (True, False)
 
 
 EVIDENCE, PROMISE = ("evidence",), ("evidence", "promise")

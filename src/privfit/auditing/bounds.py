@@ -9,8 +9,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from privfit.accounting.gdp import epsilon_from_mu
-
 Vector = NDArray[np.float64]
 PILOT = 0.25  # share of the runs that choose a threshold; the bound is computed from the others
 QUANTILES_TRIED = np.linspace(0.02, 0.98, 25)  # quantiles of the statistics that are tried as thresholds
@@ -95,7 +93,25 @@ def epsilon_of_gaussian_guesses(hits: int, misses: int, runs: int, alpha: float,
 
     least, most = shares_of(hits, misses, runs, alpha)
     mu = float(ndtri(least) - ndtri(most)) if least > 0.0 and most < 1.0 else 0.0
-    return epsilon_from_mu(mu, delta) if mu > 0.0 else 0.0
+    return epsilon_of_mu(mu, delta) if mu > 0.0 else 0.0
+
+
+def epsilon_of_mu(mu: float, delta: float) -> float:
+    """Return the epsilon of mu-Gaussian DP: where its delta (Balle and Wang 2018) is this one.
+
+    It is computed here once more, because the audit would prove nothing about privfit's own conversion if it
+    used that.
+    """
+    from scipy.optimize import brentq
+    from scipy.special import ndtr
+
+    def beyond(epsilon: float) -> float:
+        tail = math.exp(epsilon) * float(ndtr(-mu / 2.0 - epsilon / mu))
+        return float(ndtr(mu / 2.0 - epsilon / mu)) - tail - delta
+
+    if beyond(0.0) <= 0.0:
+        return 0.0
+    return float(brentq(beyond, 0.0, mu * mu / 2.0 + mu * math.sqrt(2.0 * math.log(1.0 / delta))))
 
 
 def shift_over_deviation(present: Vector, absent: Vector) -> float:

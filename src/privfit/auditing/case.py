@@ -60,8 +60,11 @@ class Case:
 
     @property
     def epsilon(self) -> float:
-        """The epsilon that is claimed at `DELTA`."""
-        return self.promise.epsilon_at(DELTA)
+        """The epsilon that is claimed at `DELTA`: the stated one, not what the budget is worth."""
+        stated = self.promise.epsilon
+        assert stated is not None
+        assert self.promise.delta == DELTA
+        return stated
 
 
 class Weakened:

@@ -37,6 +37,9 @@ class OwnRows(NamedTuple):
 
     by_part: Sequence[NDArray[np.uint32]]
 
+    def __repr__(self) -> str:  # shows no row, because a cluster logs the arguments of a call that fails
+        return "<rows of every part>"
+
 
 class Step(NamedTuple):
     """How one place (a problem, point or line) is derived from another: a method's name and its arguments.

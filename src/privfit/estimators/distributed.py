@@ -20,6 +20,7 @@ from privfit.estimators.records import Records
 from privfit.estimators.targets import TargetEncoder
 from privfit.losses import Loss
 from privfit.schema.encoding import with_curves
+from privfit.schema.frames import column_names
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
     from privfit.engine.parts import InParts, Parts
@@ -104,5 +105,13 @@ class DistributedTable(ABC):
         assert encoder is not None  # because targets are declared
         # the ledger and the seed stay with the driver
         settings = estimator.get_params(deep=False) | {"ledger": None, "random_state": None}
-        reader = PartReader(type(estimator)(**settings), declared, encoder, relation, empty, self.names)
+        reader = PartReader(
+            type(estimator)(**settings),
+            declared,
+            encoder,
+            relation,
+            empty,
+            self.names,
+            column_names(self.without_records().X),
+        )
         return InParts(empty, self.parts(reader, secrets.token_bytes(32)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from privfit.estimators.records import Records
 from privfit.estimators.targets import TargetEncoder
 from privfit.estimators.validation import check_lengths
 from privfit.schema.encoding import with_curves
+from privfit.schema.frames import column_names
 from privfit.schema.people import NOBODY, People
 
 if TYPE_CHECKING:  # imported late: the engine needs numba, which takes a third of a second to import
@@ -42,6 +43,8 @@ class PartReader:
         The problem without any record.
     names : tuple of str
         The parts of each block: "X", and "y", "sample_weight" and "groups" if they were given.
+    columns : collection of str, optional
+        The names of the columns of X, if they have names.
     """
 
     estimator: Any
@@ -50,6 +53,7 @@ class PartReader:
     relation: Relation
     empty: Problem
     names: tuple[str, ...]
+    columns: Collection[Any] | None
 
     def blocks(self, columns: Sequence[Sequence[Any]]) -> list[Block]:
         """Return some blocks; `columns` has their parts in the order of `names`."""
@@ -95,10 +99,21 @@ class PartReader:
                 check_lengths(X, values, name)
         given = Records.given(X, y, weights, groups).as_part()
         records: Records = self.estimator._read(given, self.declared, self.relation)
+        if self.declared.schema is None:
+            self._check_columns(X, records.X.shape[1])
         targets, found = self.estimator._encoded(records.y, self.declared.target)
         if found.assumption != self.encoder.assumption:
             raise ValueError("The blocks of y have different types; give all of them the same type.")
         return records.with_targets(targets)
+
+    def _check_columns(self, X: Any, width: int) -> None:
+        """Raise unless a block has the columns of the table, which are told apart by their places."""
+        own = column_names(X)
+        if width != self.empty.table.n_columns or (own is not None and own != self.columns):
+            raise ValueError(
+                "The blocks of X have other columns than X says; give all of them the same columns in the "
+                "same order."
+            )
 
     def problem(self, read: Sequence[Records]) -> Problem:
         """Return the problem of records that are encoded already."""

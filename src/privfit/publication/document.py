@@ -19,6 +19,7 @@ FORMAT, VERSION = "privfit-model", 2
 _SCHEMAS = {1: "model.version1.schema.json", 2: "model.schema.json"}  # by version
 LONE_SURROGATE = "is not valid Unicode: it holds half of a surrogate pair"
 _LINKS_OF_VERSION_1 = {"logistic": "logit", "svm": "sign"}  # by kind
+MOST_LEVELS = 100  # of lists and objects within others; what reads more of them may exceed Python's stack
 LARGEST_FILE = 200_000_000  # bytes: a million columns with their bounds and names
 
 
@@ -148,6 +149,8 @@ def parsed(text: str) -> Any:
         raise ValueError(str(error)) from None
     except (ValueError, RecursionError):
         raise ValueError("it is not whole JSON; was it cut off, or edited by hand?") from None
+    if _is_deep(written):
+        raise ValueError(f"it has lists or objects in more than {MOST_LEVELS} others.")
     if not _is_unicode(json.dumps(written, ensure_ascii=False)):
         raise ValueError(f"a text in it {LONE_SURROGATE}.")
     return written
@@ -213,6 +216,15 @@ def _with_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(distinct) < len(pairs):
         raise _Ambiguous("it names a key twice in one place.")
     return distinct
+
+
+def _is_deep(written: Any) -> bool:
+    """Return whether there are more than `MOST_LEVELS` lists and objects within one another."""
+    level = [written]
+    for _ in range(MOST_LEVELS + 1):
+        held = [each for each in level if isinstance(each, dict | list)]
+        level = [inner for each in held for inner in (each.values() if isinstance(each, dict) else each)]
+    return bool(level)
 
 
 def _is_unicode(text: str) -> bool:

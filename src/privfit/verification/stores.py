@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
-from privfit.accounting import BrokenChain, Ledger
+from privfit.accounting import BrokenChain, Entry, Ledger
 from privfit.accounting.promise import to_dict
 from privfit.verification.accountant import Budget, exact_sum
 from privfit.verification.check import Check
@@ -53,7 +54,19 @@ def _wrong(evidence: dict[str, Any], seal: str, ledger: Ledger) -> str | None:
     reserved = paid if paid.settles is None else entries[paid.settles - 1]
     if (reserved.rho, reserved.delta) != (budget.rho, budget.slack):
         return "The ledger set aside another amount than the evidence promises."
+    return _wrong_sum(evidence, reserved, paid)
+
+
+def _wrong_sum(evidence: dict[str, Any], reserved: Entry, paid: Entry) -> str | None:
+    """Return in what the charges differ from what the ledger kept, or None.
+
+    A release that was settled has paid for its charges and, by rounding, a unit in the last place more. One
+    that was not has paid for all that was set aside.
+    """
+    charged = exact_sum(charge["rho"] for charge in evidence["charges"])
     kept = exact_sum([reserved.rho] if paid.settles is None else [reserved.rho, paid.rho])
-    if kept < exact_sum(charge["rho"] for charge in evidence["charges"]) * (1 - 2**-52):
+    if kept < charged * (1 - 2**-52):
         return "The ledger was charged less than the charges of the evidence add up to."
+    if paid.settles is not None and kept > charged + exact_sum([reserved.rho]) * Fraction(1, 2**52):
+        return "The ledger was charged more than the charges of the evidence add up to, so some are missing."
     return None

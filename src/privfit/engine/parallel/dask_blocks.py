@@ -38,12 +38,19 @@ def read_here(given: Sequence[Any], make: Make, key: bytes) -> LocalParts:
 
     compute: Any = dask.base.compute
     columns = [np.ravel(np.asarray(_delayed(values), dtype=object)).tolist() for values in given]
-    (made,) = compute(delayed(make_part, pure=False)(make, key, *columns), scheduler="threads")
+    try:
+        (made,) = compute(delayed(make_part, pure=False)(make, key, *columns), scheduler="threads")
+    except Exception as error:  # of any kind: the caller's code makes the blocks, and may quote a cell
+        made = Failed(_not_computed(type(error).__name__))
     if isinstance(made, Failed):
         raise ValueError(made.refusal)
     if not made.records.n_records:
         raise ValueError(NO_RECORDS)
     return LocalParts([made])
+
+
+def _not_computed(problem: str) -> str:
+    return f"The table could not be computed ({problem}); compute it by itself to see why."
 
 
 def _delayed(values: Any) -> Any:
@@ -88,8 +95,7 @@ def on_workers(
     problem = problem_with(client, [future for column in columns for future in column])
     places = [address for address, threads in client.nthreads().items() for _ in range(threads)]
     if problem is not None or not places:
-        problem = problem or "no worker"
-        raise ValueError(f"The table could not be computed ({problem}); compute it by itself to see why.")
+        raise ValueError(_not_computed(problem or "no worker"))
     holders = client.who_has(columns[0])
     numbers = divided_among([holders.get(future.key, ()) for future in columns[0]], places)
 
