@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from privfit import DPLogisticRegression, Ledger
-from privfit.engine.parallel import dask_parts
+from privfit.engine.parallel import dask_blocks, dask_parts
 from privfit.engine.parts import PartsLost
 from privfit.solvers import GradientDescent, ModernDPAGD
 
@@ -134,6 +134,58 @@ def test_rows_that_are_computed_again_otherwise_end_the_fit(change, client, monk
     assert end.value.__context__ is None
     assert "released no model" in end.value.__notes__[0]
     assert 0.0 < ledger.spent < ledger.rho, "what was asked before and the question itself stay paid"
+
+
+def shuffled(X, y):
+    """Return Dask arrays of rows whose order, the same for both, is drawn whenever it is computed."""
+    from dask.delayed import delayed
+
+    order = delayed(lambda: np.random.default_rng(int.from_bytes(os.urandom(8))).permutation(N), pure=False)()
+
+    def block(values, number):
+        rows = delayed(lambda order: values[order[number * ROWS : (number + 1) * ROWS]], pure=False)(order)
+        return da.from_delayed(rows, (ROWS, *values.shape[1:]), dtype=values.dtype)
+
+    return [da.concatenate([block(values, k) for k in range(N // ROWS)]) for values in (X, y)]
+
+
+def lose_a_block(client):
+    """Take a worker away that keeps blocks of rows."""
+
+    async def remove(dask_scheduler):
+        blocks = (task for key, task in dask_scheduler.tasks.items() if str(key).startswith("('concatenate"))
+        address = next(worker.address for task in blocks for worker in task.who_has)
+        await dask_scheduler.remove_worker(address=address, stimulus_id="killed", expected=False)
+
+    client.run_on_scheduler(remove)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_table_is_read_again_if_a_worker_dies_meanwhile(times, client, monkeypatch):
+    """Else some rows would be those of one order and some of another, twice or with another's label."""
+    X, y = records()
+    undisturbed, ledger, original, readings = Ledger(rho=1.0), Ledger(rho=1.0), dask_blocks.divided_among, []
+    expected = fit(SOLVERS["descent"], X, y, undisturbed)
+
+    def divided_among(*arguments):
+        readings.append(None)
+        if len(readings) <= times:
+            lose_a_block(client)
+        return original(*arguments)
+
+    monkeypatch.setattr(dask_blocks, "divided_among", divided_among)
+    client.cluster.scale(4)
+    client.wait_for_workers(4)
+    if times == dask_blocks.READINGS:
+        with pytest.raises(ValueError, match="lost each of the 3 times that the table was read") as end:
+            fit(SOLVERS["descent"], *shuffled(X, y), ledger)
+        assert end.value.__context__ is None
+        assert ledger.spent == 0.0
+        return
+    found = fit(SOLVERS["descent"], *shuffled(X, y), ledger)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert entries(ledger) == entries(undisturbed)
+    assert len(readings) == times + 1
 
 
 @pytest.mark.parametrize("fault", ["twice", "late", "another's", "none"])
