@@ -1,12 +1,13 @@
-"""Workers that die in the middle of a fit: the same model at the same price, or an end in one sentence."""
+"""Workers that die in the middle of a fit: the same model at the same price, or an end in one sentence.
+
+They are threads of this process here. Processes that are killed are in test_killed_workers.py.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import pickle
-import signal
-import time
 
 import numpy as np
 import pytest
@@ -268,25 +269,3 @@ def test_without_any_worker_the_fit_ends(client, monkeypatch):
         fit(SOLVERS["descent"], *lazy, ledger, monkeypatch, die)
     assert end.value.__context__ is None
     assert 0.0 < ledger.spent < ledger.rho
-
-
-def test_a_process_that_is_killed_is_replaced():
-    """The same with processes, killed by the system without a word."""
-    X, y = records()
-    undisturbed, ledger = (Ledger(rho=1.0) for _ in range(2))
-    expected = fit(SOLVERS["descent"], X, y, undisturbed)
-    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        distributed.LocalCluster(**settings, silence_logs=logging.CRITICAL) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-
-        def kill():
-            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-            time.sleep(0.2)
-
-        lazy = da.from_array(X, chunks=(ROWS, P)), da.from_array(y, chunks=ROWS)
-        found = fit(SOLVERS["descent"], *lazy, ledger, patch, (4, kill))
-    np.testing.assert_array_equal(found.coef_, expected.coef_)
-    assert entries(ledger) == entries(undisturbed)

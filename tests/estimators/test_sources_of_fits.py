@@ -340,7 +340,7 @@ def test_query_over_sqlite_gives_the_fit_of_its_rows(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def postgres_people(request: pytest.FixtureRequest) -> Iterator[str]:
+def postgres_people(request: pytest.FixtureRequest) -> str:
     """Make a table on a PostgreSQL server, if DuckDB can read it."""
     require("postgres_scanner")
     engine = sa.create_engine(
@@ -348,7 +348,7 @@ def postgres_people(request: pytest.FixtureRequest) -> Iterator[str]:
     )
     people().to_sql("people_of_duckdb", engine, index=False, if_exists="replace")
     engine.dispose()
-    yield request.getfixturevalue("postgres_url")
+    return str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.mark.slow

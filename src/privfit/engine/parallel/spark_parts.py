@@ -21,7 +21,9 @@ from privfit.engine.parallel.worker_parts import Answer, WorkerParts, lost
 from privfit.engine.parts import Request
 
 # Spark takes idle workers in turns. If it has two or three for each task, a second or third job finds those
-# that keep the parts; sending parts takes longer.
+# that keep the parts; sending parts takes longer. Only the worker that was sent a part last keeps it. If all
+# kept it that were ever sent it, each might keep the whole table after some time. And a question would still
+# take two jobs, because a worker that was not asked the last question does not know the point of this one.
 ROUNDS = 3
 ATTEMPTS = 3  # to send parts that do not answer
 NOT_KEPT = (
