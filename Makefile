@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 INSTALL_LOCKED := $(PIP) --require-hashes --requirement requirements-lock.txt && $(PIP) --no-deps --editable .
 SYSTEM_PACKAGES := postgresql chromium chromium-driver
 
-.PHONY: demo test test-all coverage test-deep test-postgres test-spark test-pythons rivals compare bench docs pictures check \
+.PHONY: demo test test-all coverage test-deep test-postgres test-duckdb test-spark test-pythons rivals compare bench docs pictures check \
   format clean lock audit-dependencies
 .DEFAULT_GOAL := demo
 
@@ -54,6 +54,24 @@ test-postgres: $(VENV)/.installed
 	@tools/system_packages.sh postgresql || true
 	PRIVFIT_NEEDS_POSTGRES=1 $(BIN)/python -m pytest tests/contracts/test_store_contract.py \
 	  tests/accounting/test_lasting.py tests/accounting/test_crashes.py
+
+# Test queries over SQLite and PostgreSQL. Their extensions of DuckDB are on PyPI, for some of its versions.
+DUCKDB := .venv-duckdb
+DUCKDB_VERSION := 1.5.5
+$(DUCKDB)/.installed: pyproject.toml
+	@echo "Setting up $(DUCKDB) (once; about a minute)"
+	@$(PYTHON) -m venv $(DUCKDB)
+	@$(DUCKDB)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[postgres]" \
+	  "pytest>=8" "hypothesis>=6.100" "pandas>=2.2" "duckdb==$(DUCKDB_VERSION)" \
+	  "duckdb-extensions==$(DUCKDB_VERSION)" "duckdb-extension-sqlite-scanner==$(DUCKDB_VERSION)" \
+	  "duckdb-extension-postgres-scanner==$(DUCKDB_VERSION)"
+	@$(DUCKDB)/bin/python -c "from duckdb_extensions import import_extension as i; \
+	  i('sqlite_scanner'); i('postgres_scanner')"
+	@touch $@
+
+test-duckdb: $(DUCKDB)/.installed
+	@tools/system_packages.sh postgresql || true
+	$(DUCKDB)/bin/python -m pytest tests/estimators/test_sources_of_fits.py -k query
 
 # Test fits on DataFrames of Spark, classic and Connect, in a separate environment; print the time of a pass.
 SPARK := .venv-spark
@@ -138,5 +156,5 @@ format: $(VENV)/.installed
 	$(BIN)/python tests/markdown_lines.py
 
 clean:
-	rm -rf $(VENV) .venv-3.* $(SPARK) .lock .audit .rivals site .pytest_cache .mypy_cache .ruff_cache .hypothesis .deep .coverage
+	rm -rf $(VENV) .venv-3.* $(SPARK) $(DUCKDB) .lock .audit .rivals site .pytest_cache .mypy_cache .ruff_cache .hypothesis .deep .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

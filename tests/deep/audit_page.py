@@ -36,6 +36,7 @@ POINTS = "tests/hostile/test_faults.py::test_at_any_of_many_points_"
 FAULT = f"{POINTS}looks_are_paid_for_and_files_are_whole[{{}}-{{}}]".format
 LOST = f"{POINTS}lost_connections_lose_no_look"
 KILLED = "tests/accounting/test_crashes.py::test_however_often_processes_are_killed_every_look_was_paid_for["
+DASK = "tests/estimators/test_killed_workers.py::test_at_any_of_many_points_"
 RELEASE = "tests/deep/test_release.py::test_{}".format
 # how a fault is made, the required result, and in how many cases `make test-all` tries it
 FAULTS = {
@@ -275,9 +276,13 @@ def faults(results: Results) -> str:
     how = "eight share a ledger, up to twelve are killed (`tests/accounting/test_crashes.py`)"
     required = "the budget is never exceeded"
     lines.append(["killed processes", how, "2", cases(killed), "", when(killed), required])
-    how = "Dask workers die between two answers (`tests/estimators/test_lost_workers.py`)"
+    how = "Dask workers are taken away between two answers, or while the table is read (`{}`)"
     required = "the same model at the same price, or an end"
-    lines.append(["killed worker", how, "5", "", "", "in every `test-all`", required])
+    file = "tests/estimators/test_lost_workers.py"
+    lines.append(["lost worker", how.format(file), "7", "", "", "in every `test-all`", required])
+    how = "one or both processes of a Dask cluster are killed as they read or answer (`{}`)"
+    file, rows = DASK.partition("::")[0], results.of(DASK)
+    lines.append(["killed worker", how.format(file), "3", cases(rows), "", when(rows), required])
     head = ("fault", "how it is made", "in `test-all`", *(f"recorded, `{c}`" for c in COMMANDS))
     return table((*head, "when, version", "required result"), lines)
 

@@ -1,18 +1,19 @@
-"""Workers that die in the middle of a fit: the same model at the same price, or an end in one sentence."""
+"""Workers that die in the middle of a fit: the same model at the same price, or an end in one sentence.
+
+They are threads of this process here. Processes that are killed are in test_killed_workers.py.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import pickle
-import signal
-import time
 
 import numpy as np
 import pytest
 
 from privfit import DPLogisticRegression, Ledger
-from privfit.engine.parallel import dask_parts
+from privfit.engine.parallel import dask_blocks, dask_parts
 from privfit.engine.parts import PartsLost
 from privfit.solvers import GradientDescent, ModernDPAGD
 
@@ -136,6 +137,58 @@ def test_rows_that_are_computed_again_otherwise_end_the_fit(change, client, monk
     assert 0.0 < ledger.spent < ledger.rho, "what was asked before and the question itself stay paid"
 
 
+def shuffled(X, y):
+    """Return Dask arrays of rows whose order, the same for both, is drawn whenever it is computed."""
+    from dask.delayed import delayed
+
+    order = delayed(lambda: np.random.default_rng(int.from_bytes(os.urandom(8))).permutation(N), pure=False)()
+
+    def block(values, number):
+        rows = delayed(lambda order: values[order[number * ROWS : (number + 1) * ROWS]], pure=False)(order)
+        return da.from_delayed(rows, (ROWS, *values.shape[1:]), dtype=values.dtype)
+
+    return [da.concatenate([block(values, k) for k in range(N // ROWS)]) for values in (X, y)]
+
+
+def lose_a_block(client):
+    """Take a worker away that keeps blocks of rows."""
+
+    async def remove(dask_scheduler):
+        blocks = (task for key, task in dask_scheduler.tasks.items() if str(key).startswith("('concatenate"))
+        address = next(worker.address for task in blocks for worker in task.who_has)
+        await dask_scheduler.remove_worker(address=address, stimulus_id="killed", expected=False)
+
+    client.run_on_scheduler(remove)
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_a_table_is_read_again_if_a_worker_dies_meanwhile(times, client, monkeypatch):
+    """Else some rows would be those of one order and some of another, twice or with another's label."""
+    X, y = records()
+    undisturbed, ledger, original, readings = Ledger(rho=1.0), Ledger(rho=1.0), dask_blocks.divided_among, []
+    expected = fit(SOLVERS["descent"], X, y, undisturbed)
+
+    def divided_among(*arguments):
+        readings.append(None)
+        if len(readings) <= times:
+            lose_a_block(client)
+        return original(*arguments)
+
+    monkeypatch.setattr(dask_blocks, "divided_among", divided_among)
+    client.cluster.scale(4)
+    client.wait_for_workers(4)
+    if times == dask_blocks.READINGS:
+        with pytest.raises(ValueError, match="lost each of the 3 times that the table was read") as end:
+            fit(SOLVERS["descent"], *shuffled(X, y), ledger)
+        assert end.value.__context__ is None
+        assert ledger.spent == 0.0
+        return
+    found = fit(SOLVERS["descent"], *shuffled(X, y), ledger)
+    np.testing.assert_array_equal(found.coef_, expected.coef_)
+    assert entries(ledger) == entries(undisturbed)
+    assert len(readings) == times + 1
+
+
 @pytest.mark.parametrize("fault", ["twice", "late", "another's", "none"])
 def test_each_part_counts_once_whatever_workers_reply(fault, client, monkeypatch):
     """Answers that come twice, after they were asked for again, or under a number that was not asked."""
@@ -216,25 +269,3 @@ def test_without_any_worker_the_fit_ends(client, monkeypatch):
         fit(SOLVERS["descent"], *lazy, ledger, monkeypatch, die)
     assert end.value.__context__ is None
     assert 0.0 < ledger.spent < ledger.rho
-
-
-def test_a_process_that_is_killed_is_replaced():
-    """The same with processes, killed by the system without a word."""
-    X, y = records()
-    undisturbed, ledger = (Ledger(rho=1.0) for _ in range(2))
-    expected = fit(SOLVERS["descent"], X, y, undisturbed)
-    settings = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
-    with (
-        pytest.MonkeyPatch.context() as patch,
-        distributed.LocalCluster(**settings, silence_logs=logging.CRITICAL) as cluster,
-        distributed.Client(cluster) as client,
-    ):
-
-        def kill():
-            os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
-            time.sleep(0.2)
-
-        lazy = da.from_array(X, chunks=(ROWS, P)), da.from_array(y, chunks=ROWS)
-        found = fit(SOLVERS["descent"], *lazy, ledger, patch, (4, kill))
-    np.testing.assert_array_equal(found.coef_, expected.coef_)
-    assert entries(ledger) == entries(undisturbed)

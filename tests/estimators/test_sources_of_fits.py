@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.dataset as arrow_dataset
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 
 from privfit import DPLinearRegression, DPLogisticRegression, Ledger, Schema, mapped, strict
 from privfit.curator import Curator
@@ -324,21 +325,76 @@ def sqlite_file(place: Path) -> Path:
     return path
 
 
-def test_query_over_sqlite_gives_the_fit_of_its_rows(tmp_path: Path) -> None:
+def require(extension: str) -> None:
+    """Skip a test that needs an extension of DuckDB, which would have to be downloaded."""
     try:
-        duckdb.connect().load_extension("sqlite")
+        duckdb.connect().load_extension(extension)
     except duckdb.Error:
-        pytest.skip("DuckDB's extension for SQLite is not installed, and is downloaded only with a network")
+        pytest.skip(f"DuckDB {duckdb.__version__} lacks its extension {extension}; `make test-duckdb` has it")
+
+
+def test_query_over_sqlite_gives_the_fit_of_its_rows(tmp_path: Path) -> None:
+    require("sqlite_scanner")
     query = f"duckdb:SELECT * FROM sqlite_scan('{sqlite_file(tmp_path)}', 'people') WHERE age < 90"
     assert_same(fitted(query), fitted(people().query("age < 90")))
 
 
-def test_query_that_lacks_an_extension_is_refused_in_one_sentence(tmp_path: Path) -> None:
-    """DuckDB would download the extension, unless it is told not to; a session without one says so."""
+@pytest.fixture
+def postgres_people(request: pytest.FixtureRequest) -> str:
+    """Make a table on a PostgreSQL server, if DuckDB can read it."""
+    require("postgres_scanner")
+    engine = sa.create_engine(
+        request.getfixturevalue("postgres_url").replace("postgresql:", "postgresql+psycopg:")
+    )
+    people().to_sql("people_of_duckdb", engine, index=False, if_exists="replace")
+    engine.dispose()
+    return str(request.getfixturevalue("postgres_url"))
+
+
+@pytest.mark.slow
+def test_query_over_postgres_gives_the_fit_of_its_rows(postgres_people: str) -> None:
+    table = f"postgres_scan('{postgres_people}', 'public', 'people_of_duckdb')"
+    assert_same(fitted(f"duckdb:SELECT * FROM {table} WHERE age < 90"), fitted(people().query("age < 90")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["CAST(site AS INT) = 1", "nobody = 1"])
+def test_query_over_postgres_that_fails_quotes_no_cell(where: str, postgres_people: str) -> None:
+    ledger = Ledger(rho=3.0)
+    table = f"postgres_scan('{postgres_people}', 'public', 'people_of_duckdb')"
+    with pytest.raises(ValueError, match=r"^DuckDB .* \(\w+\); try it in DuckDB first\.$") as refusal:
+        fitted(f"duckdb:SELECT * FROM {table} WHERE {where}", ledger=ledger)
+    assert refusal.value.__context__ is None
+    assert ledger.spent == 0
+
+
+def test_query_that_names_no_table_is_refused_in_one_sentence(tmp_path: Path) -> None:
     ledger = Ledger(rho=3.0)
     query = f"duckdb:SELECT * FROM no_such_scan('{tmp_path}/people.db', 'people')"
     with pytest.raises(ValueError, match=r"^DuckDB cannot run the query \(\w+\); try it in DuckDB first\.$"):
         fitted(query, ledger=ledger)
+    assert ledger.spent == 0
+
+
+NOWHERE = "http://127.0.0.1:9"  # nobody answers there
+
+
+@pytest.mark.parametrize("download", [False, True])
+def test_query_that_lacks_an_extension_names_it_in_one_sentence(
+    download: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """DuckDB does not find it, because it must not download it or cannot."""
+    ledger, original = Ledger(rho=3.0), duckdb.connect
+    config = {"extension_directory": str(tmp_path), "autoinstall_extension_repository": NOWHERE}
+    config["autoinstall_known_extensions"] = str(download)
+    monkeypatch.setattr(duckdb, "connect", lambda: original(config=config))
+    query = f"duckdb:SELECT * FROM sqlite_scan('{sqlite_file(tmp_path)}', 'people')"
+    with pytest.raises(ValueError, match="DuckDB") as refusal:
+        fitted(query, ledger=ledger)
+    assert str(refusal.value) == (
+        "DuckDB cannot run the query (its extension sqlite_scanner is not installed); try it in DuckDB first."
+    )
+    assert refusal.value.__context__ is None
     assert ledger.spent == 0
 
 

@@ -71,12 +71,20 @@ def query_reader(X: str, names: Sequence[str] | None, cells: int, on_read: OnRea
             check_rows_apart(connection, text)
         relation = connection.sql(text)
     except duckdb.Error as error:
-        problem = type(error).__name__
+        extension = _lacking(connection, str(error))
+        problem = f"its extension {extension} is not installed" if extension else type(error).__name__
     else:
         problem = "" if relation is not None else "it has no rows"
     if problem:  # raised here, because DuckDB's message may quote a cell
         raise ValueError(f"DuckDB cannot run the query ({problem}); try it in DuckDB first.")
     yield from _answers(relation, names, cells, on_read)
+
+
+def _lacking(connection: Any, message: str) -> str:
+    """Return the extension that a message of DuckDB calls required, or "": no other word is taken from it."""
+    known = connection.execute("SELECT extension_name FROM duckdb_extensions()").fetchall()
+    # DuckDB 2.0 leaves the second quotation mark out
+    return max((name for (name,) in known if f"required extension '{name}" in message), key=len, default="")
 
 
 def relation_reader(relation: Any, names: Sequence[str] | None, cells: int, on_read: OnRead) -> Iterator[Any]:

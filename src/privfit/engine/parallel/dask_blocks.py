@@ -11,9 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from privfit.engine.parallel.dask_parts import DaskParts, Divide, make_pieces, piece_of, problem_with
+from privfit.engine.parallel.dask_parts import (
+    DaskParts,
+    Divide,
+    losses,
+    make_pieces,
+    piece_of,
+    problem_with,
+    until_released,
+)
 from privfit.engine.parallel.worker_parts import NO_RECORDS, Failed, Make, make_part
 from privfit.engine.parts import LocalParts
+
+READINGS = 3  # of a table, as long as workers die meanwhile
 
 
 def read_here(given: Sequence[Any], make: Make, key: bytes) -> LocalParts:
@@ -82,7 +92,31 @@ def on_workers(
         If the rows cannot be computed or encoded, or if there are none.
     PartsLost
         If workers died and their parts could not be computed again.
+
+    Notes
+    -----
+    If a worker dies during the reading, everything is read once more. The cluster would compute again only
+    what it lost. If a source gives its rows in another order then, a record could be in two blocks, or its
+    features could be with the target of another one.
     """
+    keys = {key for values in given for key in _keys(values)} - client.futures.keys()
+    for _ in range(READINGS):
+        before = losses(client)
+        parts = _read_on_workers(client, given, make, key, divide)
+        if losses(client) <= before:
+            return parts
+        del parts
+        until_released(client, keys)  # so that the next reading computes all of them
+    raise ValueError(
+        f"A worker was lost each of the {READINGS} times that the table was read, so nothing was charged; "
+        "fit again when the cluster keeps its workers."
+    )
+
+
+def _read_on_workers(
+    client: Any, given: Sequence[Any], make: Make, key: bytes, divide: Divide | None
+) -> DaskParts:
+    """Return parts of all blocks, some of which were computed twice if a worker died meanwhile."""
     import distributed  # imported late: it is an extra
 
     futures_of: Any = distributed.futures_of

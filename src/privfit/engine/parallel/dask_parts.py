@@ -124,19 +124,40 @@ def replies_of(
 
 
 def problem_with(client: Any, futures: Sequence[Any]) -> str | None:
-    """Wait until all futures are finished, and return None; or return in a word why one failed."""
+    """Wait until all futures are finished, and return None; or return in a word why one failed.
+
+    A future is "lost" while the cluster computes again what it had lost.
+    """
     import distributed  # imported late: it is an extra
 
     wait: Any = distributed.wait
     while True:
         try:
             wait(list(futures), timeout=PATIENCE)
-            failed = next((future for future in futures if future.status != "finished"), None)
-            if failed is None:
+            status = {future.status: future for future in futures}
+            if "error" in status:
+                return type(status["error"].exception()).__name__
+            if "cancelled" in status:
+                return "cancelled"
+            if status.keys() <= {"finished"}:
                 return None
-            return type(failed.exception()).__name__ if failed.status == "error" else str(failed.status)
         except TimeoutError:
             if not client.scheduler_info(n_workers=-1)["workers"]:
                 return "no worker"
         except Exception as error:  # the cluster raises exceptions of its own classes
             return type(error).__name__
+
+
+def losses(client: Any) -> frozenset[float]:
+    """Return when the cluster lost what it had computed already, and had to compute it again."""
+    events = client.get_events("all")
+    return frozenset(
+        when for when, event in events if isinstance(event, dict) and event.get("lost-computed-tasks")
+    )
+
+
+def until_released(client: Any, keys: Collection[Any]) -> None:
+    """Wait until this client wants none of these results any more, which it says a moment after their end."""
+    patience = time.monotonic() + PATIENCE
+    while not client.futures.keys().isdisjoint(keys) and time.monotonic() < patience:
+        time.sleep(PAUSE)

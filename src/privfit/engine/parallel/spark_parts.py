@@ -21,7 +21,10 @@ from privfit.engine.parallel.worker_parts import Answer, WorkerParts, lost
 from privfit.engine.parts import Request
 
 # Spark uses idle workers in turn. If there are two or three for each task, a second or third job reaches the
-# workers that keep the parts, which is faster than sending the parts.
+# workers that keep the parts, which is faster than sending the parts. Only the worker that was sent a part
+# last keeps it. If every worker that was ever sent it kept it, each might keep the whole table after some
+# time. And a question would still take two jobs, because a worker that was not asked the last question does
+# not know the point of this one.
 ROUNDS = 3
 ATTEMPTS = 3  # how often to send parts that do not answer
 NOT_KEPT = (

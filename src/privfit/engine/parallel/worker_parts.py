@@ -198,7 +198,10 @@ class WorkerParts(ABC):
         found = self._asked(request, sorted(self._fingerprints) if parts is None else parts)
         for each in found.values():
             if each.refusal is not None:
-                raise PartsLost(f"{each.refusal} The fit has ended and released nothing more.")
+                raise PartsLost(
+                    "A part of the table did not answer, so the fit has ended and released nothing more: "
+                    f"{each.refusal}"
+                )
         if any(each.fingerprint != self._fingerprints[k] for k, each in found.items()):
             raise PartsLost(
                 "A worker was lost, and the rows that were computed again in its place are not the same rows "
