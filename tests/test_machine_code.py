@@ -77,3 +77,10 @@ def test_code_of_another_source_is_not_found(cache):
     later = process(ours=True)
     later._cache._cache_file._source_stamp = "changed"
     assert found(later, SINGLE) is None
+
+
+def test_a_function_that_is_not_compiled_stays_as_it_is():
+    """As with NUMBA_DISABLE_JIT."""
+    before = dict(vars(last))
+    keep_by_signature(last)
+    assert vars(last) == before

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from numba.core.caching import IndexDataCacheFile
+from numba.core.dispatcher import Dispatcher
 
 
 class FilesBySignature(IndexDataCacheFile):
@@ -40,7 +41,12 @@ class FilesBySignature(IndexDataCacheFile):
 
 
 def keep_by_signature(dispatcher: Any) -> None:
-    """Let a function that was compiled with `cache=True` keep its machine code in such files."""
+    """Let a function that was compiled with `cache=True` keep its machine code in such files.
+
+    With NUMBA_DISABLE_JIT, numba returns the Python function, which has no machine code.
+    """
+    if not isinstance(dispatcher, Dispatcher):
+        return
     cache, files = dispatcher._cache, cast(Any, FilesBySignature)
     cache._cache_file = files(
         cache_path=cache.cache_path,

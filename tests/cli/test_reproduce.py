@@ -194,7 +194,7 @@ def test_claims_are_decided_by_a_directory_and_written_to_another(tmp_path):
     done = reproduce("claims", "--out", tmp_path, "--docs", tmp_path / "docs")
     assert done.exit_code == 0
     assert "claims.md" in done.stderr
-    assert "| **not run** |" in (tmp_path / "docs" / "claims.md").read_text()
+    assert "- **Not run** (" in (tmp_path / "docs" / "claims.md").read_text()
 
 
 def test_ctrl_c_says_that_what_is_finished_is_kept(tmp_path, monkeypatch):

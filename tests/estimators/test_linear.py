@@ -254,7 +254,7 @@ def test_the_statement_says_in_plain_words_what_was_promised(table):
         DPLogisticRegression(epsilon=1.0, noise="seeded", random_state=0, n_records=3000).fit(*table).privacy_
     )
     assert "SEEDED NOISE, FOR RESEARCH ONLY" in seeded.text
-    assert "3000" in str(seeded)
+    assert "3,000" in str(seeded)
 
 
 def test_the_statement_never_rounds_the_promise_down(table):

@@ -43,7 +43,7 @@ def test_changes_are_those_from_the_stage_before_on_the_same_folds():
     gaps = [after[fold] - before[fold] for fold in before]
     mean, error = fmean(gaps), stdev(gaps) / len(gaps) ** 0.5
     printed = raw_columns_of("changes waterfall accuracy")["E4: select privately"]["BANK 0.4"]
-    assert printed == f"{mean:.3f} ± {error:.3f}".replace("-", "\N{MINUS SIGN}").replace("0.", ".")
+    assert printed == f"{mean:.3f}±{error:.3f}".replace("-", "\N{MINUS SIGN}").replace("0.", ".")
 
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.8])

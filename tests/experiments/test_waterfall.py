@@ -61,7 +61,7 @@ def test_changes_are_those_of_the_table_where_stages_have_other_folds(tmp_path):
             results.append(cell, outcome)
     table = block("changes waterfall accuracy", Evidence(tmp_path, seed=1)).splitlines()
     (line,) = (line for line in table if "E4" in line)
-    printed, error = line.split("|")[2].split(" ± ")  # Adult at 0.1
+    printed, error = line.split("|")[2].split("±")  # Adult at 0.1
     ax = compose_waterfall(EXPERIMENT, rows, "accuracy").axes[0]
     assert ax.get_title() == "Adult, ε = 0.1"
     bar, text = ax.patches[2], ax.texts[2].get_text()

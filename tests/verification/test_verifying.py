@@ -214,7 +214,7 @@ def test_a_charge_of_the_right_amount_that_is_no_release_pays_for_none(drawn, tm
     path = tampered(drawn, tmp_path, ("evidence", "seal"), str(ledger.verify()))
     path = tampered(path, tmp_path, ("evidence", "origin", "ledger"), ledger.identifier)
     (seal,) = [check for check in verify(path, ledger=ledger).checks if check.about == "seal"]
-    assert seal.sentence == "The seal is that of a charge that is no release of a model or of scores."
+    assert seal.sentence == "The seal belongs to a charge that did not pay for a model or for scores."
 
 
 SLIGHTLY = 1.0 - 2.0**-20
