@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from numba.core.caching import IndexDataCacheFile
-from numba.core.dispatcher import Dispatcher
 
 
 class FilesBySignature(IndexDataCacheFile):
@@ -45,7 +44,7 @@ def keep_by_signature(dispatcher: Any) -> None:
 
     With NUMBA_DISABLE_JIT, numba returns the Python function, which has no machine code.
     """
-    if not isinstance(dispatcher, Dispatcher):
+    if not hasattr(dispatcher, "_cache"):
         return
     cache, files = dispatcher._cache, cast(Any, FilesBySignature)
     cache._cache_file = files(
