@@ -67,3 +67,15 @@ def test_a_mark_that_editors_put_in_front_and_long_lists_of_numbers_are_read(tmp
     text = GOOD + f'positive = "yes"\n# {numbers} {"a." * 20}\n'
     (tmp_path / "schema.toml").write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert Schema.from_toml(tmp_path / "schema.toml").label.positive == "yes"
+
+
+@pytest.mark.parametrize("place", ["name", "positive"])
+def test_a_refusal_that_quotes_a_list_of_long_texts_stays_a_sentence(place):
+    facts = {
+        "columns": [{"name": "x", "type": "numeric", "low": 0, "high": 1}],
+        "label": {"name": "y", "classes": ["no", "yes"]},
+    }
+    (facts["columns"][0] if place == "name" else facts["label"])[place] = 3 * [3_000 * "a"]
+    with pytest.raises(ValueError, match=r"The schema: .* \['aaa.*'\]") as refused:
+        Schema.from_dict(facts)
+    assert len(str(refused.value)) == 2_000

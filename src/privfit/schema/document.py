@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
-from privfit.printable import ACTING
+from privfit.printable import ACTING, brief
 from privfit.schema.column import Column, Feature, Identifier, Ignored
 from privfit.schema.curved import Curved
 from privfit.schema.label import AnyLabel, Label
@@ -74,7 +74,7 @@ def facts(document: Mapping[str, Any], source: str) -> dict[str, Any]:
             "label": _label(label),
         }
     except ValueError as error:
-        raise ValueError(f"{source}: {error}") from None
+        raise ValueError(brief(f"{source}: {error}")) from None
 
 
 def _column(table: Mapping[str, Any], number: int) -> Column:

@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from privfit.printable import brief
 from privfit.schema import document
 from privfit.schema.column import Column, Feature, Identifier, first_repeated
 from privfit.schema.curved import Curved
@@ -253,7 +254,7 @@ class Schema:
         try:
             return cls(**known)
         except ValueError as error:
-            raise ValueError(f"{source}: {error}") from None
+            raise ValueError(brief(f"{source}: {error}")) from None
 
     def to_toml(self) -> str:
         """Write the schema as TOML text. `from_toml` makes an equal schema from it.
