@@ -156,7 +156,8 @@ def test_a_damaged_model_file_is_read_or_refused_in_one_sentence(folder, publish
         except ValueError as refusal:
             assert_one_sentence(refusal, of_records=False)
             return
-        assert SECRET not in render(model.published())
+        if SECRET not in text:  # as an inserted value it belongs to the file, and a page may show it
+            assert SECRET not in render(model.published())
         if model.schema_ is not None and model.schema_ == SCHEMA:
             assert len(model.predict(TABLE)) == len(ROWS)
 
