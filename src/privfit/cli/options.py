@@ -99,7 +99,7 @@ def spending(ledger: Ledger | None) -> Iterator[None]:
     except KeyboardInterrupt as interrupt:
         _note(interrupt, ledger)
         raise
-    except Exception as error:
+    except Exception as error:  # of any kind: libraries tell a lack of memory in classes of their own
         if lacks_memory(error):
             clear_frames(error.__traceback__)  # which hold what filled the memory
             _note(error, ledger)

@@ -52,7 +52,7 @@ def _computed(compute: Callable[[Any, Any], Any], model: Any, X: Any, columns: i
     try:
         with np.errstate(all="ignore"):  # a warning would reveal that a record overflows
             values = np.array(compute(model, X), dtype=np.float64)
-    except Exception as error:
+    except Exception as error:  # of any kind: the model may be another library's
         if _is_ours(error) or isinstance(error, MemoryError):
             raise
         problem = type(error).__name__
